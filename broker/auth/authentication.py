@@ -98,7 +98,7 @@ def check(config: Config) -> None:
         raise ConfigError(
             "",
             "authorizationEnabled",
-            "needs authenticationEnabled=true: the broker grants rights to proved roles only",
+            "needs authenticationEnabled=true: only proved roles have rights",
         )
     if config.authenticationEnabled and config.authenticationProviders:
         Authentication(config, lambda: 0)

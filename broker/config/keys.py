@@ -52,11 +52,9 @@ class Config:
     advertisedListeners: str = key("", "Named URLs for clients, as name:pulsar://host:port, separated by commas")
     internalListenerName: str = key("", "Default listener among advertisedListeners; unset: the first")
     brokerServicePortTls: int | None = key(
-        None, "Port of the binary protocol over TLS; 0 takes a free port; unset: no such port", low=0, high=65535
+        None, "Port of the binary protocol over TLS; 0 takes a free port; unset: none", low=0, high=65535
     )
-    webServicePortTls: int | None = key(
-        None, "Port of HTTPS; 0 takes a free port; unset: no such port", low=0, high=65535
-    )
+    webServicePortTls: int | None = key(None, "Port of HTTPS; 0 takes a free port; unset: none", low=0, high=65535)
 
     # TLS of these two ports
     tlsCertificateFilePath: str | None = key(None, "Certificate chain of the broker, PEM")
@@ -68,12 +66,8 @@ class Config:
         "Accept untrusted certificates of clients",
         without_effect="every client could claim every role; Pulsarium always verifies certificates",
     )
-    tlsProtocols: frozenset[str] = key(
-        frozenset(), "Versions of TLS that the broker speaks; unset: both", one_of=TLS_PROTOCOLS
-    )
-    tlsCertRefreshCheckDurationSec: int = key(
-        300, "Interval between checks for changed files; 0: no checks", "seconds", low=0
-    )
+    tlsProtocols: frozenset[str] = key(frozenset(), "Accepted versions of TLS; unset: both", one_of=TLS_PROTOCOLS)
+    tlsCertRefreshCheckDurationSec: int = key(300, "Check interval for changed files; 0: never", "seconds", low=0)
 
     # Authentication
     authenticationEnabled: bool = key(False, "Accept only clients that prove a role")
@@ -83,7 +77,7 @@ class Config:
     )
     anonymousUserRole: str | None = key(None, "Role of clients that prove none; unset: refuse them")
     authenticationRefreshCheckSeconds: int = key(
-        60, "Interval between checks for expired credentials of connections", "seconds", low=1
+        60, "Check interval for expired credentials of connections", "seconds", low=1
     )
     authenticateOriginalAuthData: bool = key(False, "Verify the credentials that a proxy passes on too")
     authenticateMetricsEndpoint: bool = key(False, "Require a role at /metrics too")
@@ -119,7 +113,7 @@ class Config:
 
     # Migration to another cluster
     clusterMigrationCheckDurationSeconds: int = key(
-        0, "Interval between checks for migrated topics; 0: check only when a topic is loaded", "seconds"
+        0, "Check interval for migrated topics; 0: check only when a topic is loaded", "seconds"
     )
 
     # Policies of topics
@@ -139,10 +133,10 @@ class Config:
         "milliseconds",
         high=JAVA_LONG[1],
     )
-    brokerMaxConnections: int = key(0, "Most connections at once; the broker refuses more; 0 for any number")
-    brokerMaxConnectionsPerIp: int = key(0, "Most connections at once from one address; 0 for any number")
+    brokerMaxConnections: int = key(0, "Most connections at once; the broker refuses more; 0: no limit")
+    brokerMaxConnectionsPerIp: int = key(0, "Most connections at once from one address; 0: no limit")
     maxHttpServerConnections: int = key(
-        2_048, "Most HTTP connections of a port at once; more wait until others end; 0 for any number"
+        2_048, "Most HTTP connections of a port at once; more wait until others end; 0: no limit"
     )
     maxHttpServerConnectionsPerIp: int = key(
         1_024,
@@ -162,7 +156,7 @@ class Config:
         1_000, "Messages of a connection without a receipt before the broker stops reading", low=1
     )
     maxMessagePublishBufferSizeInMB: int = key(
-        16, "Size of published messages not stored yet before the broker stops reading; 0 for any size", "MiB", low=0
+        16, "Size of published messages not stored yet before the broker stops reading; 0: no limit", "MiB", low=0
     )
     maxConcurrentNonPersistentMessagePerConnection: int = key(
         1_000, "Most messages to non-persistent topics in flight; the broker drops more"
@@ -179,27 +173,23 @@ class Config:
         one_of=("partitioned", "non-partitioned"),
     )
     defaultNumPartitions: int = key(1, "Partitions of a partitioned topic that allowAutoTopicCreation creates", low=1)
-    maxNumPartitionsPerPartitionedTopic: int = key(0, "Most partitions of a topic; 0 for any number")
-    maxTopicsPerNamespace: int = key(0, "Most persistent topics of a namespace, partitions counted; 0 for any number")
-    maxProducersPerTopic: int = key(0, "Most producers of a topic; 0 for any number")
-    maxConsumersPerTopic: int = key(0, "Most consumers of a topic; 0 for any number")
-    maxSubscriptionsPerTopic: int = key(0, "Most subscriptions of a topic; 0 for any number")
+    maxNumPartitionsPerPartitionedTopic: int = key(0, "Most partitions of a topic; 0: no limit")
+    maxTopicsPerNamespace: int = key(0, "Most persistent topics of a namespace, partitions counted; 0: no limit")
+    maxProducersPerTopic: int = key(0, "Most producers of a topic; 0: no limit")
+    maxConsumersPerTopic: int = key(0, "Most consumers of a topic; 0: no limit")
+    maxSubscriptionsPerTopic: int = key(0, "Most subscriptions of a topic; 0: no limit")
     aggregatePublisherStatsByProducerName: bool = key(False, "Aggregate producers by name in partitioned-stats")
-    maxPublishRatePerTopicInMessages: int = key(0, "Most messages published to a topic per second; 0 for any number")
+    maxPublishRatePerTopicInMessages: int = key(0, "Most messages published to a topic per second; 0: no limit")
     maxPublishRatePerTopicInBytes: int = key(
-        0, "Most bytes published to a topic per second; 0 for any number", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes published to a topic per second; 0: no limit", "bytes", high=JAVA_LONG[1]
     )
-    brokerPublisherThrottlingMaxMessageRate: int = key(
-        0, "Most messages published to a broker per second; 0 for any number"
-    )
+    brokerPublisherThrottlingMaxMessageRate: int = key(0, "Most messages published to a broker per second; 0: no limit")
     brokerPublisherThrottlingMaxByteRate: int = key(
-        0, "Most bytes published to a broker per second; 0 for any number", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes published to a broker per second; 0: no limit", "bytes", high=JAVA_LONG[1]
     )
     encryptionRequireOnProducer: bool = key(False, "Refuse producers and messages without encryption")
     brokerDeleteInactiveTopicsEnabled: bool = key(True, "Delete inactive topics")
-    brokerDeleteInactiveTopicsFrequencySeconds: int = key(
-        60, "Interval between searches for inactive topics", "seconds", low=1
-    )
+    brokerDeleteInactiveTopicsFrequencySeconds: int = key(60, "Search interval for inactive topics", "seconds", low=1)
     brokerDeleteInactiveTopicsMaxInactiveDurationSeconds: int | None = key(
         None, "Age at which an inactive topic is deleted; unset: brokerDeleteInactiveTopicsFrequencySeconds", "seconds"
     )
@@ -208,36 +198,26 @@ class Config:
     )
 
     # Messages that are kept, dropped or refused
-    ttlDurationDefaultInSeconds: int = key(
-        0, "Age at which messages expire for every subscription; 0: never", "seconds"
-    )
-    messageExpiryCheckIntervalInMinutes: int = key(
-        5, "Interval between searches for expired messages", "minutes", low=1
-    )
+    ttlDurationDefaultInSeconds: int = key(0, "Age at which messages expire; 0: never", "seconds")
+    messageExpiryCheckIntervalInMinutes: int = key(5, "Search interval for expired messages", "minutes", low=1)
     defaultRetentionTimeInMinutes: int = key(0, "How long acknowledged messages are kept; -1: forever", "minutes")
     defaultRetentionSizeInMB: int = key(0, "Size of acknowledged messages that are kept; -1: all", "MiB")
-    retentionCheckIntervalInSeconds: int = key(
-        120, "Interval between deletions of acknowledged messages", "seconds", low=1
-    )
+    retentionCheckIntervalInSeconds: int = key(120, "Interval of deleting acknowledged messages", "seconds", low=1)
     backlogQuotaCheckEnabled: bool = key(True, "Enforce backlog quotas")
     backlogQuotaCheckIntervalInSeconds: int = key(60, "Interval between measurements of backlogs", "seconds", low=1)
     backlogQuotaDefaultLimitBytes: int = key(-1, "Largest backlog; -1: no limit", "bytes", high=JAVA_LONG[1])
     backlogQuotaDefaultLimitGB: float = key(
         -1.0, "Largest backlog, where backlogQuotaDefaultLimitBytes is not set; -1: no limit", "GiB"
     )
-    backlogQuotaDefaultLimitSecond: int = key(
-        -1, "Largest age of the oldest message in a backlog; -1: no limit", "seconds"
-    )
+    backlogQuotaDefaultLimitSecond: int = key(-1, "Largest age of a message in a backlog; -1: no limit", "seconds")
     backlogQuotaDefaultRetentionPolicy: str = key(
-        "producer_request_hold", "Action at the limit of a backlog", one_of=QUOTA_POLICIES
+        "producer_request_hold", "Action at a full backlog", one_of=QUOTA_POLICIES
     )
     brokerDeduplicationEnabled: bool = key(False, "Drop messages that a producer sends again (deduplication)")
     brokerDeduplicationEntriesInterval: int = key(1_000, "Entries between two deduplication snapshots", low=1)
-    brokerDeduplicationSnapshotIntervalSeconds: int = key(
-        120, "Time between two deduplication snapshots", "seconds", low=1
-    )
+    brokerDeduplicationSnapshotIntervalSeconds: int = key(120, "Time between deduplication snapshots", "seconds", low=1)
     brokerDeduplicationSnapshotFrequencyInSeconds: int = key(
-        120, "Interval between checks for due deduplication snapshots", "seconds", low=1
+        120, "Check interval for due deduplication snapshots", "seconds", low=1
     )
     brokerDeduplicationProducerInactivityTimeoutMinutes: int = key(
         360, "Absence after which deduplication forgets a producer", "minutes", low=1
@@ -250,7 +230,7 @@ class Config:
         0, "Time without consumers after which a subscription is deleted; 0: never", "minutes"
     )
     subscriptionExpiryCheckIntervalInMinutes: int = key(
-        5, "Interval between searches for expired subscriptions; 0: never", "minutes"
+        5, "Search interval for expired subscriptions; 0: never", "minutes"
     )
     strictlyVerifySubscriptionName: bool = key(
         False, "Refuse subscription names with characters other than letters, digits and . : = _ -"
@@ -258,22 +238,16 @@ class Config:
     subscriptionTypesEnabled: frozenset[str] = key(
         frozenset(SUBSCRIPTION_TYPES), "Subscription types that consumers may use", one_of=SUBSCRIPTION_TYPES
     )
-    subscribeThrottlingRatePerConsumer: int = key(0, "Most SUBSCRIBEs of one consumer in a period; 0 for any number")
-    subscribeRatePeriodPerConsumerInSecond: int = key(
-        30, "Period of subscribeThrottlingRatePerConsumer", "seconds", low=1
-    )
-    maxConsumersPerSubscription: int = key(0, "Most consumers of a subscription; 0 for any number")
+    subscribeThrottlingRatePerConsumer: int = key(0, "Most SUBSCRIBEs of one consumer in a period; 0: no limit")
+    subscribeRatePeriodPerConsumerInSecond: int = key(30, "Period of the subscribe rate", "seconds", low=1)
+    maxConsumersPerSubscription: int = key(0, "Most consumers of a subscription; 0: no limit")
     activeConsumerFailoverDelayTimeMillis: int = key(
         1_000, "Delay before a new active consumer of Failover is notified and gets messages", "milliseconds"
     )
-    acknowledgmentAtBatchIndexLevelEnabled: bool = key(
-        True, "Store acknowledgements of single messages of a batch (PIP-54)"
-    )
+    acknowledgmentAtBatchIndexLevelEnabled: bool = key(True, "Store acknowledgements within a batch (PIP-54)")
 
     # Schemas
-    schemaCompatibilityStrategy: str = key(
-        "FULL", "Compatibility that a new schema must have", one_of=SCHEMA_STRATEGIES
-    )
+    schemaCompatibilityStrategy: str = key("FULL", "Compatibility required of a new schema", one_of=SCHEMA_STRATEGIES)
     systemTopicSchemaCompatibilityStrategy: str = key(
         "ALWAYS_COMPATIBLE", "Compatibility that a new schema of a system topic must have", one_of=SCHEMA_STRATEGIES
     )
@@ -282,39 +256,31 @@ class Config:
 
     # Dispatch
     dispatcherMaxReadBatchSize: int = key(100, "Most entries that the dispatcher reads at once", low=1)
-    dispatcherMaxRoundRobinBatchSize: int = key(
-        20, "Most messages to one Shared consumer before the next consumer's turn", low=1
-    )
+    dispatcherMaxRoundRobinBatchSize: int = key(20, "Most messages to one Shared consumer in a row", low=1)
     dispatcherReadFailureBackoffInitialTimeInMs: int = key(15_000, "Pause after a failed read", "milliseconds", low=1)
     dispatcherReadFailureBackoffMaxTimeInMs: int = key(
         60_000, "Longest pause after failed reads; the pause doubles each time", "milliseconds", low=1
     )
-    dispatchThrottlingRateInMsg: int = key(0, "Most messages dispatched by a broker per second; 0 for any number")
+    dispatchThrottlingRateInMsg: int = key(0, "Most messages dispatched by a broker per second; 0: no limit")
     dispatchThrottlingRateInByte: int = key(
-        0, "Most bytes dispatched by a broker per second; 0 for any number", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes dispatched by a broker per second; 0: no limit", "bytes", high=JAVA_LONG[1]
     )
-    dispatchThrottlingRatePerTopicInMsg: int = key(
-        0, "Most messages dispatched from a topic per second; 0 for any number"
-    )
+    dispatchThrottlingRatePerTopicInMsg: int = key(0, "Most messages dispatched from a topic per second; 0: no limit")
     dispatchThrottlingRatePerTopicInByte: int = key(
-        0, "Most bytes dispatched from a topic per second; 0 for any number", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes dispatched from a topic per second; 0: no limit", "bytes", high=JAVA_LONG[1]
     )
     dispatchThrottlingRatePerSubscriptionInMsg: int = key(
-        0, "Most messages dispatched to a subscription per second; 0 for any number"
+        0, "Most messages dispatched to a subscription per second; 0: no limit"
     )
     dispatchThrottlingRatePerSubscriptionInByte: int = key(
-        0, "Most bytes dispatched to a subscription per second; 0 for any number", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes dispatched to a subscription per second; 0: no limit", "bytes", high=JAVA_LONG[1]
     )
-    dispatchThrottlingOnNonBacklogConsumerEnabled: bool = key(
-        True, "Apply dispatch rates to subscriptions without a backlog too"
-    )
+    dispatchThrottlingOnNonBacklogConsumerEnabled: bool = key(True, "Apply dispatch rates without a backlog too")
     dispatchThrottlingOnBatchMessageEnabled: bool = key(False, "Count a batch as one message in dispatch rates")
     maxUnackedMessagesPerConsumer: int = key(
-        50_000, "Most unacknowledged messages of a Shared or Key_Shared consumer; 0 for any number"
+        50_000, "Most unacknowledged messages of a Shared or Key_Shared consumer; 0: no limit"
     )
-    maxUnackedMessagesPerSubscription: int = key(
-        200_000, "Most unacknowledged messages of a subscription; 0 for any number"
-    )
+    maxUnackedMessagesPerSubscription: int = key(200_000, "Most unacknowledged messages of a subscription; 0: no limit")
     subscriptionKeySharedEnable: bool = key(True, "Accept Key_Shared consumers")
     subscriptionKeySharedUseConsistentHashing: bool = key(
         True, "Assign keys by a hash ring of consumer names; false: each new consumer takes half of the widest range"
@@ -325,20 +291,20 @@ class Config:
         "Make a new consumer wait until all messages read before it joined are acknowledged, as before Pulsar 4.0",
     )
     keySharedLookAheadMsgInReplayThresholdPerConsumer: int = key(
-        2_000, "Most messages that wait for one consumer while the dispatcher reads on; 0 for any number"
+        2_000, "Most messages that wait for one consumer while the dispatcher reads on; 0: no limit"
     )
     keySharedLookAheadMsgInReplayThresholdPerSubscription: int = key(
         20_000, "Most messages that wait for consumers of a subscription while the dispatcher reads on"
     )
     delayedDeliveryEnabled: bool = key(True, "Delay messages by deliver_at_time on Shared and Key_Shared")
     delayedDeliveryTickTimeMillis: int = key(
-        1_000, "Interval between searches for delayed messages that are due", "milliseconds", low=1
+        1_000, "Search interval for delayed messages that are due", "milliseconds", low=1
     )
     isDelayedDeliveryDeliverAtTimeStrict: bool = key(
         False, "Never deliver before deliver_at_time; false: up to one tick before"
     )
     delayedDeliveryMaxDelayInMillis: int = key(
-        0, "Longest delay that a producer may set; 0 for any", "milliseconds", high=JAVA_LONG[1]
+        0, "Longest delay that a producer may set; 0: no limit", "milliseconds", high=JAVA_LONG[1]
     )
     subscriptionBacklogScanMaxEntries: int = key(10_000, "Most entries that analyzeBacklog scans", low=1)
     subscriptionBacklogScanMaxTimeMs: int = key(
@@ -351,21 +317,15 @@ class Config:
         "Broker entry metadata that the broker adds to each entry: its time, its index",
         one_of=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX),
     )
-    exposingBrokerEntryMetadataToClientEnabled: bool = key(
-        False, "Deliver broker entry metadata to clients that support it"
-    )
+    exposingBrokerEntryMetadataToClientEnabled: bool = key(False, "Deliver broker entry metadata to supporting clients")
 
     # Managed ledgers
-    managedLedgerMaxEntriesPerLedger: int = key(50_000, "Entries after which the broker starts a new ledger", low=1)
-    managedLedgerMaxSizePerLedgerMbytes: int = key(
-        2_048, "Size after which the broker starts a new ledger", "MiB", low=1
-    )
+    managedLedgerMaxEntriesPerLedger: int = key(50_000, "Entries at which the broker starts a new ledger", low=1)
+    managedLedgerMaxSizePerLedgerMbytes: int = key(2_048, "Size at which the broker starts a new ledger", "MiB", low=1)
     managedLedgerMinLedgerRolloverTimeMinutes: int = key(
-        10, "Least age of a ledger before the broker starts a new one", "minutes"
+        10, "Least age before the broker starts a new ledger", "minutes"
     )
-    managedLedgerMaxLedgerRolloverTimeMinutes: int = key(
-        240, "Age after which the broker starts a new ledger", "minutes"
-    )
+    managedLedgerMaxLedgerRolloverTimeMinutes: int = key(240, "Age at which the broker starts a new ledger", "minutes")
     managedLedgerDefaultMarkDeleteRateLimit: float | None = key(
         None, "Most writes of a mark-delete position; 0 or unset: at each acknowledgement", "per second", low=0
     )
@@ -382,15 +342,9 @@ class Config:
         1_000, "Most acknowledged ranges of a cursor in the metadata store; a cursor with more is stored in its ledger"
     )
     managedCursorInfoCompressionType: str = key("NONE", "Compression of stored cursors: LZ4, ZLIB, ZSTD or SNAPPY")
-    managedCursorInfoCompressionThresholdInBytes: int = key(
-        16_384, "Size from which stored cursors are compressed", "bytes"
-    )
-    managedLedgerInfoCompressionType: str = key(
-        "NONE", "Compression of stored managed ledgers: LZ4, ZLIB, ZSTD or SNAPPY"
-    )
-    managedLedgerInfoCompressionThresholdInBytes: int = key(
-        16_384, "Size from which stored managed ledgers are compressed", "bytes"
-    )
+    managedCursorInfoCompressionThresholdInBytes: int = key(16_384, "Least size of compressed cursors", "bytes")
+    managedLedgerInfoCompressionType: str = key("NONE", "Compression of managed ledgers: LZ4, ZLIB, ZSTD or SNAPPY")
+    managedLedgerInfoCompressionThresholdInBytes: int = key(16_384, "Least size of compressed managed ledgers", "bytes")
     managedLedgerCursorBackloggedThreshold: int = key(
         1_000, "Entries from which a subscription counts as backlogged", high=JAVA_LONG[1]
     )
@@ -399,7 +353,7 @@ class Config:
 
     # Compaction
     brokerServiceCompactionMonitorIntervalInSeconds: int = key(
-        60, "Interval between searches for topics to compact", "seconds", low=1
+        60, "Search interval for topics to compact", "seconds", low=1
     )
     brokerServiceCompactionThresholdInBytes: int = key(
         0, "Size of new messages that starts compaction, without a policy; 0: no compaction", "bytes", high=JAVA_LONG[1]
@@ -408,23 +362,21 @@ class Config:
 
     # Namespaces and tenants
     defaultNumberOfNamespaceBundles: int = key(
-        4, "Bundles of a namespace that is created without a number of bundles", low=1, high=MOST_BUNDLES
+        4, "Bundles of a new namespace without a number", low=1, high=MOST_BUNDLES
     )
-    maxTenants: int = key(0, "Most tenants, including those that exist at the start; 0 for any number")
+    maxTenants: int = key(0, "Most tenants, including those that exist at the start; 0: no limit")
     forceDeleteTenantAllowed: bool = key(False, "Allow force=true in deletions of tenants")
     forceDeleteNamespaceAllowed: bool = key(False, "Allow force=true in deletions of namespaces")
 
     # Patterns
-    enableBrokerSideSubscriptionPatternEvaluation: bool = key(
-        True, "Filter topic lists by the client's pattern on the broker"
-    )
+    enableBrokerSideSubscriptionPatternEvaluation: bool = key(True, "Filter topic lists by the client's pattern")
     subscriptionPatternMaxLength: int = key(50, "Longest pattern that the broker filters by", "characters")
     enableBrokerTopicListWatcher: bool = key(True, "Let clients watch topic lists")
 
     # Transactions
     transactionCoordinatorEnabled: bool = key(False, "Serve transactions")
     maxActiveTransactionsPerCoordinator: int = key(
-        0, "Most open transactions of one coordinator; 0 for any number", high=JAVA_LONG[1]
+        0, "Most open transactions of one coordinator; 0: no limit", high=JAVA_LONG[1]
     )
 
     # Statistics

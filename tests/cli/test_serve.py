@@ -149,7 +149,7 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
         ),
         (
             "--set authorizationEnabled=true",
-            "--set: authorizationEnabled: needs authenticationEnabled=true: the broker grants rights to proved roles only",
+            "--set: authorizationEnabled: needs authenticationEnabled=true: only proved roles have rights",
         ),
         (
             f"--set authenticationEnabled=true --set tokenSecretKey=hush! --set authenticationProviders={BY_TOKEN}",

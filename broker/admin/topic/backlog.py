@@ -82,7 +82,7 @@ def _reset(subscription: PersistentSubscription, target: Position, ack_set: list
 
 @route("POST", *of_topic(SUBSCRIPTION + "/expireMessages/{seconds}"), needs=topic_operation("EXPIRE_MESSAGES"))
 def expire_messages(call: Call) -> Reply:
-    """Acknowledge messages that are older than some seconds, on each partition. Answer 409 if a partition did not try."""
+    """Acknowledge messages older than some seconds, on each partition. Answer 409 if a partition did not try."""
     seconds = number_of(call, "seconds", bits=32)
     topics = _persistent_of(call, "Expire messages on a non-persistent topic is not allowed")
     name = call.encoded_parameter("subscription")

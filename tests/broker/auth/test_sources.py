@@ -62,7 +62,8 @@ def test_a_file_that_is_not_there_is_told_with_the_folder_it_was_looked_for_in(
     with pytest.raises(ConfigError) as refused:
         read_source("tokenSecretKey", name)
     path = name.removeprefix("file:")
-    assert str(refused.value).startswith(f"tokenSecretKey: no file {path} in {tmp_path}, the folder of relative paths; ")
+    expected = f"tokenSecretKey: no file {path} in {tmp_path}, the folder of relative paths; "
+    assert str(refused.value).startswith(expected)
 
 
 def test_what_may_be_a_secret_is_not_shown() -> None:

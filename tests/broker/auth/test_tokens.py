@@ -153,7 +153,7 @@ def test_a_request_brings_its_token_in_a_header_or_in_its_query() -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"tokenSecretKey": None}, "tokenSecretKey: is not set, and AuthenticationProviderToken needs it, or tokenPublicKey"),
+        ({"tokenSecretKey": None}, "tokenSecretKey: is not set, and AuthenticationProviderToken needs it"),
         ({"tokenSecretKey": base64_of(b"short")}, "tokenSecretKey: is a key of 5 bytes; HS256 needs at least 32"),
         ({"tokenAudienceClaim": "aud"}, "tokenAudience: is not set, and tokenAudienceClaim needs it"),
         ({"tokenSecretKey": None, "tokenPublicKey": "c2VjcmV0"}, "tokenPublicKey: is not a public key in DER"),
