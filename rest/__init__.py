@@ -1,5 +1,6 @@
-"""The admin REST API, sans-IO: what its calls are, by groups as in Java's PulsarAdmin.
+"""The calls of the admin REST API, sans-IO, in groups as in Java's PulsarAdmin.
 
-Each method of a group is one call or a few, over an `Exchange` that has the connections. The async client has one on
-httpx; the command line, which has to start fast, one that blocks. Import the groups you need; this imports none.
+Each method of a group sends one request or a few over an `Exchange`, which has the connections. The async client has an
+exchange on httpx; the command line, which must start fast, one that blocks. Import the groups you need; this module
+imports none.
 """

@@ -1,4 +1,4 @@
-"""Clusters, their peers, failure domains and isolation policies."""
+"""Calls about clusters, their peers, failure domains and isolation policies."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ from pulsarium.rest.group import Group, segment
 
 
 class Clusters(Group):
-    """`clusters`."""
+    """Calls of `clusters`."""
 
     async def get_clusters(self) -> list[str]:
-        """Their names."""
+        """Return the names of the clusters."""
         return await self._get(list[str], "clusters")
 
     async def get_cluster(self, cluster: str) -> ClusterData:
-        """Where it is."""
+        """Return the addresses of a cluster."""
         return await self._get(ClusterData, _path(cluster))
 
     async def create_cluster(self, cluster: str, data: ClusterData) -> None:
-        """Make another cluster known."""
+        """Create the entry of another cluster."""
         await self._put(_path(cluster), data)
 
     async def update_cluster(self, cluster: str, data: ClusterData) -> None:
-        """Replace what is known of it."""
+        """Replace the addresses of a cluster."""
         await self._post(_path(cluster), data)
 
     async def delete_cluster(self, cluster: str) -> None:
-        """Forget it; nobody may use it any more."""
+        """Delete the entry of a cluster. Namespaces can no longer use it."""
         await self._delete(_path(cluster))
 
     async def get_peer_cluster_names(self, cluster: str) -> list[str] | None:
-        """Clusters that hold other namespaces of the same tenants."""
+        """Return the peer clusters, which hold other namespaces of the same tenants."""
         return await self._find(list[str], f"{_path(cluster)}/peers")
 
     async def update_peer_cluster_names(self, cluster: str, peers: Sequence[str]) -> None:
-        """Set them."""
+        """Set the peer clusters."""
         await self._post(f"{_path(cluster)}/peers", list(peers))
 
     async def get_cluster_migration(self, cluster: str) -> ClusterPolicies | None:
-        """Where it migrates to."""
+        """Return the migration of a cluster: its target, and whether it has migrated."""
         return await self._find(ClusterPolicies, f"{_path(cluster)}/migrate")
 
     async def update_cluster_migration(self, cluster: str, to: ClusterUrl, *, migrated: bool) -> None:
-        """Say where it migrates to, and whether it has."""
+        """Set the target of a cluster's migration, and whether the cluster has migrated."""
         await self._post(f"{_path(cluster)}/migrate", to, {"migrated": migrated})
 
     # ---- failure domains
 
     async def get_failure_domains(self, cluster: str) -> dict[str, FailureDomain]:
-        """All of them; none as well where the broker knows of no such thing yet."""
+        """Return all failure domains by name. Return none if the broker has no folder for them yet."""
         reply = await self._exchange.send(Request("GET", f"{_path(cluster)}/failureDomains", known=(404,)))
         if reply.status == 404:
             if "FailureDomain" in reply.reason:
@@ -68,45 +68,45 @@ class Clusters(Group):
         return found
 
     async def get_failure_domain(self, cluster: str, domain: str) -> FailureDomain:
-        """One."""
+        """Return a failure domain."""
         return await self._get(FailureDomain, _domain(cluster, domain))
 
     async def create_failure_domain(self, cluster: str, domain: str, data: FailureDomain) -> None:
-        """A broker is in one at most."""
+        """Create a failure domain. A broker may be in one at most."""
         await self._post(_domain(cluster, domain), data)
 
     async def update_failure_domain(self, cluster: str, domain: str, data: FailureDomain) -> None:
-        """Replace it."""
+        """Replace a failure domain."""
         await self._post(_domain(cluster, domain), data)
 
     async def delete_failure_domain(self, cluster: str, domain: str) -> None:
-        """Its brokers stay."""
+        """Delete a failure domain, but not its brokers."""
         await self._delete(_domain(cluster, domain))
 
     # ---- isolation policies
 
     async def get_namespace_isolation_policies(self, cluster: str) -> dict[str, NamespaceIsolation]:
-        """Which namespaces go to which brokers, by the names of the policies."""
+        """Return the namespace isolation policies by name."""
         return await self._get(dict[str, NamespaceIsolation], _isolation(cluster))
 
     async def get_namespace_isolation_policy(self, cluster: str, policy: str) -> NamespaceIsolation:
-        """One."""
+        """Return a namespace isolation policy."""
         return await self._get(NamespaceIsolation, _isolation(cluster, policy))
 
     async def create_namespace_isolation_policy(self, cluster: str, policy: str, data: NamespaceIsolation) -> None:
-        """Create or replace one."""
+        """Create or replace a namespace isolation policy."""
         await self._post(_isolation(cluster, policy), data)
 
     async def delete_namespace_isolation_policy(self, cluster: str, policy: str) -> None:
-        """Namespaces stay where they are until they are unloaded."""
+        """Delete a namespace isolation policy. Namespaces stay on their brokers until they are unloaded."""
         await self._delete(_isolation(cluster, policy))
 
     async def get_brokers_with_namespace_isolation_policy(self, cluster: str) -> list[BrokerIsolation]:
-        """Which brokers have which namespaces."""
+        """Return all brokers with the namespaces that isolation policies give them."""
         return await self._get(list[BrokerIsolation], _isolation(cluster, "brokers"))
 
     async def get_broker_with_namespace_isolation_policy(self, cluster: str, broker: str) -> BrokerIsolation:
-        """Which namespaces one broker (`host:port`) has."""
+        """Return the namespaces that isolation policies give to one broker (`host:port`)."""
         return await self._get(BrokerIsolation, f"{_isolation(cluster, 'brokers')}/{segment(broker)}")
 
 

@@ -1,4 +1,4 @@
-"""What tenants, clusters, brokers and schemas are, in Pulsar's names."""
+"""JSON of tenants, clusters, brokers and schemas, in Pulsar's names."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TypedDict
 
 
 class TenantInfo(TypedDict, total=False):
-    """Who may administer it, and which clusters it may use."""
+    """The admin roles and the allowed clusters of a tenant."""
 
     adminRoles: list[str]
     allowedClusters: list[str]
 
 
 class ClusterData(TypedDict, total=False):
-    """Where a cluster is; a broker may say more."""
+    """The addresses of a cluster. A broker may return more fields."""
 
     serviceUrl: str
     serviceUrlTls: str
@@ -33,7 +33,7 @@ class ClusterData(TypedDict, total=False):
 
 
 class ClusterUrl(TypedDict, total=False):
-    """Where a cluster migrates to."""
+    """The addresses of the cluster that a cluster migrates to."""
 
     empty: bool
     serviceUrl: str
@@ -43,27 +43,30 @@ class ClusterUrl(TypedDict, total=False):
 
 
 class ClusterPolicies(TypedDict, total=False):
-    """Whether a cluster has migrated, and where to."""
+    """The state of a cluster's migration, and its target."""
 
     migrated: bool
     migratedClusterUrl: ClusterUrl
 
 
 class FailureDomain(TypedDict, total=False):
-    """Brokers that fail together."""
+    """A group of brokers that fail together."""
 
     brokers: list[str]
 
 
 class AutoFailoverPolicy(TypedDict):
-    """When primary brokers do not do: `min_available` with `min_limit` and `usage_threshold` (percent)."""
+    """The condition under which secondary brokers take over.
+
+    `min_available` has the parameters `min_limit` and `usage_threshold` (percent).
+    """
 
     policy_type: str
     parameters: dict[str, str]
 
 
 class NamespaceIsolation(TypedDict, total=False):
-    """Which namespaces go to which brokers, all by regular expressions."""
+    """Assignment of namespaces to brokers, both by regular expressions."""
 
     namespaces: list[str]
     primary: list[str]
@@ -73,7 +76,7 @@ class NamespaceIsolation(TypedDict, total=False):
 
 
 class BrokerIsolation(TypedDict, total=False):
-    """The namespaces of one broker."""
+    """The namespaces that isolation policies give to one broker."""
 
     brokerName: str
     policyName: str
@@ -82,27 +85,27 @@ class BrokerIsolation(TypedDict, total=False):
 
 
 class BrokerInfo(TypedDict, total=False):
-    """The broker that leads."""
+    """The leader broker."""
 
     brokerId: str
     serviceUrl: str
 
 
 class BookieInfo(TypedDict, total=False):
-    """Where a bookie is."""
+    """The rack of a bookie."""
 
     rack: str
     hostname: str
 
 
 class BookieAddress(TypedDict):
-    """A bookie, `host:port`."""
+    """A bookie, as `host:port`."""
 
     bookieId: str
 
 
 class BookiesClusterInfo(TypedDict):
-    """The bookies."""
+    """The bookies of a cluster."""
 
     bookies: list[BookieAddress]
 
@@ -117,7 +120,7 @@ class ResourceGroup(TypedDict, total=False):
 
 
 class ResourceQuota(TypedDict):
-    """What load balancing reckons with for a bundle: per second, bytes per second, MB."""
+    """The load of a bundle that load balancing expects: messages and bytes per second, memory in MB."""
 
     msgRateIn: float
     msgRateOut: float
@@ -128,7 +131,7 @@ class ResourceQuota(TypedDict):
 
 
 class LookupData(TypedDict, total=False):
-    """The broker that serves a topic; None where it has no such port."""
+    """The URLs of the broker that serves a topic; None for a port that the broker does not have."""
 
     brokerUrl: str
     brokerUrlTls: str | None
@@ -138,7 +141,7 @@ class LookupData(TypedDict, total=False):
 
 
 class SchemaInfo(TypedDict, total=False):
-    """A schema as the registry has it: `data` is its definition, `timestamp` in milliseconds since the epoch."""
+    """A schema of the registry. `data` is its definition, `timestamp` is in milliseconds since the epoch."""
 
     version: int
     type: str
@@ -148,7 +151,7 @@ class SchemaInfo(TypedDict, total=False):
 
 
 class PostSchema(TypedDict, total=False):
-    """A schema to be registered; `schema` is its definition."""
+    """A schema to register; `schema` is its definition."""
 
     type: str
     schema: str
@@ -156,7 +159,7 @@ class PostSchema(TypedDict, total=False):
 
 
 class Compatibility(TypedDict, total=False):
-    """Whether a schema would be accepted, and by which strategy."""
+    """The result of a compatibility check: acceptance, and the strategy."""
 
     compatibility: bool
     schemaCompatibilityStrategy: str

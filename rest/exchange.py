@@ -1,4 +1,4 @@
-"""Requests and answers of the REST API, and what every transport does with them: places in turn and redirects."""
+"""Requests and answers of the REST API; redirects and several service URLs, for every transport."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PREFIX: Final = "/admin/v2/"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. `path` begins after /admin/v2/, or with a slash; `body` is sent as JSON, bytes as they are."""
+    """A REST call. `path` begins with a slash, or is below /admin/v2/. `body` is sent as JSON, bytes as they are."""
 
     method: str
     path: str
@@ -26,19 +26,19 @@ class Request:
     body: object = NO_BODY
     content_type: str = JSON
     known: tuple[int, ...] = ()
-    """Refusals that are answers to who asks, and no errors."""
+    """Statuses of refusals that the caller expects, which raise no error."""
 
     @property
     def target(self) -> str:
-        """Path and query."""
+        """Return path and query."""
         path = self.path if self.path.startswith("/") else _PREFIX + self.path
         parameters = _parameters(self.query)
         return f"{path}{'&' if '?' in path else '?'}{parameters}" if parameters else path
 
     @property
     def content(self) -> bytes | None:
-        """What is sent as the body."""
-        # Bytes go as they are: a JSON string would be one with quotes for whom takes the body raw.
+        """Return the bytes of the body, or None."""
+        # Bytes are sent as they are: some routes take the body raw, and JSON would add quotes.
         if self.body is NO_BODY:
             return None
         return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
@@ -51,27 +51,27 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer. Header names are in small letters."""
+    """An answer. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def text(self) -> str | None:
-        """The body, None if it is empty."""
+        """Return the body as text, or None if it is empty."""
         return self.body.decode(errors="replace") or None
 
     def data(self) -> Any:
-        """The body as JSON, or as text where it is none; None if it is empty."""
+        """Return the body as JSON, as text if it is no JSON, or None if it is empty."""
         text = self.text()
         try:
             return None if text is None else json.loads(text)
-        except (ValueError, RecursionError):  # nested deeper than any answer is
+        except (ValueError, RecursionError):  # nested deeper than any answer
             return text
 
     @property
     def reason(self) -> str:
-        """The words of a refusal: `reason` of the application, `message` of the container, else the status."""
+        """Return the words of a refusal: `reason` of Pulsar, `message` of its servlet container, or the status."""
         data = self.data()
         if isinstance(data, dict):
             said = data.get("reason") or data.get("message")
@@ -84,41 +84,44 @@ class Reply:
 
 
 class Exchange(ABC):
-    """Sends requests to one of `urls`: they are tried in turn until one connects.
+    """Send requests to one of `urls`: the first that connects, in their order.
 
-    A redirect keeps method, body and credentials: the owner of a topic wants them as well.
+    A redirect keeps method, body and credentials, because the owner of a topic needs them too.
     """
 
     unreachable: type[Exception]
-    """What `_send` raises if there is no connection: nothing was sent."""
+    """The error that `_send` raises without a connection: nothing was sent."""
 
     def __init__(self, urls: Sequence[str], redirects: int = 10) -> None:
-        """`redirects`: how many may follow each other."""
+        """Send to `urls`, and follow up to `redirects` redirects in a row."""
         self.urls = urls
         self._redirects = redirects
 
     @abstractmethod
     async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
-        """One request and its answer, whatever it says."""
+        """Send one request, and return the answer of any status."""
 
     @abstractmethod
     async def _credentials(self) -> Mapping[str, str]:
-        """Headers that prove who calls, now."""
+        """Return the headers that prove the caller's role now."""
 
     @abstractmethod
     def refused(self, reply: Reply) -> Exception:
-        """The error for a refusal."""
+        """Return the error for a refusal."""
 
     @abstractmethod
     def failed(self, message: str) -> Exception:
-        """The error for a call that cannot go on."""
+        """Return the error for a call that cannot continue."""
 
     def invalid(self, error: ValueError) -> Exception:
-        """The error for a name that is none."""
+        """Return the error for an invalid name."""
         return error
 
     async def send(self, request: Request) -> Reply:
-        """An answer of 2xx, or one of `known`. Raises what `refused`, `failed` and `unreachable` say."""
+        """Return an answer of 2xx, or of a status in `known`.
+
+        Raise the errors of `refused`, `failed` and `unreachable`.
+        """
         headers = {**request.headers, **await self._credentials()}
         content = request.content
         for url in self.urls:
@@ -142,7 +145,7 @@ class Exchange(ABC):
                 where = urljoin(url, reply.headers["location"])
                 schemes = urlsplit(url).scheme, urlsplit(where).scheme
             except ValueError:
-                raise self.failed(f"The broker at {origin(url)} redirects to nowhere") from None
+                raise self.failed(f"The broker at {origin(url)} redirects to an invalid address") from None
             if schemes not in (("http", "http"), ("http", "https"), ("https", "https")):
                 raise self.failed(f"The broker at {origin(url)} redirects to {origin(where)}, which is not safe")
             url = where
@@ -150,21 +153,21 @@ class Exchange(ABC):
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port: never what stands before an `@`."""
+    """Return scheme, host and port, without credentials before an `@`."""
     scheme, separator, rest = url.partition("://")
     where = rest.partition("/")[0].rpartition("@")[2]
     return f"{scheme}{separator}{where}"
 
 
 def places(url: str) -> list[str]:
-    """`http://a:1,b:2` is two places to try."""
+    """Return the URLs of a service URL with several hosts, such as `http://a:1,b:2`."""
     scheme, separator, rest = url.partition("://")
     hosts, slash, path = rest.partition("/")
     return [f"{scheme}{separator}{host}{slash}{path}" for host in hosts.split(",")]
 
 
 def _parameters(query: Mapping[str, object]) -> str:
-    """Query parameters; a list gives one for each element, None none, and a boolean is true or false."""
+    """Return a query string. A list gives one parameter for each element, None none, and a boolean true or false."""
     return urlencode(
         [
             (name, str(value).lower() if isinstance(value, bool) else str(value))

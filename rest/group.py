@@ -1,4 +1,4 @@
-"""What all groups of calls stand on: names in paths, and the methods of HTTP."""
+"""The base of all groups of calls: names in paths, and the methods of HTTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import NamespaceName, TopicName
 from pulsarium.rest.exchange import JSON, NO_BODY, Exchange, Reply, Request
 
-#: A topic's name, as clients write it: in full, or short.
+#: A topic's name, in full or short.
 Topic: TypeAlias = str | TopicName
 #: `tenant/namespace`.
 Namespace: TypeAlias = str | NamespaceName
@@ -22,17 +22,17 @@ _SAFE: Final = ":@!$&'()*+,;=~"
 
 
 def segment(value: object) -> str:
-    """A value as one segment of a path."""
+    """Return a value as one segment of a path."""
     return quote(str(value), safe=_SAFE)
 
 
 def twice(value: str) -> str:
-    """A subscription: encoded once for the path and once for the broker's own decoding."""
+    """Return a subscription as a segment, encoded twice: for the path, and for the broker's own decoding."""
     return quote(quote(value, safe=""), safe=_SAFE)
 
 
 class Group:
-    """Calls that belong together. Those that return a value raise as those that do not: what the Exchange raises."""
+    """A group of calls. They raise the errors of the `Exchange`."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -50,23 +50,23 @@ class Group:
             raise self._exchange.invalid(error) from None
 
     def _topic(self, topic: Topic) -> str:
-        """`persistent/tenant/namespace/topic`."""
+        """Return `persistent/tenant/namespace/topic`."""
         return self._name(topic).rest_path
 
     def _namespace(self, namespace: Namespace) -> str:
-        """`namespaces/tenant/namespace`."""
+        """Return `namespaces/tenant/namespace`."""
         return f"namespaces/{self._namespace_name(namespace)}"
 
     async def _get(self, kind: type[T], path: str, query: Query | None = None) -> T:
-        """What is there, which the broker says is a `kind`."""
+        """Return the JSON of an answer, which the broker declares to be a `kind`."""
         return cast(T, (await self._exchange.send(Request("GET", path, query or {}))).data())
 
     async def _find(self, kind: type[T], path: str, query: Query | None = None) -> T | None:
-        """The same for what need not be there."""
+        """Return the JSON of an answer, or None for a value that is not set."""
         return await self._get(kind, path, query)
 
     async def _get_text(self, path: str, query: Query | None = None) -> str | None:
-        """What is there, as text; None for nothing."""
+        """Return an answer as text, or None for an empty one."""
         return text_of(await self._exchange.send(Request("GET", path, query or {})))
 
     async def _put(
@@ -82,5 +82,5 @@ class Group:
 
 
 def text_of(reply: Reply) -> str | None:
-    """An answer that is no JSON; None for nothing."""
+    """Return an answer that is no JSON, or None for 204."""
     return None if reply.status == 204 else reply.text() or ""

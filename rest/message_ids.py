@@ -1,4 +1,4 @@
-"""Message ids as bodies and answers have them."""
+"""Message ids in bodies and answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, TypedDict
 
 
 class Id(Protocol):
-    """Where a message stands; the client's MessageId is one."""
+    """The position of a message, such as the client's MessageId."""
 
     @property
     def ledger_id(self) -> int: ...
@@ -19,7 +19,7 @@ class Id(Protocol):
 
 
 class Place(NamedTuple):
-    """The least that is an Id."""
+    """The simplest `Id`."""
 
     ledger_id: int
     entry_id: int
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 class MessageIdData(TypedDict, total=False):
-    """An id in JSON; fields that do not apply are -1 or missing."""
+    """A message id in JSON. Fields that do not apply are -1 or missing."""
 
     ledgerId: int
     entryId: int
@@ -42,7 +42,7 @@ LATEST = Place(2**63 - 1, 2**63 - 1)
 
 
 def body_of(message_id: Id, **more: object) -> dict[str, object]:
-    """An id in a body."""
+    """Return a message id as a JSON body, with `more` fields."""
     return {
         "ledgerId": message_id.ledger_id,
         "entryId": message_id.entry_id,
@@ -53,6 +53,9 @@ def body_of(message_id: Id, **more: object) -> dict[str, object]:
 
 
 def skipped(message_id: Id) -> dict[str, int]:
-    """The same where it stands in a list of messages to skip (PIP-423); the broker asks every partition."""
+    """Return a message id for a list of messages to skip (PIP-423).
+
+    It has no partition, as the broker asks every one.
+    """
     index = {} if message_id.batch_index < 0 else {"batchIndex": message_id.batch_index}
     return {"ledgerId": message_id.ledger_id, "entryId": message_id.entry_id, **index}

@@ -1,6 +1,6 @@
-"""Policies of topics and namespaces: a row for each, from which broker, client and command line derive what they do.
+"""Policies of topics and namespaces: one row for each. Broker, client and command line derive their work from it.
 
-Nothing is imported here: whoever speaks of policies imports this table.
+This module imports nothing, because every module about policies imports it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Annotated, Any, Final, Generic, TypeAlias, TypedDict, TypeVar
 T = TypeVar("T")
 
 Long: TypeAlias = Annotated[int, "long"]
-"""A number of 64 bits; others have 32."""
+"""A number of 64 bits. Other numbers have 32."""
 
 
 class RetentionPolicies(TypedDict):
-    """How much acknowledged data is kept: minutes and MB; -1 is without limit, both 0 is nothing."""
+    """Limits of acknowledged data that is kept, in minutes and MB. -1 is without limit; both 0 keeps nothing."""
 
     retentionTimeInMinutes: int
     retentionSizeInMB: Long
 
 
 class BacklogQuota(TypedDict, total=False):
-    """Bytes (`limit` is the older name of `limitSize`) and seconds, -1 for no limit.
+    """Limits of a backlog in bytes (`limit` is the older name of `limitSize`) and in seconds; -1 for no limit.
 
     `policy`: producer_request_hold, producer_exception or consumer_backlog_eviction.
     """
@@ -35,7 +35,7 @@ class BacklogQuota(TypedDict, total=False):
 
 
 class PersistencePolicies(TypedDict, total=False):
-    """How data is spread over bookies; saves of a cursor a second, 0 without limit."""
+    """The number of bookies for data, and the most writes of a cursor per second (0: no limit)."""
 
     bookkeeperEnsemble: int
     bookkeeperWriteQuorum: int
@@ -45,14 +45,14 @@ class PersistencePolicies(TypedDict, total=False):
 
 
 class PublishRate(TypedDict):
-    """Per second; -1 is without limit."""
+    """Publish rates per second; -1 is without limit."""
 
     publishThrottlingRateInMsg: int
     publishThrottlingRateInByte: Long
 
 
 class DispatchRate(TypedDict, total=False):
-    """Per `ratePeriodInSecond`; -1 is without limit."""
+    """Dispatch rates per `ratePeriodInSecond`; -1 is without limit."""
 
     dispatchThrottlingRateInMsg: int
     dispatchThrottlingRateInByte: Long
@@ -61,14 +61,14 @@ class DispatchRate(TypedDict, total=False):
 
 
 class SubscribeRate(TypedDict):
-    """Of a consumer, per `ratePeriodInSecond`; -1 is without limit."""
+    """The subscribe rate of a consumer per `ratePeriodInSecond`; -1 is without limit."""
 
     subscribeThrottlingRatePerConsumer: int
     ratePeriodInSecond: int
 
 
 class DelayedDeliveryPolicies(TypedDict, total=False):
-    """Milliseconds: how often due messages are looked for, and the longest delay (0: any)."""
+    """The interval between searches for due messages, and the longest delay (0: any), both in milliseconds."""
 
     tickTime: Long
     active: bool
@@ -76,7 +76,10 @@ class DelayedDeliveryPolicies(TypedDict, total=False):
 
 
 class InactiveTopicPolicies(TypedDict):
-    """`inactiveTopicDeleteMode`: delete_when_no_subscriptions or delete_when_subscriptions_caught_up."""
+    """Conditions under which an inactive topic is deleted.
+
+    `inactiveTopicDeleteMode`: delete_when_no_subscriptions or delete_when_subscriptions_caught_up.
+    """
 
     inactiveTopicDeleteMode: str
     maxInactiveDurationSeconds: int
@@ -84,7 +87,7 @@ class InactiveTopicPolicies(TypedDict):
 
 
 class AutoTopicCreation(TypedDict, total=False):
-    """`topicType`: partitioned or non-partitioned."""
+    """The topics that clients create by using them. `topicType`: partitioned or non-partitioned."""
 
     allowAutoTopicCreation: bool
     topicType: str
@@ -92,19 +95,19 @@ class AutoTopicCreation(TypedDict, total=False):
 
 
 class AutoSubscriptionCreation(TypedDict):
-    """Whether consumers create subscriptions."""
+    """Switch: whether consumers create subscriptions."""
 
     allowAutoSubscriptionCreation: bool
 
 
 class EntryFilters(TypedDict):
-    """Names, with commas between."""
+    """Names of entry filters, separated by commas."""
 
     entryFilterNames: str
 
 
 class BookieAffinity(TypedDict, total=False):
-    """Groups of bookies that keep a namespace."""
+    """Groups of bookies that store a namespace."""
 
     bookkeeperAffinityGroupPrimary: str
     bookkeeperAffinityGroupSecondary: str
@@ -118,7 +121,7 @@ class Bundles(TypedDict, total=False):
 
 
 class OffloadPolicies(TypedDict, total=False):
-    """Where old ledgers would go: `managedLedgerOffloadDriver` says to what, and the others say how."""
+    """The storage for old ledgers: `managedLedgerOffloadDriver` selects it, and the other fields configure it."""
 
     offloadersDirectory: str
     managedLedgerOffloadDriver: str
@@ -165,7 +168,7 @@ OFFLOAD_DEFAULTS: Final[Mapping[str, Any]] = {
     "gcsManagedLedgerOffloadMaxBlockSizeInBytes": 128 << 20,
     "gcsManagedLedgerOffloadReadBufferSizeInBytes": 1 << 20,
 }
-"""What Pulsar's own class has where nothing is said."""
+"""The defaults of Pulsar's own class."""
 
 JAVA: Final[Mapping[Any, str]] = {
     RetentionPolicies: "RetentionPolicies",
@@ -181,32 +184,32 @@ JAVA: Final[Mapping[Any, str]] = {
     EntryFilters: "EntryFilters",
     OffloadPolicies: "OffloadPoliciesImpl",
 }
-"""The classes of Pulsar, in org.apache.pulsar.common.policies.data, that have the same fields."""
+"""Classes of Pulsar with the same fields, in org.apache.pulsar.common.policies.data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where namespaces, or topics, have a policy, and by which calls; `word` is the last part of its path."""
+    """The REST calls of a policy of namespaces or of topics. `word` is the last part of its path."""
 
     word: str
-    setting: str = "POST"  # the method that sets it; "": it is set part by part
-    removal: str = "DELETE"  # the method that removes it; "": none does
-    removed_at: str = ""  # instead of `word`
-    applied: bool = False  # ?applied=true gives what holds in the end
-    is_local: bool = False  # there is none for all clusters
-    in_query: bool = False  # the value stands there
+    setting: str = "POST"  # the method that sets it; "": it is set in parts
+    removal: str = "DELETE"  # the method that removes it; "": no method does
+    removed_at: str = ""  # in place of `word`
+    applied: bool = False  # ?applied=true returns the value that takes effect
+    is_local: bool = False  # no value for all clusters
+    in_query: bool = False  # the value is in the query
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy(Generic[T]):
-    """A policy, whose value in JSON is a `json`.
+    """A policy. `json` is the type of its JSON value.
 
-    Where nothing is set broker.conf's `conf` holds, or its keys by the fields of the value, and `default` where it has
-    no key.
+    Without a value, `conf` applies: a key of broker.conf, or keys by the fields of the value. Without such a key,
+    `default` applies.
     """
 
     json: type[T]
-    kept: str  # its name in the JSON of a namespace's policies; those of topics are kept by it too
+    kept: str  # its name in the JSON of a namespace's policies, and in stored policies of topics
     right: str  # Pulsar's PolicyName
     about: str
     namespace: Place | None = None
@@ -214,8 +217,8 @@ class Policy(Generic[T]):
     event: str = ""  # its name in the events of __change_events
     conf: str | Mapping[str, str] = ""
     default: Any = None
-    per_cluster: bool = False  # kept by cluster, and REST is about the broker's own
-    has_body: bool = True  # else being set is all there is to it
+    per_cluster: bool = False  # stored by cluster; REST reads and sets the broker's own
+    has_body: bool = True  # false: being set is its only value
 
 
 def _applied(word: str, setting: str = "POST", *, is_local: bool = False, in_query: bool = False) -> Place:
@@ -234,25 +237,25 @@ _RATE: Final = {
 }
 
 # fmt: off
-# ---- how much, how fast, how long
+# ---- limits of size, rate and age
 MESSAGE_TTL = Policy(int, "message_ttl_in_seconds", "TTL", "Seconds after which messages expire; 0: never",
     Place("messageTTL"), _applied("messageTTL", in_query=True), "messageTTLInSeconds", "ttlDurationDefaultInSeconds")
-RETENTION = Policy(RetentionPolicies, "retention_policies", "RETENTION", "How much acknowledged data is kept",
+RETENTION = Policy(RetentionPolicies, "retention_policies", "RETENTION", "Limits of acknowledged data that is kept",
     Place("retention"), _applied("retention"), "retentionPolicies",
     {"retentionTimeInMinutes": "defaultRetentionTimeInMinutes", "retentionSizeInMB": "defaultRetentionSizeInMB"})
 BACKLOG_QUOTAS = Policy(dict[str, BacklogQuota], "backlog_quota_map", "BACKLOG",
-    "What happens at how much backlog, by what is bounded: destination_storage, message_age",
+    "Limits of backlogs, by type: destination_storage, message_age",
     Place("backlogQuotaMap", "", ""), Place("backlogQuotaMap", "", "", applied=True), "backLogQuotaMap")
 COMPACTION_THRESHOLD = Policy(int, "compaction_threshold", "COMPACTION",
-    "Bytes of new messages at which a topic is compacted; 0: never", Place("compactionThreshold", "PUT"),
+    "Bytes of new messages after which a topic is compacted; 0: never", Place("compactionThreshold", "PUT"),
     _applied("compactionThreshold"), "compactionThreshold", "brokerServiceCompactionThresholdInBytes")
 INACTIVE_TOPICS = Policy(InactiveTopicPolicies, "inactive_topic_policies", "INACTIVE_TOPIC",
-    "When a topic is deleted that nobody uses", Place("inactiveTopicPolicies"), _applied("inactiveTopicPolicies"),
-    "inactiveTopicPolicies",
+    "Conditions under which an inactive topic is deleted", Place("inactiveTopicPolicies"),
+    _applied("inactiveTopicPolicies"), "inactiveTopicPolicies",
     {"inactiveTopicDeleteMode": "brokerDeleteInactiveTopicsMode", "maxInactiveDurationSeconds": "max_inactive_seconds",
      "deleteWhileInactive": "brokerDeleteInactiveTopicsEnabled"})
 SUBSCRIPTION_EXPIRATION = Policy(int, "subscription_expiration_time_minutes", "SUBSCRIPTION_EXPIRATION_TIME",
-    "Minutes after which a subscription is deleted that nobody uses; 0: never", Place("subscriptionExpirationTime"),
+    "Minutes after which an unused subscription is deleted; 0: never", Place("subscriptionExpirationTime"),
     _applied("subscriptionExpirationTime", in_query=True), "subscriptionExpirationTimeInMinutes",
     "subscriptionExpirationTimeMinutes")
 MAX_TOPICS = Policy(int, "max_topics_per_namespace", "MAX_TOPICS", "Most topics of a namespace; 0: any number",
@@ -268,100 +271,101 @@ MAX_SUBSCRIPTIONS = Policy(int, "max_subscriptions_per_topic", "MAX_SUBSCRIPTION
     "Most subscriptions of a topic; 0: any number", Place("maxSubscriptionsPerTopic"),
     Place("maxSubscriptionsPerTopic"), "maxSubscriptionsPerTopic", "maxSubscriptionsPerTopic")
 MAX_UNACKED_PER_CONSUMER = Policy(int, "max_unacked_messages_per_consumer", "MAX_UNACKED",
-    "Messages that a consumer may leave unacknowledged; 0: any number", Place("maxUnackedMessagesPerConsumer"),
+    "Most unacknowledged messages of a consumer; 0: any number", Place("maxUnackedMessagesPerConsumer"),
     _applied("maxUnackedMessagesOnConsumer"), "maxUnackedMessagesOnConsumer", "maxUnackedMessagesPerConsumer")
 MAX_UNACKED_PER_SUBSCRIPTION = Policy(int, "max_unacked_messages_per_subscription", "MAX_UNACKED",
-    "Messages that all consumers of a subscription may leave unacknowledged; 0: any number",
+    "Most unacknowledged messages of a subscription; 0: any number",
     Place("maxUnackedMessagesPerSubscription"), _applied("maxUnackedMessagesOnSubscription"),
     "maxUnackedMessagesOnSubscription", "maxUnackedMessagesPerSubscription")
 MAX_MESSAGE_SIZE = Policy(int, "max_message_size", "MAX_MESSAGE_SIZE",
-    "Bytes of the largest message; 0: as the broker says", None, Place("maxMessageSize"), "maxMessageSize", default=0)
-PUBLISH_RATE = Policy(PublishRate, "publishMaxMessageRate", "RATE", "How fast messages may come in to a topic",
+    "Bytes of the largest message; 0: the broker's maxMessageSize", None, Place("maxMessageSize"), "maxMessageSize",
+    default=0)
+PUBLISH_RATE = Policy(PublishRate, "publishMaxMessageRate", "RATE", "Limits of the publish rate of a topic",
     Place("publishRate"), Place("publishRate"), "publishRate", per_cluster=True)
-DISPATCH_RATE = Policy(DispatchRate, "topicDispatchRate", "RATE", "How fast a topic's messages go out",
+DISPATCH_RATE = Policy(DispatchRate, "topicDispatchRate", "RATE", "Limits of the dispatch rate of a topic",
     Place("dispatchRate"), _applied("dispatchRate"), "dispatchRate",
     _rates("dispatchThrottlingRatePerTopicInMsg", "dispatchThrottlingRatePerTopicInByte"), _RATE, per_cluster=True)
 SUBSCRIPTION_DISPATCH_RATE = Policy(DispatchRate, "subscriptionDispatchRate", "RATE",
-    "How fast messages go out to one subscription", Place("subscriptionDispatchRate"),
+    "Limits of the dispatch rate of a subscription", Place("subscriptionDispatchRate"),
     _applied("subscriptionDispatchRate"), "subscriptionDispatchRate",
     _rates("dispatchThrottlingRatePerSubscriptionInMsg", "dispatchThrottlingRatePerSubscriptionInByte"), _RATE,
     per_cluster=True)
 REPLICATOR_DISPATCH_RATE = Policy(DispatchRate, "replicatorDispatchRate", "REPLICATION_RATE",
-    "How fast messages go out to another cluster", Place("replicatorDispatchRate"), _applied("replicatorDispatchRate"),
-    "replicatorDispatchRate", default=_RATE, per_cluster=True)
-SUBSCRIBE_RATE = Policy(SubscribeRate, "clusterSubscribeRate", "RATE", "How often one consumer may subscribe",
+    "Limits of the rate of replication to another cluster", Place("replicatorDispatchRate"),
+    _applied("replicatorDispatchRate"), "replicatorDispatchRate", default=_RATE, per_cluster=True)
+SUBSCRIBE_RATE = Policy(SubscribeRate, "clusterSubscribeRate", "RATE", "Limit of the subscribe rate of a consumer",
     Place("subscribeRate"), _applied("subscribeRate"), "subscribeRate",
     {"subscribeThrottlingRatePerConsumer": "subscribeThrottlingRatePerConsumer",
      "ratePeriodInSecond": "subscribeRatePeriodPerConsumerInSecond"},
     per_cluster=True)
 
-# ---- what is allowed, and how data is kept
+# ---- permitted operations, and storage
 DEDUPLICATION = Policy(bool, "deduplicationEnabled", "DEDUPLICATION",
-    "Whether messages that were sent twice are dropped", Place("deduplication"), _applied("deduplicationEnabled"),
-    "deduplicationEnabled", "brokerDeduplicationEnabled")
+    "Whether deduplication drops messages that a producer sends again", Place("deduplication"),
+    _applied("deduplicationEnabled"), "deduplicationEnabled", "brokerDeduplicationEnabled")
 DEDUPLICATION_SNAPSHOTS = Policy(int, "deduplicationSnapshotIntervalSeconds", "DEDUPLICATION_SNAPSHOT",
-    "Seconds after which sequence ids are kept", Place("deduplicationSnapshotInterval", removal="POST"),
+    "Seconds between two deduplication snapshots", Place("deduplicationSnapshotInterval", removal="POST"),
     Place("deduplicationSnapshotInterval"), "deduplicationSnapshotIntervalSeconds",
     "brokerDeduplicationSnapshotIntervalSeconds")
 DELAYED_DELIVERY = Policy(DelayedDeliveryPolicies, "delayed_delivery_policies", "DELAYED_DELIVERY",
-    "Whether deliver_at_time is heeded", Place("delayedDelivery"), _applied("delayedDelivery"), "",
+    "Delayed delivery by deliver_at_time", Place("delayedDelivery"), _applied("delayedDelivery"), "",
     {"tickTime": "delayedDeliveryTickTimeMillis", "active": "delayedDeliveryEnabled",
      "maxDeliveryDelayInMillis": "delayedDeliveryMaxDelayInMillis"})
 AUTO_TOPIC_CREATION = Policy(AutoTopicCreation, "autoTopicCreationOverride", "AUTO_TOPIC_CREATION",
-    "Whether clients make topics, and of how many partitions", Place("autoTopicCreation"))
+    "Whether clients create topics, and with how many partitions", Place("autoTopicCreation"))
 AUTO_SUBSCRIPTION_CREATION = Policy(AutoSubscriptionCreation, "autoSubscriptionCreationOverride",
-    "AUTO_SUBSCRIPTION_CREATION", "Whether consumers make subscriptions", Place("autoSubscriptionCreation"),
+    "AUTO_SUBSCRIPTION_CREATION", "Whether consumers create subscriptions", Place("autoSubscriptionCreation"),
     _applied("autoSubscriptionCreation"), "autoSubscriptionCreationOverride",
     {"allowAutoSubscriptionCreation": "allowAutoSubscriptionCreation"})
 SUBSCRIPTION_TYPES = Policy(list[str], "subscription_types_enabled", "SUBSCRIPTION_AUTH_MODE",
-    "Subscription types that consumers may ask for: Exclusive, Shared, Failover, Key_Shared; []: any that hold above",
+    "Subscription types that consumers may use: Exclusive, Shared, Failover, Key_Shared; []: no limit at this level",
     Place("subscriptionTypesEnabled"), Place("subscriptionTypesEnabled"), "subscriptionTypesEnabled")
 SUBSCRIPTION_AUTH_MODE = Policy(str, "subscription_auth_mode", "SUBSCRIPTION_AUTH_MODE",
     "Whether a subscription's name must begin with the role: None, Prefix", Place("subscriptionAuthMode", removal=""))
-ENCRYPTION_REQUIRED = Policy(bool, "encryption_required", "ENCRYPTION", "Whether what is not encrypted is refused",
-    Place("encryptionRequired", removal=""))
+ENCRYPTION_REQUIRED = Policy(bool, "encryption_required", "ENCRYPTION",
+    "Whether producers and messages without encryption are refused", Place("encryptionRequired", removal=""))
 SCHEMA_STRATEGY = Policy(str, "schema_compatibility_strategy", "SCHEMA_COMPATIBILITY_STRATEGY",
-    "What a new schema must be compatible with, like BACKWARD or FULL_TRANSITIVE",
+    "Compatibility that a new schema must have, such as BACKWARD or FULL_TRANSITIVE",
     Place("schemaCompatibilityStrategy", "PUT", ""), _applied("schemaCompatibilityStrategy", "PUT", is_local=True),
     "schemaCompatibilityStrategy", "schemaCompatibilityStrategy")
 OLDER_SCHEMA_STRATEGY = Policy(str, "schema_auto_update_compatibility_strategy", "SCHEMA_COMPATIBILITY_STRATEGY",
-    "The same by its old name, like Backward or AutoUpdateDisabled",
+    "Older form of the schema compatibility strategy, such as Backward or AutoUpdateDisabled",
     Place("schemaAutoUpdateCompatibilityStrategy", "PUT", ""))
 SCHEMA_AUTO_UPDATE = Policy(bool, "is_allow_auto_update_schema", "SCHEMA_COMPATIBILITY_STRATEGY",
-    "Whether producers may bring new schemas", Place("isAllowAutoUpdateSchema", removal=""))
+    "Whether producers may register new schemas", Place("isAllowAutoUpdateSchema", removal=""))
 SCHEMA_VALIDATION = Policy(bool, "schema_validation_enforced", "SCHEMA_COMPATIBILITY_STRATEGY",
-    "Whether producers without a schema are refused where there is one",
+    "Whether topics with a schema refuse producers without one",
     Place("schemaValidationEnforced", removal="", applied=True),
     Place("schemaValidationEnforced", removal="", applied=True, is_local=True), "schemaValidationEnforced",
     default=False)
 ENTRY_FILTERS = Policy(EntryFilters, "entryFilters", "ENTRY_FILTERS",
-    "Filters that entries pass before they are dispatched", Place("entryFilters"), _applied("entryFilters"),
+    "Filters that decide which entries are dispatched", Place("entryFilters"), _applied("entryFilters"),
     "entryFilters", default={"entryFilterNames": ""})
 DISPATCHER_PAUSE = Policy(bool, "dispatcherPauseOnAckStatePersistentEnabled",
-    "DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT", "Whether dispatch waits while acknowledgements cannot be kept",
+    "DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT", "Whether dispatch pauses while acknowledgements cannot be stored",
     Place("dispatcherPauseOnAckStatePersistent"), _applied("dispatcherPauseOnAckStatePersistent"),
     "dispatcherPauseOnAckStatePersistentEnabled", default=False, has_body=False)
 METRIC_LABELS = Policy(list[str], "allowed_topic_property_keys_for_metrics", "ALLOW_CUSTOM_METRIC_LABELS",
     "Properties of topics that metrics may show", Place("allowedTopicPropertyKeysForMetrics"))
 PERSISTENCE = Policy(PersistencePolicies, "persistence", "PERSISTENCE",
-    "How many bookies keep a message, and how often acknowledgements are kept", Place("persistence"),
+    "Number of bookies for data, and rate at which cursors are stored", Place("persistence"),
     _applied("persistence"), "persistence")
 
 # ---- other clusters, other storage
-REPLICATION = Policy(list[str], "replication_clusters", "REPLICATION", "The clusters that have the messages",
+REPLICATION = Policy(list[str], "replication_clusters", "REPLICATION", "Clusters that messages are replicated to",
     Place("replication", removal=""), _applied("replication"), "replicationClusters")
-ALLOWED_CLUSTERS = Policy(list[str], "allowed_clusters", "ALLOW_CLUSTERS", "The clusters that may have the messages",
-    Place("allowedClusters", removal=""))
-SHADOW_TOPICS = Policy(list[str], "shadowTopics", "SHADOW_TOPIC", "The topics that show the same messages", None,
+ALLOWED_CLUSTERS = Policy(list[str], "allowed_clusters", "ALLOW_CLUSTERS",
+    "Clusters that messages may be replicated to", Place("allowedClusters", removal=""))
+SHADOW_TOPICS = Policy(list[str], "shadowTopics", "SHADOW_TOPIC", "Shadow topics of a topic", None,
     Place("shadowTopics", "PUT", is_local=True), "shadowTopics")
-OFFLOAD = Policy(OffloadPolicies, "offload_policies", "OFFLOAD", "Where old ledgers would go, by driver",
+OFFLOAD = Policy(OffloadPolicies, "offload_policies", "OFFLOAD", "Storage for old ledgers, by driver",
     Place("offloadPolicies", removed_at="removeOffloadPolicies"), _applied("offloadPolicies"), "offloadPolicies")
 OFFLOAD_THRESHOLD = Policy(int, "offload_threshold", "OFFLOAD",
-    "Bytes from which old ledgers would be offloaded; -1: never", Place("offloadThreshold", "PUT", ""))
+    "Bytes from which old ledgers are offloaded; -1: never", Place("offloadThreshold", "PUT", ""))
 OFFLOAD_SECONDS = Policy(int, "offload_threshold_in_seconds", "OFFLOAD",
-    "Age in seconds from which they would be; -1: never", Place("offloadThresholdInSeconds", "PUT", ""))
+    "Age in seconds from which old ledgers are offloaded; -1: never", Place("offloadThresholdInSeconds", "PUT", ""))
 OFFLOAD_LAG = Policy(int, "offload_deletion_lag_ms", "OFFLOAD",
-    "Milliseconds that an offloaded ledger would be kept here too", Place("offloadDeletionLagMs", "PUT"))
+    "Milliseconds for which an offloaded ledger is kept in BookKeeper too", Place("offloadDeletionLagMs", "PUT"))
 # fmt: on
 
 POLICIES: Final[tuple[Policy[Any], ...]] = tuple(row for row in list(globals().values()) if isinstance(row, Policy))
@@ -420,4 +424,4 @@ _IN_ORDER: Final[dict[str, Any]] = {
 NAMESPACE_DEFAULTS: Final[Mapping[str, Any]] = _IN_ORDER | {
     row.kept: ABSENT for row in POLICIES if row.namespace is not None and row.kept not in _IN_ORDER
 }
-"""What a new namespace has, in Pulsar's order of its JSON; ABSENT is shown only when it is set."""
+"""The policies of a new namespace, in Pulsar's order of its JSON. ABSENT policies are shown only when they are set."""

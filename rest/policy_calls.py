@@ -1,4 +1,4 @@
-"""Policies of namespaces and of topics: got, set and removed as the table of policies says."""
+"""Get, set and remove policies of namespaces and of topics, by the table of policies."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 class PoliciesOf(Group, Generic[N]):
-    """Policies of what an `N` names: `policies[RETENTION]` is one."""
+    """The policies of namespaces or topics, which an `N` names. `policies[RETENTION]` has the calls of one."""
 
     def __getitem__(self, policy: Policy[T]) -> PolicyCalls[N, T]:
-        """Return the calls of a policy; KeyError if there is none here."""
+        """Return the calls of a policy. Raise `KeyError` when this kind of object does not have the policy."""
         place = self._place(policy)
         if place is None:
             raise KeyError(policy.kept)
@@ -35,20 +35,20 @@ class PoliciesOf(Group, Generic[N]):
     async def remove_backlog_quota(
         self, name: N, quota_type: str = "destination_storage", *, is_global: bool = False
     ) -> None:
-        """Remove one of them."""
+        """Remove one of the BACKLOG_QUOTAS."""
         await self._delete(f"{self.path(name)}/backlogQuota", {**of(is_global), "backlogQuotaType": quota_type})
 
     @abstractmethod
     def path(self, name: N) -> str:
-        """Return where policies are found."""
+        """Return the path below which the policies are."""
 
     @abstractmethod
     def _place(self, policy: Policy[Any]) -> Place | None:
-        """Return where a policy is found there."""
+        """Return the calls of a policy here, or None."""
 
 
 class NamespacePolicies(PoliciesOf[Namespace]):
-    """They hold for the topics of a namespace that have none of their own."""
+    """Policies of namespaces. They apply to topics without policies of their own."""
 
     def path(self, name: Namespace) -> str:
         return self._namespace(name)
@@ -58,7 +58,7 @@ class NamespacePolicies(PoliciesOf[Namespace]):
 
 
 class TopicPolicies(PoliciesOf[Topic]):
-    """They win over the namespace's and the broker's."""
+    """Policies of topics. They override those of the namespace and the broker."""
 
     def path(self, name: Topic) -> str:
         return self._topic(name)
@@ -67,7 +67,7 @@ class TopicPolicies(PoliciesOf[Topic]):
         return policy.topic
 
     def dispatch_rate_of(self, subscription: str) -> PolicyCalls[Topic, DispatchRate]:
-        """Return the calls of SUBSCRIPTION_DISPATCH_RATE for one subscription alone."""
+        """Return the calls of SUBSCRIPTION_DISPATCH_RATE for one subscription."""
         place = Place(f"{twice(subscription)}/dispatchRate", applied=True)
         return self[replace(SUBSCRIPTION_DISPATCH_RATE, topic=place)]
 
@@ -77,10 +77,10 @@ class TopicPolicies(PoliciesOf[Topic]):
 
 
 class PolicyCalls(Generic[N, T]):
-    """One policy, of namespaces or of topics.
+    """The calls of one policy, of namespaces or of topics.
 
-    `applied`: as it holds in the end, from the namespace or the broker too. `is_global`: of all clusters, not of this
-    one alone. Both are about topics.
+    With `applied`, read the value that takes effect, which may come from the namespace or the broker. With `is_global`,
+    read or set the value for all clusters, not only for this one. Both apply to topics.
     """
 
     def __init__(self, exchange: Exchange, policies: PoliciesOf[N], place: Place, policy: Policy[T]) -> None:
@@ -90,15 +90,15 @@ class PolicyCalls(Generic[N, T]):
         self._policy = policy
 
     async def get(self, name: N, *, applied: bool = False, is_global: bool = False) -> T | None:
-        """Return what is set, None for nothing."""
+        """Return the value, or None when it is not set."""
         query: dict[str, object] = {"applied": applied} if self._at.applied else {}
         found: T | None = await self._send("GET", name, query, is_global=is_global)
         return found
 
     async def set(self, name: N, value: T, *, is_global: bool = False) -> None:
-        """Set the policy."""
+        """Set the policy. Raise `ValueError` for False, if the policy has no such value."""
         if not (value or self._policy.has_body):
-            raise ValueError("this policy is set or removed, and never set to False")
+            raise ValueError("this policy cannot be set to False: remove it instead")
         if self._at.in_query:
             await self._send(self._at.setting, name, {self._at.word: value}, is_global=is_global)
         else:
@@ -106,7 +106,7 @@ class PolicyCalls(Generic[N, T]):
             await self._send(self._at.setting, name, body=body, is_global=is_global)
 
     async def remove(self, name: N, *, is_global: bool = False) -> None:
-        """Let the namespace's hold again, or the broker's."""
+        """Remove the policy, so that the namespace's or the broker's takes effect."""
         query: dict[str, object] = {self._at.word: 0} if self._at.in_query else {}
         await self._send(self._at.removal, name, query, is_global=is_global, word=self._at.removed_at)
 
@@ -121,12 +121,12 @@ class PolicyCalls(Generic[N, T]):
         word: str = "",
     ) -> Any:
         if not method:
-            raise TypeError(f"there is no such call for {self._at.word}")
+            raise TypeError(f"Pulsar has no such call for {self._at.word}")
         path = f"{self._policies.path(name)}/{word or self._at.word}"
         asked = {**of(is_global and not self._at.is_local), **(query or {})}
         return (await self._exchange.send(Request(method, path, asked, body))).data()
 
 
 def of(is_global: bool) -> dict[str, object]:
-    """Return the query of a policy of all clusters."""
+    """Return the query for a policy of all clusters."""
     return {"isGlobal": True} if is_global else {}

@@ -1,4 +1,4 @@
-"""What stats hold, as far as it stays the same from version to version; a broker may say more, and less."""
+"""Statistics of topics, with fields that do not change between versions. A broker may return more fields, or fewer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class Incoming(TypedDict, total=False):
-    """Count incoming messages: rates are per second, of bytes where they are called throughput."""
+    """Incoming messages: rates are per second, and of bytes where they are called throughput."""
 
     msgRateIn: float
     msgThroughputIn: float
@@ -14,7 +14,7 @@ class Incoming(TypedDict, total=False):
 
 
 class Outgoing(TypedDict, total=False):
-    """Count outgoing messages."""
+    """Outgoing messages."""
 
     msgRateOut: float
     msgThroughputOut: float
@@ -23,7 +23,7 @@ class Outgoing(TypedDict, total=False):
 
 
 class Acknowledged(Outgoing, total=False):
-    """Count messages that go out and are acknowledged; timestamps in milliseconds since the epoch."""
+    """Messages that are dispatched and acknowledged; timestamps are in milliseconds since the epoch."""
 
     msgRateRedeliver: float
     messageAckRate: float
@@ -33,7 +33,7 @@ class Acknowledged(Outgoing, total=False):
 
 
 class Connected(TypedDict, total=False):
-    """Name the client of a producer or consumer."""
+    """The client of a producer or consumer."""
 
     address: str
     connectedSince: str
@@ -42,7 +42,7 @@ class Connected(TypedDict, total=False):
 
 
 class PublisherStats(Incoming, Connected, total=False):
-    """Describe a producer of a topic."""
+    """A producer of a topic."""
 
     producerId: int
     producerName: str
@@ -50,7 +50,7 @@ class PublisherStats(Incoming, Connected, total=False):
 
 
 class ConsumerStats(Acknowledged, Connected, total=False):
-    """Describe a consumer of a subscription."""
+    """A consumer of a subscription."""
 
     consumerName: str
     availablePermits: int
@@ -60,7 +60,10 @@ class ConsumerStats(Acknowledged, Connected, total=False):
 
 
 class SubscriptionStats(Acknowledged, total=False):
-    """`msgBacklog` counts entries, or messages where a precise backlog was asked for; sizes are bytes."""
+    """A subscription.
+
+    `msgBacklog` counts entries, or messages if a precise backlog was requested. Sizes are in bytes.
+    """
 
     type: str
     msgRateExpired: float
@@ -84,7 +87,7 @@ class SubscriptionStats(Acknowledged, total=False):
 
 
 class CompactionStats(TypedDict, total=False):
-    """Of a topic's compactions; milliseconds and bytes."""
+    """Compactions of a topic, in milliseconds and bytes."""
 
     lastCompactionRemovedEventCount: int
     lastCompactionSucceedTimestamp: int
@@ -93,7 +96,7 @@ class CompactionStats(TypedDict, total=False):
 
 
 class TopicStats(Incoming, Outgoing, total=False):
-    """Rates are per second; sizes are bytes; times are milliseconds since the epoch."""
+    """A topic. Rates are per second, sizes in bytes, times in milliseconds since the epoch."""
 
     bytesInCounter: int
     msgInCounter: int
@@ -117,7 +120,7 @@ class TopicStats(Incoming, Outgoing, total=False):
 
 
 class PartitionedTopicMetadata(TypedDict, total=False):
-    """0 `partitions`: it is not partitioned."""
+    """The number of partitions; 0 for a topic that is not partitioned."""
 
     partitions: int
     deleted: bool
@@ -125,14 +128,14 @@ class PartitionedTopicMetadata(TypedDict, total=False):
 
 
 class PartitionedTopicStats(TopicStats, total=False):
-    """The partitions together, and each if that was asked for."""
+    """Sums over all partitions, and each partition if requested."""
 
     metadata: PartitionedTopicMetadata
     partitions: dict[str, TopicStats]
 
 
 class LedgerInfo(TypedDict, total=False):
-    """One ledger of a topic; an open one has its numbers elsewhere. Sizes are bytes."""
+    """A ledger of a topic. Sizes are in bytes. The current ledger's numbers stand in `TopicInternalStats`."""
 
     ledgerId: int
     entries: int
@@ -143,7 +146,7 @@ class LedgerInfo(TypedDict, total=False):
 
 
 class CursorStats(TypedDict, total=False):
-    """A cursor; positions are `ledger:entry`."""
+    """A cursor. Positions are `ledger:entry`."""
 
     markDeletePosition: str
     readPosition: str
@@ -161,7 +164,7 @@ class CursorStats(TypedDict, total=False):
 
 
 class TopicInternalStats(TypedDict, total=False):
-    """Ledgers and cursors; positions are `ledger:entry`, sizes bytes."""
+    """Ledgers and cursors of a topic. Positions are `ledger:entry`, sizes are in bytes."""
 
     entriesAddedCounter: int
     numberOfEntries: int
@@ -179,14 +182,14 @@ class TopicInternalStats(TypedDict, total=False):
 
 
 class PartitionedTopicInternalStats(TypedDict, total=False):
-    """Of each partition, by its name."""
+    """Ledgers and cursors of each partition, by its name."""
 
     metadata: PartitionedTopicMetadata
     partitions: dict[str, TopicInternalStats]
 
 
 class BacklogAnalysis(TypedDict, total=False):
-    """What a subscription has yet to acknowledge, counted entry by entry."""
+    """The backlog of a subscription, counted entry by entry."""
 
     entries: int
     messages: int
@@ -203,7 +206,7 @@ class BacklogAnalysis(TypedDict, total=False):
 
 
 class LongRunningStatus(TypedDict, total=False):
-    """Of a compaction or an offload: NOT_RUN, RUNNING, SUCCESS or ERROR."""
+    """The status of a compaction or an offload: NOT_RUN, RUNNING, SUCCESS or ERROR."""
 
     status: str
     lastError: str

@@ -1,4 +1,4 @@
-"""Tenants: who namespaces belong to."""
+"""Calls about tenants, which namespaces belong to."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from pulsarium.rest.group import Group, segment
 
 
 class Tenants(Group):
-    """`tenants`."""
+    """Calls of `tenants`."""
 
     async def get_tenants(self) -> list[str]:
-        """Their names."""
+        """Return the names of the tenants."""
         return await self._get(list[str], "tenants")
 
     async def get_tenant_info(self, tenant: str) -> TenantInfo:
-        """Who may administer it, and which clusters it may use."""
+        """Return the admin roles and the allowed clusters of a tenant."""
         return await self._get(TenantInfo, _path(tenant))
 
     async def create_tenant(
         self, tenant: str, *, allowed_clusters: Sequence[str], admin_roles: Sequence[str] = ()
     ) -> None:
-        """A new one, in at least one cluster."""
+        """Create a tenant with at least one allowed cluster."""
         await self._put(_path(tenant), _info(allowed_clusters, admin_roles))
 
     async def update_tenant(
         self, tenant: str, *, allowed_clusters: Sequence[str], admin_roles: Sequence[str] = ()
     ) -> None:
-        """Replace all that is known of it."""
+        """Replace the admin roles and the allowed clusters of a tenant."""
         await self._post(_path(tenant), _info(allowed_clusters, admin_roles))
 
     async def delete_tenant(self, tenant: str, *, force: bool = False) -> None:
-        """`force`: its namespaces and topics too (forceDeleteTenantAllowed)."""
+        """Delete a tenant. With `force`, delete its namespaces and topics too (needs forceDeleteTenantAllowed)."""
         await self._delete(_path(tenant), {"force": force})
 
 

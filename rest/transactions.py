@@ -1,4 +1,4 @@
-"""Transactions: their coordinators, what they published, what they acknowledged."""
+"""Calls about transactions, their coordinators, transaction buffers and pending acknowledgements."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ _ROOT = "/admin/v3/transactions"
 
 
 class TransactionCoordinatorInfo(TypedDict, total=False):
-    """One coordinator, and the broker that serves it."""
+    """A coordinator, and the broker that serves it."""
 
     id: int
     brokerServiceUrl: str
 
 
 class TransactionCoordinatorStats(TypedDict, total=False):
-    """Times are milliseconds since the epoch; all transactions up to `lowWaterMark` are over."""
+    """Stats of a coordinator.
+
+    Times are in milliseconds since the epoch. All transactions up to `lowWaterMark` have ended.
+    """
 
     state: str
     leastSigBits: int
@@ -28,7 +31,10 @@ class TransactionCoordinatorStats(TypedDict, total=False):
 
 
 class TransactionMetadata(TypedDict, total=False):
-    """One that is not over. `openTimestamp` is milliseconds since the epoch, `timeoutAt` how many it has."""
+    """An open transaction.
+
+    `openTimestamp` is in milliseconds since the epoch, `timeoutAt` is a duration in milliseconds.
+    """
 
     txnId: str
     status: str
@@ -40,30 +46,33 @@ class TransactionMetadata(TypedDict, total=False):
 
 
 class Transactions(Group):
-    """`transactions`. A transaction is its coordinator's number and its own there: Java's mostSigBits, leastSigBits."""
+    """Calls of `transactions`.
+
+    A transaction has two numbers: its coordinator's and its own there, Java's mostSigBits and leastSigBits.
+    """
 
     # ---- coordinators
 
     async def list_transaction_coordinators(self) -> list[TransactionCoordinatorInfo]:
-        """All there are."""
+        """Return all transaction coordinators."""
         return await self._get(list[TransactionCoordinatorInfo], f"{_ROOT}/coordinators")
 
     async def get_coordinator_stats(self) -> dict[str, TransactionCoordinatorStats]:
-        """Of all, by their numbers."""
+        """Return the stats of all coordinators, by their numbers."""
         return await self._get(dict[str, TransactionCoordinatorStats], f"{_ROOT}/coordinatorStats")
 
     async def get_coordinator_stats_by_id(self, coordinator_id: int) -> TransactionCoordinatorStats:
-        """Of one."""
+        """Return the stats of a coordinator."""
         query = {"coordinatorId": coordinator_id}
         return await self._get(TransactionCoordinatorStats, f"{_ROOT}/coordinatorStats", query)
 
     async def get_coordinator_internal_stats(self, coordinator_id: int, *, metadata: bool = False) -> dict[str, Any]:
-        """Of the ledger of its log."""
+        """Return the ledger of a coordinator's log."""
         query = {"metadata": metadata}
         return await self._get(dict[str, Any], f"{_ROOT}/coordinatorInternalStats/{coordinator_id}", query)
 
     async def scale_transaction_coordinators(self, replicas: int) -> None:
-        """Have so many, which must be more than there are."""
+        """Increase the number of coordinators to `replicas`."""
         await self._post(f"{_ROOT}/transactionCoordinator/replicas", replicas)
 
     # ---- transactions
@@ -71,16 +80,16 @@ class Transactions(Group):
     async def get_slow_transactions(
         self, timeout_ms: int, coordinator_id: int | None = None
     ) -> dict[str, TransactionMetadata]:
-        """Open ones with more time than that, of all coordinators or of one, by their ids."""
+        """Return open transactions with a longer timeout by their ids, of all coordinators or of one."""
         query = {} if coordinator_id is None else {"coordinatorId": coordinator_id}
         return await self._get(dict[str, TransactionMetadata], f"{_ROOT}/slowTransactions/{timeout_ms}", query)
 
     async def get_transaction_metadata(self, most: int, least: int) -> TransactionMetadata:
-        """One that is not over."""
+        """Return the metadata of an open transaction."""
         return await self._get(TransactionMetadata, f"{_ROOT}/transactionMetadata/{most}/{least}")
 
     async def abort_transaction(self, most: int, least: int) -> None:
-        """Abort one, whoever's it is."""
+        """Abort a transaction of any client."""
         await self._post(f"{_ROOT}/abortTransaction/{most}/{least}")
 
     # ---- transaction buffers
@@ -88,18 +97,18 @@ class Transactions(Group):
     async def get_transaction_buffer_stats(
         self, topic: Topic, *, low_water_marks: bool = False, segment_stats: bool = False
     ) -> dict[str, Any]:
-        """What a topic has of open and aborted transactions."""
+        """Return the open and aborted transactions of a topic."""
         query = {"lowWaterMarks": low_water_marks, "segmentStats": segment_stats}
         return await self._get(dict[str, Any], self._path("transactionBufferStats", topic), query)
 
     async def get_transaction_buffer_internal_stats(self, topic: Topic, *, metadata: bool = False) -> dict[str, Any]:
-        """Of the ledgers of its snapshots."""
+        """Return the ledgers of the transaction buffer's snapshots."""
         return await self._get(
             dict[str, Any], self._path("transactionBufferInternalStats", topic), {"metadata": metadata}
         )
 
     async def get_transaction_in_buffer_stats(self, most: int, least: int, topic: Topic) -> dict[str, Any]:
-        """What became of one transaction on a topic."""
+        """Return the state of one transaction on a topic."""
         return await self._get(dict[str, Any], f"{self._path('transactionInBufferStats', topic)}/{most}/{least}")
 
     # ---- pending acknowledgements
@@ -107,28 +116,28 @@ class Transactions(Group):
     async def get_pending_ack_stats(
         self, topic: Topic, subscription: str, *, low_water_marks: bool = False
     ) -> dict[str, Any]:
-        """What a subscription has of open transactions."""
+        """Return the pending acknowledgements of a subscription."""
         query = {"lowWaterMarks": low_water_marks}
         return await self._get(dict[str, Any], self._path("pendingAckStats", topic, subscription), query)
 
     async def get_pending_ack_internal_stats(
         self, topic: Topic, subscription: str, *, metadata: bool = False
     ) -> dict[str, Any]:
-        """Of the ledger of their log."""
+        """Return the ledger of the log of pending acknowledgements."""
         query = {"metadata": metadata}
         return await self._get(dict[str, Any], self._path("pendingAckInternalStats", topic, subscription), query)
 
     async def get_transaction_in_pending_ack_stats(
         self, most: int, least: int, topic: Topic, subscription: str
     ) -> dict[str, Any]:
-        """What one transaction acknowledged on a subscription."""
+        """Return the acknowledgements of one transaction on a subscription."""
         path = self._path("transactionInPendingAckStats", topic, subscription)
         return await self._get(dict[str, Any], f"{path}/{most}/{least}")
 
     async def get_position_stats_in_pending_ack(
         self, topic: Topic, subscription: str, ledger_id: int, entry_id: int, batch_index: int | None = None
     ) -> dict[str, Any]:
-        """Whether an entry, or a message of its batch, waits for the end of a transaction."""
+        """Return whether an entry, or a message of its batch, waits for the end of a transaction."""
         path = f"{self._path('positionStatsInPendingAck', topic, subscription)}/{ledger_id}/{entry_id}"
         return await self._get(dict[str, Any], path, {} if batch_index is None else {"batchIndex": batch_index})
 

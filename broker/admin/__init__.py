@@ -1,1 +1,1 @@
-"""The admin REST API: one module per resource, over the same model that the binary protocol uses."""
+"""Serve the admin REST API, with one module per resource, from the same model as the binary protocol."""

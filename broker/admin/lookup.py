@@ -1,4 +1,4 @@
-"""/lookup/v2: which broker serves a topic."""
+"""/lookup/v2: look up the broker of a topic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LISTENER_HEADER = "x-pulsar-listenername"
 
 @route("GET", LOOKUP, needs=topic_operation("LOOKUP"), anywhere=True)
 def lookup(call: Call) -> Reply:
-    """The URLs of a topic's broker. Nothing is created; topics that do not exist are looked up all the same."""
+    """Return the URLs of a topic's broker. The topic need not exist, and nothing is created."""
     name, asked = _topic(call), call.broker
     found = asked.cluster.ownership.find(asked, name, authoritative=call.flag("authoritative"))
     if found is None:
@@ -41,7 +41,7 @@ def lookup(call: Call) -> Reply:
 
 @route("GET", f"{LOOKUP}/bundle", needs=namespace_operation("GET_BUNDLE"), anywhere=True)
 def get_bundle(call: Call) -> Reply:
-    """The range of its namespace that a topic falls into."""
+    """Return the bundle that a topic falls into."""
     name, broker = _topic(call), call.broker
     return text_reply(bundle_of(boundaries_of(broker, str(name.namespace_name)), name))
 

@@ -1,4 +1,4 @@
-"""The page at /: one file without anything from elsewhere. It asks /pulsarium/topics every two seconds."""
+"""The page at /: one file that loads nothing else. It asks /pulsarium/topics every two seconds."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ function subscription(s) {
 function topic(t) {
   const at = t.name.indexOf("://"), domain = t.name.slice(0, at), name = t.name.slice(at + 3);
   const box = make("article", "", make("h2", name + " ", make("small", domain === "persistent" ? "" : domain)));
-  if (!t.loaded) { box.append(facts([["not loaded:", "nobody used it since the start"]])); return box }
+  if (!t.loaded) { box.append(facts([["not loaded:", "not used since the broker started"]])); return box }
   const pairs = [[number.format(t.producers.length), t.producers.length === 1 ? "producer" : "producers"],
     [number.format(t.messagesIn), "published"], [rate(t.rateIn), "in"]];
   if (t.storageSize !== null) pairs.push([size(t.storageSize), "stored"]);
@@ -116,11 +116,11 @@ function showWithoutEffect(facts) {
   if (JSON.stringify(facts) === told) return;
   told = JSON.stringify(facts);
   const rows = facts.map((f) => make("li", "", make("b", f.what), " of " + f.where + ": " + f.why));
-  const box = make("article", "", make("h2", "Set, and without an effect here"), make("ul", "", ...rows));
+  const box = make("article", "", make("h2", "Settings without an effect in Pulsarium"), make("ul", "", ...rows));
   $("silent").replaceChildren(...(facts.length ? [box] : []));
 }
 let shown = "", counted = new Map(), countedAt = 0;
-function addRates(topics) {  // from one look to the next; the broker's own rates are of whole minutes
+function addRates(topics) {  // between two answers; the broker's own rates are of whole minutes
   const now = performance.now(), seconds = (now - countedAt) / 1000, counts = new Map();
   const since = (key, count) => {
     counts.set(key, count);
@@ -138,7 +138,7 @@ async function refresh() {
     const answer = await fetch("pulsarium/topics?filter=" + encodeURIComponent($("filter").value));
     const text = await answer.text();
     if (!answer.ok) throw new Error(answer.status === 401 || answer.status === 403 ?
-      "The broker wants to know who you are (" + answer.status + "): send credentials, or use `pulsarium admin`." :
+      "The broker requires authentication (" + answer.status + "): send credentials, or use `pulsarium admin`." :
       "The broker answers " + answer.status + ".");
     const all = JSON.parse(text);
     $("about").className = "";
@@ -151,8 +151,8 @@ async function refresh() {
     shown = topics;
     const boxes = all.topics.map(topic);
     const more = all.topicCount - all.topics.length;
-    if (more) boxes.push(make("p", "and " + many(more, "more topic") + "; filter to see them"));
-    if (!all.topics.length) boxes.push(make("p", $("filter").value ? "No topic has that in its name." :
+    if (more) boxes.push(make("p", "and " + many(more, "more topic") + "; use the filter to see them"));
+    if (!all.topics.length) boxes.push(make("p", $("filter").value ? "No topic's name contains this text." :
       "No topics yet. Produce to " + all.serviceUrl + " and they appear here."));
     for (const box of boxes) if (box.tagName === "P") box.className = "note";
     $("topics").replaceChildren(...boxes);

@@ -1,4 +1,4 @@
-"""What a browser or a probe asks for: the page at / and what it shows, /status.html."""
+"""Pages for browsers and probes: the page at /, its data, and /status.html."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
 
 SHOWN_FACTS = 50
-SHOWN = 500  # topics at once; more would be too long a page to read
+SHOWN = 500  # topics at once; a longer page would be hard to read
 NOTHING_FROM_ELSEWHERE = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:"
 )
@@ -30,20 +30,20 @@ NOTHING_FROM_ELSEWHERE = (
 
 @route("GET", "/status.html", needs=ANYBODY)
 def status(call: Call) -> Reply:
-    """OK, for load balancers (statusFilePath in Pulsar)."""
+    """Return OK, for load balancers (statusFilePath in Pulsar)."""
     return text_reply("OK", content_type="text/html")
 
 
 @route("GET", "/", needs=ANYBODY)
 def page(call: Call) -> Reply:
-    """What happens on this broker, for a person."""
+    """Return the page about this broker."""
     headers = {"Content-Security-Policy": NOTHING_FROM_ELSEWHERE, "Cache-Control": "no-cache"}
     return Reply(200, PAGE.encode(), "text/html; charset=utf-8", headers)
 
 
 @route("GET", "/pulsarium/topics")
 async def overview(call: Call) -> Reply:
-    """Topics and subscriptions in short, as the page at / shows them; ?filter= is a part of their names."""
+    """Return a summary of topics and subscriptions for the page at /. ?filter= is a part of topic names."""
     broker = call.broker
     wanted = call.query.get("filter", "")
     names = {
@@ -72,7 +72,7 @@ async def overview(call: Call) -> Reply:
 
 
 def _without_effect(broker: Broker) -> Iterator[tuple[str, WithoutEffect]]:
-    """Return the settings that have no effect here, with their places."""
+    """Yield the settings that have no effect, with their places."""
     yield from broker.metadata.without_effect
     known = documented_keys()
     yield from ((name, SETTING) for name in broker.cluster.dynamic.values if name not in known)
@@ -82,9 +82,9 @@ def _without_effect(broker: Broker) -> Iterator[tuple[str, WithoutEffect]]:
 
 
 async def _topic(name: str, topic: Topic | None, slice_: Slice) -> dict[str, Any]:
-    """Return one topic; others have their turn between two of its subscriptions.
+    """Return one topic, and let other tasks run between two subscriptions.
 
-    A topic that is not loaded has nobody connected, and is not loaded for this.
+    A topic that is not loaded has no clients, and is not loaded for this.
     """
     if topic is None:
         return {"name": name, "loaded": False, "producers": [], "subscriptions": []}
@@ -107,7 +107,7 @@ async def _topic(name: str, topic: Topic | None, slice_: Slice) -> dict[str, Any
 
 
 def _subscription(subscription: Subscription) -> dict[str, Any]:
-    """One subscription; `reason` says why nothing more is delivered."""
+    """Return one subscription. `reason` says why no more messages are delivered."""
     backlog = reason = None
     if subscription.cursor is not None and subscription.reason is not None:
         backlog, reason = subscription.cursor.backlog(), subscription.reason.value

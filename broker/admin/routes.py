@@ -1,4 +1,4 @@
-"""The modules that declare the routes of the admin API, gathered."""
+"""The modules that declare the routes of the admin API."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who may do what: credentials, roles, grants."""
+"""Authenticate clients, and authorize what their roles may do."""

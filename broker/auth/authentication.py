@@ -1,4 +1,4 @@
-"""Who a client is: the providers of authenticationProviders, and the role of those who prove none."""
+"""Authenticate clients by the providers of authenticationProviders, or give them anonymousUserRole."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pulsarium.broker.logs import Log
 
 
 class CertificateProvider:
-    """Takes the certificates that TLS has verified."""
+    """The provider of method tls: it takes the role from the certificate that TLS has verified."""
 
     method = "tls"
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Identity:
         if certificate is None:
             raise AuthenticationError("Failed to get TLS certificates from client")
-        # Java reads the name from its end (RFC 2253): of several common names the last one counts
+        # Java reads the name from its end (RFC 2253): of several common names the last one counts.
         for part in reversed(certificate.get("subject", ())):
             for name, value in part:
                 if name == "commonName" and value:
@@ -36,7 +36,7 @@ METHOD_HEADER = "x-pulsar-auth-method-name"
 
 
 class Authentication:
-    """Made at the start of a broker that has authenticationEnabled. Raises ConfigError."""
+    """The authentication of a broker with authenticationEnabled. Raise `ConfigError` when a provider cannot be made."""
 
     def __init__(self, config: Config, now_ms: Callable[[], int]) -> None:
         self.now_ms = now_ms
@@ -44,18 +44,18 @@ class Authentication:
         self.checks_original = config.authenticateOriginalAuthData
         self.refresh_seconds = config.authenticationRefreshCheckSeconds
         self._strict = config.strictAuthMethod
-        # in the order of their names, as Pulsar asks them
+        # Pulsar asks the providers in the order of their names.
         found = [_provider(name, config, now_ms) for name in sorted(set(config.authenticationProviders))]
         self._providers = {provider.method: provider for provider in found}
         if not found:
-            log.warning("authenticationEnabled without authenticationProviders: no client can prove a role")
+            log.warning("no client can prove a role with authenticationEnabled: set authenticationProviders")
 
     def provider(self, method: str) -> Provider | None:
-        """The provider of CONNECT's auth_method_name."""
+        """Return the provider of CONNECT's auth_method_name, or None."""
         return self._providers.get(method)
 
     def of_request(self, request: HttpCredentials) -> Identity:
-        """The role of an HTTP request. Raises AuthenticationError."""
+        """Return the identity that an HTTP request proves. Raise `AuthenticationError` when it proves none."""
         method = request.headers.get(METHOD_HEADER)
         if method is not None:
             provider = self._providers.get(method)
@@ -69,18 +69,18 @@ class Authentication:
                 return provider.authenticate_http(request)
             except AuthenticationError as error:
                 if log.debug_enabled:
-                    log.debug("a provider takes no request", method=provider.method, reason=error)
+                    log.debug("a provider refused the request", method=provider.method, reason=error)
         if self._providers and self.anonymous is None:
             raise AuthenticationError("Authentication required")
         return Identity(self.anonymous)
 
 
 def _provider(name: str, config: Config, now_ms: Callable[[], int]) -> Provider:
-    # without authenticationEnabled any name stands there unread, as in Pulsar
+    # Without authenticationEnabled, Pulsar does not read these names: any name may stand in the file.
     if name not in AUTHENTICATION_PROVIDERS:
-        reason = f"{name!r} is not among {', '.join(AUTHENTICATION_PROVIDERS)}"
+        reason = f"{name!r} is not one of {', '.join(AUTHENTICATION_PROVIDERS)}"
         raise ConfigError("", "authenticationProviders", reason)
-    # imported where they are wanted: what they need is not installed with every broker
+    # Imported here, because the packages that they need are not installed with every broker.
     if name.endswith("Token"):
         from pulsarium.broker.auth.tokens import TokenProvider
 
@@ -93,9 +93,13 @@ def _provider(name: str, config: Config, now_ms: Callable[[], int]) -> Provider:
 
 
 def check(config: Config) -> None:
-    """Read keys, passwords and certificates once. Raises ConfigError, which shows none of them."""
+    """Read keys, passwords and certificates once. Raise `ConfigError`, which shows no secret."""
     if config.authorizationEnabled and not config.authenticationEnabled:
-        raise ConfigError("", "authorizationEnabled", "needs authenticationEnabled=true: roles have to be proved first")
+        raise ConfigError(
+            "",
+            "authorizationEnabled",
+            "needs authenticationEnabled=true: only proved roles have rights",
+        )
     if config.authenticationEnabled and config.authenticationProviders:
         Authentication(config, lambda: 0)
     if config.has_tls:

@@ -1,4 +1,4 @@
-"""Who may do what, as Pulsar's PulsarAuthorizationProvider decides it."""
+"""Authorize operations, as Pulsar's PulsarAuthorizationProvider does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsarium.proto.topic_name import NamespaceName, TopicName
 if TYPE_CHECKING:
     from pulsarium.broker.model.namespace.metadata import Metadata
 
-# NamespaceOperation -> actions of which one is enough; those that are not here are for admins of the tenant
+# NamespaceOperation -> actions of which one is enough. Operations that are missing here are for admins of the tenant.
 NAMESPACE_ACTIONS: Final = {
     "GET_TOPIC": ("consume", "produce"),
     "GET_TOPICS": ("consume", "produce"),
@@ -24,7 +24,7 @@ NAMESPACE_ACTIONS: Final = {
     "CLEAR_BACKLOG": ("consume",),
     "PACKAGES": ("packages",),
 }
-# the same of TopicOperation
+# TopicOperations that the grant `produce` or `consume` allows
 PRODUCING: Final = frozenset({"LOOKUP", "GET_STATS", "GET_METADATA", "PRODUCE"})
 CONSUMING: Final = frozenset(
     {
@@ -48,11 +48,11 @@ OF_BROKER: Final = (Kind.SUPERUSER, Kind.CLUSTER, Kind.CLUSTER_POLICY, Kind.BROK
 
 
 class TenantNotFound(Exception):
-    """Whoever is no superuser is told so before anything else."""
+    """Error for a missing tenant. Pulsar tells every role but a superuser of it before it looks at grants."""
 
 
 class WrongSubscriptionName(Exception):
-    """Of a subscription that does not begin with the role (subscription_auth_mode Prefix), in Pulsar's words."""
+    """Error for a subscription that does not begin with the role (subscription_auth_mode Prefix), in Pulsar's words."""
 
     def __init__(self, role: str | None, topic: TopicName) -> None:
         super().__init__(
@@ -63,7 +63,7 @@ class WrongSubscriptionName(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an operation is about, as far as its kind needs to know."""
+    """The object of an operation, with as many names as the kind of operation needs."""
 
     tenant: str = ""
     namespace: NamespaceName | None = None
@@ -80,10 +80,10 @@ def of_namespace(namespace: NamespaceName) -> Target:
 
 
 class Authorization:
-    """Decides from the metadata as it is at that moment."""
+    """Decide by the grants that the metadata holds at that moment."""
 
     def __init__(self, config: Config, metadata: Metadata, *, as_released: bool = False) -> None:
-        """`as_released`: ask for nothing where 4.2.4 asks for nothing."""
+        """Read the roles of `config`. With `as_released`, ask for nothing where Pulsar 4.2.4 asks for nothing."""
         self._metadata = metadata
         self._config = config  # superUserRoles may change while the broker runs
         self._proxies = config.proxyRoles
@@ -97,14 +97,22 @@ class Authorization:
         return role is not None and role in self._proxies
 
     def is_valid(self, principal: Principal, *, equal: bool = True) -> bool:
-        """Whether who asks may say for whom: a proxy must, for no other proxy; others only themselves, if `equal`."""
+        """Return whether the proved role may speak for the original principal.
+
+        A proxy must name an original principal, and no other proxy. Other roles may name only themselves, and only if
+        `equal`.
+        """
         original = (principal.original or "").strip()
         if self.is_proxy(principal.role):
             return bool(original) and not self.is_proxy(principal.original)
         return not original or (equal and principal.original == principal.role)
 
     def allows(self, principal: Principal, needs: Needs, target: Target) -> bool:
-        """Whether it may be done. Raises TenantNotFound, WrongSubscriptionName."""
+        """Return whether the principal may do the operation.
+
+        Raise `TenantNotFound` for a missing tenant, and `WrongSubscriptionName` for a subscription without the role's
+        prefix.
+        """
         if needs.kind is Kind.ANYBODY or (needs.unasked and self._as_released):
             return True
         if not self.is_valid(principal):
@@ -114,7 +122,7 @@ class Authorization:
         return all(self.allows_role(role, needs, target) for role in (principal.role, principal.original))
 
     def allows_role(self, role: str | None, needs: Needs, target: Target) -> bool:
-        """The same of one role."""
+        """Return whether one role may do the operation. Raise as `allows` does."""
         if self.is_superuser(role):
             return True
         if needs.kind in OF_BROKER:

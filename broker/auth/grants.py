@@ -1,4 +1,4 @@
-"""What the policies of a namespace grant: auth_policies, as REST keeps them."""
+"""Read the grants in the policies of a namespace (auth_policies), as REST stores them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json = Mapping[str, Any]
 
 
 class Grants:
-    """The grants of one namespace. They are read anew for each question, so that a change holds at once."""
+    """The grants of one namespace. Each question reads the policies again, so a change takes effect at once."""
 
     def __init__(self, policies: Json | None, *, wildcards: bool) -> None:
         self._policies = policies or {}
@@ -19,28 +19,28 @@ class Grants:
         self._auth: Json = self._policies.get("auth_policies") or {}
 
     def on_namespace(self, role: str | None, action: str) -> bool:
-        """Whether a role may do it everywhere in the namespace."""
+        """Return whether the role may do the action everywhere in the namespace."""
         return self._grants(self._auth.get("namespace_auth"), role, action)
 
     def on_topic(self, topic: TopicName, role: str | None, action: str) -> bool:
-        """Whether a role may do it with a topic: granted for the namespace, the topic, or all of its partitions."""
+        """Return whether the namespace, the topic or the partitioned topic grants the action to the role."""
         if self.on_namespace(role, action):
             return True
         topics: Json = self._auth.get("destination_auth") or {}
         if self._grants(topics.get(str(topic)), role, action):
             return True
-        # cut off as text: `-partition-0` is a name too, of which nothing is left
+        # The suffix is cut off as text: `-partition-0` alone is a topic name too, and its parent is "".
         parent = str(topic).removesuffix(f"-partition-{topic.partition_index}")
         return topic.is_partition and _has(topics.get(parent), role, action)
 
     def roles_of_subscription(self, subscription: str) -> Collection[str]:
-        """Who alone may use a subscription; empty: everybody who may consume."""
+        """Return the only roles that may use the subscription. Empty: every role that may consume."""
         found: Collection[str] = (self._auth.get("subscription_auth_roles") or {}).get(subscription) or ()
         return found
 
     @property
     def subscriptions_have_prefix(self) -> bool:
-        """Whether the names of subscriptions must begin with the role (subscription_auth_mode)."""
+        """Return whether names of subscriptions must begin with the role (subscription_auth_mode)."""
         return bool(self._policies.get("subscription_auth_mode") == "Prefix")
 
     def _grants(self, granted: Json | None, role: str | None, action: str) -> bool:
@@ -60,7 +60,7 @@ def _has(granted: Json | None, role: str | None, action: str) -> bool:
 
 
 def _matches(pattern: str, role: str) -> bool:
-    """authorizationAllowWildcardsMatching: one * at the beginning or at the end."""
+    """Return whether the role matches a pattern with one * at either end (authorizationAllowWildcardsMatching)."""
     if pattern.endswith("*") and role.startswith(pattern[:-1]):
         return True
     return pattern.startswith("*") and role.endswith(pattern[1:])

@@ -1,4 +1,4 @@
-"""What a client shows, who that makes it, and what proves nothing."""
+"""Credentials that a client shows, and identities that they prove."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-Certificate = Mapping[str, Any]  # a peer's that was verified, as ssl.SSLObject.getpeercert gives it
+Certificate = Mapping[str, Any]  # of a peer, verified, as ssl.SSLObject.getpeercert returns it
 
 
 class AuthenticationError(Exception):
-    """Credentials that prove nothing. The text says why, never what they were; binary clients are not told it."""
+    """Error for credentials that prove no role.
+
+    The text names the reason and never the credentials. Clients of the binary protocol do not see the text.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A proven role. None: of a token that names none, who may do what anybody may.
+    """A proven role, and the end of its proof in milliseconds since the epoch (None: never).
 
-    expires_ms: when the proof ends; None: never.
+    `role` is None for a token that names none: its client may do what every role may.
     """
 
     role: str | None
@@ -26,7 +29,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who a request is from: the role that was proved, and if that is a proxy's the one that it speaks for."""
+    """The sender of a request: the proved role, and for a proxy the original principal that it speaks for."""
 
     role: str | None
     original: str | None = None
@@ -40,7 +43,7 @@ NOBODY: Final = Principal(None)
 
 @dataclass(frozen=True, slots=True)
 class HttpCredentials:
-    """What of an HTTP request may prove a role. `headers` by lower-case names."""
+    """The parts of an HTTP request that may prove a role. `headers` has lower-case names."""
 
     headers: Mapping[str, str] = field(repr=False)
     query: Mapping[str, str] = field(repr=False)
@@ -52,14 +55,14 @@ class HttpCredentials:
 
 
 class Provider(Protocol):
-    """One way to prove a role (Pulsar's AuthenticationProvider)."""
+    """A way to prove a role (Pulsar's AuthenticationProvider)."""
 
     method: str  # CONNECT.auth_method_name
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Identity:
-        """The role that CONNECT's auth_data proves. Raises AuthenticationError."""
+        """Return the identity that CONNECT's auth_data proves. Raise `AuthenticationError` when it proves none."""
         ...
 
     def authenticate_http(self, request: HttpCredentials) -> Identity:
-        """The same of a request. Raises AuthenticationError."""
+        """Return the identity that an HTTP request proves. Raise `AuthenticationError` when it proves none."""
         ...

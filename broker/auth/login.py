@@ -1,4 +1,4 @@
-"""Who one connection is: what CONNECT showed, and what AUTH_RESPONSE renews (Pulsar's AuthenticationState)."""
+"""Log in one connection by CONNECT, and renew its credentials by AUTH_RESPONSE (Pulsar's AuthenticationState)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from pulsarium.proto.text import text_of
 
 
 class RolesRefused(Exception):
-    """Credentials are good, but roles do not go together; the text is what the client is told (AuthorizationError)."""
+    """Error for good credentials whose roles do not go together. The client gets the text as an AuthorizationError."""
 
 
 class Stale(Exception):
-    """The connection's credentials ended and are not to be renewed: it is closed without a word."""
+    """Error for credentials that expired and cannot be renewed. The broker closes the connection without an answer."""
 
 
 class Login:
-    """A connection that proved its role. Raises AuthenticationError or RolesRefused when it is made from a CONNECT that
-    does not."""
+    """A connection that proved its role.
+
+    The constructor raises `AuthenticationError` or `RolesRefused` for a CONNECT that proves none.
+    """
 
     def __init__(
         self,
@@ -62,18 +64,24 @@ class Login:
         return Principal(role, self._identity.role)
 
     def _anonymous(self, method: str) -> str:
-        """The role of whoever shows what no provider takes."""
+        """Return anonymousUserRole, for a method without a provider.
+
+        Raise `AuthenticationError` when the key is not set.
+        """
         if self._authentication.anonymous is None:
-            raise AuthenticationError(f"no provider of method {method!r}, and no anonymousUserRole")
+            raise AuthenticationError(f"no provider for the method {method!r}, and no anonymousUserRole is set")
         return self._authentication.anonymous
 
     @property
     def renewable(self) -> bool:
-        """Whether there are credentials that may end."""
+        """Return whether the connection has credentials that may expire."""
         return self._provider is not None
 
     def check(self) -> bool:
-        """Whether the client has to be challenged now (authenticationRefreshCheckSeconds). Raises Stale."""
+        """Return whether the client must be challenged now (authenticationRefreshCheckSeconds).
+
+        Raise `Stale` when the client cannot renew its expired credentials, or did not answer the last challenge.
+        """
         expires = self._identity.expires_ms
         if expires is None or expires >= self._authentication.now_ms():
             return False
@@ -87,7 +95,10 @@ class Login:
         return True
 
     def renew(self, data: bytes) -> None:
-        """AUTH_RESPONSE. Raises AuthenticationError, or Stale when it is another role's."""
+        """Take the new credentials of AUTH_RESPONSE.
+
+        Raise `AuthenticationError` when they prove no role, and `Stale` when they prove another role.
+        """
         self._challenged = False
         if self._provider is None:
             raise AuthenticationError("an anonymous client has nothing to renew")
@@ -98,7 +109,7 @@ class Login:
 
 
 def _method(connect: pb.CommandConnect) -> str:
-    """auth_method_name, or of old clients the number that was there before it."""
+    """Return auth_method_name, or the name of the number that old clients send in place of it."""
     if connect.HasField("auth_method_name"):
         return connect.auth_method_name
     if connect.HasField("auth_method"):

@@ -1,4 +1,4 @@
-"""What a command or a route asks of a role, in the names of Pulsar's own checks."""
+"""Declare which rights a command or a route needs, in the names of Pulsar's own checks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from enum import Enum, auto
 
 
 class Kind(Enum):
-    """What the operation is about, which decides who may do it."""
+    """The kind of object of an operation, which decides which roles may do the operation."""
 
     ANYBODY = auto()  # also without credentials
     SUPERUSER = auto()
     CLUSTER = auto()
     CLUSTER_POLICY = auto()
     BROKER = auto()
-    TENANT = auto()  # superusers, and of an existing tenant its admins
-    TENANT_ADMIN = auto()  # admins of the tenant; grants are given by them
+    TENANT = auto()  # superusers, and admins of an existing tenant
+    TENANT_ADMIN = auto()  # admins of the tenant, who give grants
     NAMESPACE = auto()
     NAMESPACE_POLICY = auto()
     TOPIC = auto()
@@ -24,13 +24,13 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """An operation by Pulsar's name (GET_STATS, SKIP, READ); of policies also which one (RETENTION)."""
+    """An operation by Pulsar's name (GET_STATS, SKIP, READ). For policies, `policy` is the PolicyName (RETENTION)."""
 
     kind: Kind
     operation: str = ""
     policy: str = ""
-    forbidden: bool = field(default=False, compare=False)  # 403 by a PIP, where Pulsar's own answer is 401
-    unasked: bool = field(default=False, compare=False)  # 4.2.4 lets everybody do it; profiles decide
+    forbidden: bool = field(default=False, compare=False)  # answer 403 as a PIP says, not Pulsar's 401
+    unasked: bool = field(default=False, compare=False)  # Pulsar 4.2.4 lets every role do it; profiles decide
 
     def __str__(self) -> str:
         words = (self.kind.name.lower().replace("_", " "), self.operation, self.policy)
@@ -43,41 +43,44 @@ TENANT_ADMIN = Needs(Kind.TENANT_ADMIN)
 
 
 def cluster_operation(operation: str) -> Needs:
-    """ClusterOperation, by its name."""
+    """Require a ClusterOperation, by its name."""
     return Needs(Kind.CLUSTER, operation)
 
 
 def broker_operation(operation: str) -> Needs:
-    """BrokerOperation, by its name."""
+    """Require a BrokerOperation, by its name."""
     return Needs(Kind.BROKER, operation)
 
 
 def tenant_operation(operation: str) -> Needs:
-    """TenantOperation, by its name."""
+    """Require a TenantOperation, by its name."""
     return Needs(Kind.TENANT, operation)
 
 
 def namespace_operation(operation: str) -> Needs:
-    """NamespaceOperation, by its name."""
+    """Require a NamespaceOperation, by its name."""
     return Needs(Kind.NAMESPACE, operation)
 
 
 def cluster_policy(policy: str, *, write: bool) -> Needs:
-    """A PolicyName of a cluster, to read or to write."""
+    """Require access to a PolicyName of a cluster."""
     return Needs(Kind.CLUSTER_POLICY, "WRITE" if write else "READ", policy)
 
 
 def topic_operation(operation: str, *, forbidden: bool = False, unasked: bool = False) -> Needs:
-    """TopicOperation, by its name. `forbidden`: a PIP says 403 to who may not, where Pulsar answers 401. `unasked`:
-    Pulsar 4.2.4 asks for nothing there."""
+    """Require a TopicOperation, by its name.
+
+    With `forbidden`, refuse with 403 as a PIP says, not with Pulsar's 401. `unasked`: Pulsar 4.2.4 asks for no right
+    there.
+    """
     return Needs(Kind.TOPIC, operation, forbidden=forbidden, unasked=unasked)
 
 
 def namespace_policy(policy: str, *, write: bool) -> Needs:
-    """A PolicyName of a namespace, to read or to write."""
+    """Require access to a PolicyName of a namespace."""
     return Needs(Kind.NAMESPACE_POLICY, "WRITE" if write else "READ", policy)
 
 
 def topic_policy(policy: str, *, write: bool) -> Needs:
-    """A PolicyName of a topic, to read or to write."""
+    """Require access to a PolicyName of a topic."""
     return Needs(Kind.TOPIC_POLICY, "WRITE" if write else "READ", policy)

@@ -1,4 +1,4 @@
-"""AuthenticationProviderBasic: users and passwords of an htpasswd file; the user is the role."""
+"""Authenticate users by an htpasswd file (AuthenticationProviderBasic). The user name is the role."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Verifies(Protocol):
 
 
 class PasswordProvider:
-    """Knows the users that basicAuthConf held at the start, as in Pulsar."""
+    """The users of basicAuthConf, read once at the start, as in Pulsar."""
 
     method = "basic"
 
@@ -32,12 +32,14 @@ class PasswordProvider:
         self._apr1: _Verifies = apr_md5_crypt
         self._crypt: _Verifies = des_crypt
         if not config.basicAuthConf:
-            reason = "is wanted by AuthenticationProviderBasic in authenticationProviders: a file that htpasswd wrote"
+            reason = "is not set, and AuthenticationProviderBasic needs it: name a file that htpasswd wrote"
             raise ConfigError("", "basicAuthConf", reason)
         self._hashes = _users(read_source("basicAuthConf", config.basicAuthConf))
         for user, hashed in self._hashes.items():
             if not (hashed.startswith(APR1) or des_crypt.identify(hashed)):
-                log.warning("this user's password has a hash that Pulsar does not take: use htpasswd -m", user=user)
+                log.warning(
+                    "a user's password has a hash that Pulsar cannot verify: hash it with htpasswd -m", user=user
+                )
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Identity:
         return self._verify(data)
@@ -49,7 +51,7 @@ class PasswordProvider:
         if len(words) != 2:
             raise AuthenticationError("Base64 encoded token is not found")
         try:
-            padding = "=" * (-len(words[1]) % 4)  # Java does without it too
+            padding = "=" * (-len(words[1]) % 4)  # Java accepts a missing padding too
             return self._verify(base64.b64decode(words[1] + padding, validate=True))
         except ValueError:  # binascii.Error, or letters beyond ASCII
             raise AuthenticationError("Base64 decoding is failure") from None
@@ -65,7 +67,7 @@ class PasswordProvider:
         algorithm = self._apr1 if hashed.startswith(APR1) else self._crypt
         try:
             right = algorithm.verify(password, hashed)
-        except ValueError:  # a hash of another kind, or a password that none can have
+        except ValueError:  # a hash of another kind, or a password with a null byte
             right = False
         if not right:
             raise AuthenticationError(UNKNOWN)
@@ -77,13 +79,13 @@ def _users(content: bytes) -> dict[str, str]:
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), start=1):
         parts = _split(line)
         if len(parts) != 2:
-            raise ConfigError("", "basicAuthConf", f"its line {number} is not user:hash, as htpasswd writes it")
+            raise ConfigError("", "basicAuthConf", f"line {number} of the file is not user:hash, as htpasswd writes it")
         users[parts[0]] = parts[1]
     return users
 
 
 def _split(text: str) -> list[str]:
-    """As Java's String.split(":"): what is empty at the end is left out."""
+    """Split as Java's String.split(":") does: without empty parts at the end."""
     parts = text.split(":")
     while parts and not parts[-1]:
         parts.pop()

@@ -1,4 +1,4 @@
-"""Producers and consumers that are no longer allowed: disconnected when the policies of their namespace change."""
+"""Disconnect producers and consumers that lost their grants when the policies of their namespace change."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ CONSUME, PRODUCE = topic_operation("CONSUME"), topic_operation("PRODUCE")
 
 
 class Proved(Protocol):
-    """A connection, of which the model knows no more than that it is a client."""
+    """A connection with a principal. The model's `client` has no such attribute in its type."""
 
     @property
     def principal(self) -> Principal: ...
 
 
 def watch_grants(authorization: Authorization, metadata: Metadata, topics: Topics) -> None:
-    """Look at who is connected whenever policies change (Pulsar's onPoliciesUpdate)."""
+    """Disconnect clients that lost their grants whenever policies change (Pulsar's onPoliciesUpdate)."""
     others = metadata.on_policies_changed
 
     def changed(namespace: str, name: TopicName | None) -> None:
@@ -41,7 +41,10 @@ def watch_grants(authorization: Authorization, metadata: Metadata, topics: Topic
 
 
 def disconnect_revoked(authorization: Authorization, topic: Topic) -> None:
-    """Close what nobody would get anew; the client asks again, and is told."""
+    """Close the producers and consumers of the topic that are no longer authorized.
+
+    Their clients reconnect, and get the error then.
+    """
     may_not_produce = _lost(authorization, PRODUCE, of_topic(topic.name))
     topic.producers.dismiss_waiting(may_not_produce)  # first: they would take over
     topic.producers.disconnect_those(may_not_produce)
@@ -57,7 +60,13 @@ def _lost(authorization: Authorization, needs: Needs, target: Target) -> Callabl
         except (TenantNotFound, WrongSubscriptionName):
             allowed = False
         if not allowed:
-            log.warning("not authorized any more", peer=each.client, role=principal, needs=needs, topic=target.topic)
+            log.warning(
+                "closing a client that is no longer authorized",
+                peer=each.client,
+                role=principal,
+                needs=needs,
+                topic=target.topic,
+            )
         return not allowed
 
     return lost

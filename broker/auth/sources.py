@@ -1,4 +1,4 @@
-"""Where keys and passwords come from: file:, data:, a path, or base64."""
+"""Read keys and passwords from file:, data:, a path, or base64."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.proto.errors import MissingExtra, needs
 
-FORMS = "it is file:///path, data:;base64,..., the path of a file, or base64"
-# What ends so is the name of a file, and no secret: base64 has no dot.
+FORMS = "give file:///path, data:;base64,..., the path of a file, or base64"
+# A value with such an ending is the name of a file and no secret: base64 has no dot.
 _FILE_NAME = re.compile(r"[\w ./~-]+\.(key|pem|pub|der|crt|jwk|txt|bin|conf|htpasswd|passwd)")
 
 
 def read_source(key: str, value: str) -> bytes:
-    """What a setting leads to, as Pulsar reads keys. Raises ConfigError, which does not show the value."""
+    """Return the bytes that a setting leads to, as Pulsar reads keys.
+
+    Raise `ConfigError`, which does not show the value.
+    """
     value = value.strip()
     if value.startswith("data:"):
         return _data(key, value)
@@ -31,17 +34,17 @@ def read_source(key: str, value: str) -> bytes:
 
 
 def cannot_be_read(path: str, error: OSError) -> str:
-    """Return why a file cannot be read, and where a path that is not absolute was looked for."""
+    """Return why a file cannot be read, and the folder in which a relative path was looked up."""
     if isinstance(error, FileNotFoundError) and not os.path.isabs(path):
-        where = f"{os.getcwd()}, where relative paths begin"
-        return f"no file {path} in {where}; start in the folder of the file, or write the whole path"
+        where = f"{os.getcwd()}, the folder of relative paths"
+        return f"no file {path} in {where}; start in the folder of the file, or write the absolute path"
     return f"{path} cannot be read: {error.strerror}"
 
 
 def _data(key: str, value: str) -> bytes:
     head, comma, content = value.removeprefix("data:").partition(",")
     if not comma:
-        raise ConfigError("", key, f"a data: URL has a comma before its content; {FORMS}")
+        raise ConfigError("", key, f"this data: URL has no comma before its content; {FORMS}")
     decoded = unquote_to_bytes(content)
     return _base64(key, decoded.decode("latin-1")) if head.endswith(";base64") else decoded
 
@@ -59,20 +62,20 @@ def _file(key: str, path: str) -> bytes:
     except OSError as error:
         raise ConfigError("", key, cannot_be_read(path, error)) from None
     except ValueError:  # a null byte
-        raise ConfigError("", key, f"is no path of a file; {FORMS}") from None
+        raise ConfigError("", key, f"is not the path of a file; {FORMS}") from None
 
 
 def _base64(key: str, text: str) -> bytes:
     text = "".join(text.split())
     try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)  # Java does without padding too
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)  # Java accepts a missing padding too
     except ValueError:  # binascii.Error, or letters beyond ASCII
-        raise ConfigError("", key, f"is no file and no base64; {FORMS}") from None
+        raise ConfigError("", key, f"is neither a file nor base64; {FORMS}") from None
 
 
 @contextmanager
 def needs_extra(what: str) -> Iterator[None]:
-    """Have imports stand inside; one that is missing is a ConfigError that says what to install."""
+    """Raise `ConfigError`, with the extra to install, when an import inside fails."""
     try:
         with needs(what, "auth"):
             yield

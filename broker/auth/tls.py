@@ -1,4 +1,4 @@
-"""TLS of the binary port and of HTTPS: one context, made anew when its files change."""
+"""Make the TLS context of the binary port and of HTTPS, and renew it when its files change."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ FILES: Final = ("tlsCertificateFilePath", "tlsKeyFilePath", "tlsTrustCertsFilePa
 
 
 class ShowsCertificate(Protocol):
-    """A connection over TLS."""
+    """A connection over TLS, with ssl.SSLObject's getpeercert."""
 
     def getpeercert(self) -> Certificate | None: ...
 
 
 class TlsContext:
-    """Says at each connection what it is served with. Raises ConfigError when it is made, and never later."""
+    """The TLS context for new connections.
+
+    The constructor raises `ConfigError` for files that cannot be used. Later errors are logged, and the last good
+    context stays.
+    """
 
     def __init__(self, config: Config, monotonic: Callable[[], float]) -> None:
         self._config = config
@@ -36,7 +40,7 @@ class TlsContext:
         self._looked_at = monotonic()
 
     def current(self) -> ssl.SSLContext:
-        """The context, from the files as they are, looked at every tlsCertRefreshCheckDurationSec."""
+        """Return the context. Look for changed files first, every tlsCertRefreshCheckDurationSec seconds."""
         now = self._monotonic()
         if self._interval and now - self._looked_at >= self._interval:
             self._looked_at = now
@@ -48,18 +52,18 @@ class TlsContext:
     def _renew(self, times: list[int | None]) -> None:
         try:
             self._context = context_of(self._config)
-        except ConfigError as error:  # half written, or wrong: what was good stays
-            log.warning("changed TLS files are not taken", reason=error)
+        except ConfigError as error:  # half written, or wrong: the last good context stays
+            log.warning("the changed TLS files cannot be used; the broker keeps the old ones", reason=error)
         else:
             self._times = times
-            log.info("TLS files read again")
+            log.info("the changed TLS files are in use")
 
     def _file_times(self) -> list[int | None]:
         return [_changed_at(getattr(self._config, key)) for key in FILES]
 
 
 def context_of(config: Config) -> ssl.SSLContext:
-    """What the tls... keys say. Raises ConfigError."""
+    """Return a context by the tls... keys. Raise `ConfigError` when its files cannot be used."""
     ports = ("brokerServicePortTls", "webServicePortTls")
     port = next((key for key in ports if getattr(config, key) is not None), ports[0])
     for key in FILES[:2]:
@@ -82,7 +86,7 @@ def context_of(config: Config) -> ssl.SSLContext:
 
 
 def _verify_mode(config: Config) -> ssl.VerifyMode:
-    """A certificate that a client shows must be a trusted one; whether it has to show one is another question."""
+    """Return whether clients must, may or cannot show a certificate. A shown certificate must be trusted."""
     if config.tlsRequireTrustedClientCertOnConnect:
         return ssl.CERT_REQUIRED
     return ssl.CERT_OPTIONAL if config.tlsTrustCertsFilePath else ssl.CERT_NONE
@@ -90,7 +94,7 @@ def _verify_mode(config: Config) -> ssl.VerifyMode:
 
 def _load_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
     def no_password() -> str:
-        raise ConfigError("", "tlsKeyFilePath", f"{key} is encrypted; Pulsar takes plain ones (openssl pkcs8 -nocrypt)")
+        raise ConfigError("", "tlsKeyFilePath", f"{key} is encrypted; decrypt it first (openssl pkcs8 -nocrypt)")
 
     try:
         context.load_cert_chain(certificate, key, no_password)
@@ -124,5 +128,5 @@ def _changed_at(path: str | None) -> int | None:
 
 
 def certificate_of(tls: ShowsCertificate) -> Certificate | None:
-    """What a client showed and what was verified."""
+    """Return the client's verified certificate, or None."""
     return tls.getpeercert() or None

@@ -1,4 +1,4 @@
-"""AuthenticationProviderToken: a JSON Web Token whose `sub`, or tokenAuthClaim, is the role."""
+"""Authenticate JSON Web Tokens (AuthenticationProviderToken). The claim `sub`, or tokenAuthClaim, is the role."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from jwt.types import Options
 
 BEARER: Final = "Bearer "
-LEAST_SECRET: Final = {"HS256": 32, "HS384": 48, "HS512": 64}  # bytes, as JJWT wants them
+LEAST_SECRET: Final = {"HS256": 32, "HS384": 48, "HS512": 64}  # bytes, as JJWT requires
 RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 LEAST_RSA: Final = 2048  # bits
 EC: Final = {"ES256": 256, "ES384": 384, "ES512": 521}  # bits of the curve
-# Times are ours to judge, by the broker's clock; of the rest only the signature and the audience count in Pulsar.
+# The broker's own clock judges times. Beside them, Pulsar looks at the signature and the audience only.
 NOTHING_BUT_THE_SIGNATURE: Final[Options] = {"verify_signature": True} | {  # type: ignore[assignment]
     f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")
 }
 
 
 class TokenProvider:
-    """Verifies tokens with one key."""
+    """The provider of method token. It verifies tokens with one key."""
 
     method = "token"
 
@@ -39,26 +39,31 @@ class TokenProvider:
         self._audience_claim = config.tokenAudienceClaim
         self._audience = config.tokenAudience
         if self._audience_claim and not self._audience:
-            raise ConfigError("", "tokenAudience", "is wanted by tokenAudienceClaim: this broker's name in tokens")
+            raise ConfigError(
+                "", "tokenAudience", "is not set, and tokenAudienceClaim needs it: give this broker's name in tokens"
+            )
         self._key: Any
         self._algorithms: list[str]
         if config.tokenSecretKey:
             self._key = read_source("tokenSecretKey", config.tokenSecretKey)
             self._algorithms = [name for name, least in LEAST_SECRET.items() if len(self._key) >= least]
             if not self._algorithms:
-                reason = f"is a key of {len(self._key)} bytes; HS256 wants 32 at least"
+                reason = f"is a key of {len(self._key)} bytes; HS256 needs at least 32"
                 raise ConfigError("", "tokenSecretKey", reason)
         elif config.tokenPublicKey:
             self._key, self._algorithms = _public_key(config.tokenPublicKey, config.tokenPublicAlg)
         else:
-            reason = "or tokenPublicKey is wanted by AuthenticationProviderToken in authenticationProviders"
+            reason = "is not set, and AuthenticationProviderToken needs it, or tokenPublicKey"
             raise ConfigError("", "tokenSecretKey", reason)
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Identity:
         return self._verify(data.decode("utf-8", "replace"))
 
     def authenticate_http(self, request: HttpCredentials) -> Identity:
-        """The token of `Authorization: Bearer`, or without that header of ?token=, for browsers."""
+        """Return the identity of the token in `Authorization: Bearer`.
+
+        Without that header, take ?token= (for browsers).
+        """
         header = request.authorization
         if not header and "token" in request.query:
             header = BEARER + request.query["token"].removeprefix(BEARER)
@@ -72,7 +77,10 @@ class TokenProvider:
         return Identity(_role(claims.get(self._role_claim)), _time(claims, "exp"))
 
     def claims(self, token: str) -> dict[str, Any]:
-        """Return what a token claims, if its signature is right and its time is now. Raises AuthenticationError."""
+        """Return the claims of a token.
+
+        Raise `AuthenticationError` when the signature is wrong, the token has expired, or its time has not come.
+        """
         if not token.strip():
             raise AuthenticationError("Blank token found")
         try:
@@ -80,7 +88,7 @@ class TokenProvider:
                 token, self._key, algorithms=self._algorithms, options=NOTHING_BUT_THE_SIGNATURE
             )
         except (self._jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
-            # the library's own words may quote what was sent
+            # The library's own words may quote the token.
             raise AuthenticationError(f"Failed to authentication token: {type(error).__name__}") from None
         expires = _time(claims, "exp")
         begins = _time(claims, "nbf")
@@ -100,7 +108,7 @@ class TokenProvider:
 
 
 def _public_key(value: str, algorithm: str) -> tuple[Any, list[str]]:
-    """The key, and the algorithms whose signatures it verifies."""
+    """Return the key, and the algorithms whose signatures it verifies."""
     with needs_extra("tokenPublicKey"):
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -110,19 +118,19 @@ def _public_key(value: str, algorithm: str) -> tuple[Any, list[str]]:
     try:
         key = load_der_public_key(content)
     except (ValueError, UnsupportedAlgorithm):
-        reason = "is no public key in DER (X.509 SubjectPublicKeyInfo; openssl writes it with -outform DER)"
+        reason = "is not a public key in DER (X.509 SubjectPublicKeyInfo; openssl writes it with -outform DER)"
         raise ConfigError("", "tokenPublicKey", reason) from None
     if isinstance(key, RSAPublicKey) and algorithm in RSA:
         if key.key_size < LEAST_RSA:
-            raise ConfigError("", "tokenPublicKey", f"has {key.key_size} bits; {LEAST_RSA} are wanted at least")
+            raise ConfigError("", "tokenPublicKey", f"has {key.key_size} bits; at least {LEAST_RSA} are needed")
         return key, list(RSA)
     if isinstance(key, EllipticCurvePublicKey) and algorithm in EC:
         return key, [name for name, bits in EC.items() if bits == key.curve.key_size]
-    raise ConfigError("", "tokenPublicAlg", f"{algorithm} is not of the kind of tokenPublicKey")
+    raise ConfigError("", "tokenPublicAlg", f"{algorithm} does not fit the kind of key in tokenPublicKey")
 
 
 def _time(claims: dict[str, Any], name: str) -> int | None:
-    """A claim in seconds as milliseconds."""
+    """Return a claim that is in seconds, in milliseconds. Raise `AuthenticationError` when it is no number."""
     value = claims.get(name)
     if value is None:
         return None
@@ -132,7 +140,7 @@ def _time(claims: dict[str, Any], name: str) -> int | None:
 
 
 def _role(claim: Any) -> str | None:
-    """Of several roles the first, as in Pulsar; none when that is no text."""
+    """Return the first of several roles, as Pulsar does. Return None when the first is not a string."""
     if isinstance(claim, list):
         return claim[0] if claim and isinstance(claim[0], str) else None
     if claim is None or isinstance(claim, str):

@@ -1,4 +1,4 @@
-"""Settings: broker.conf keys, behaviour profiles, and the options of a run."""
+"""Settings: broker.conf keys, behavior profiles, and the options of a run."""
 
 from pulsarium.broker.config.file import LoadedConfig, load
 from pulsarium.broker.config.keys import Config

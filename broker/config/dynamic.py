@@ -1,4 +1,4 @@
-"""Settings that can be changed while brokers run, by their broker.conf names."""
+"""Change settings while brokers run (Pulsar's dynamic configuration), by their broker.conf names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = Log("config")
 
 FOLDER = "/admin/configuration"
 
-# Pulsar 4.2's, in the order in which it tells them
+# in Pulsar 4.2's own order, as its REST answer lists them
 _TEXT = """
 loadBalancerSheddingGracePeriodMinutes loadBalancerBandwithInResourceWeight loadBalancerBandwithOutResourceWeight
 loadBalancerNamespaceBundleMaxBandwidthMbytes managedLedgerCursorResetLedgerCloseTimestampMaxClockSkewMillis
@@ -78,7 +78,7 @@ NAMES = tuple(_TEXT.split())
 
 
 class Records(Protocol):
-    """Where they are kept."""
+    """The store of changed settings."""
 
     def put(self, folder: str, *names: str, value: Any) -> None: ...
 
@@ -88,22 +88,22 @@ class Records(Protocol):
 
 
 class DynamicSettings:
-    """What was changed. It holds for all brokers of the cluster, and for those that start later.
+    """Settings changed at run time, for all brokers of the cluster and those that start later.
 
-    Of the settings that Pulsarium honours, those have effect that are read when they are needed, and those that
-    topics' policies are made of: `on_changed` makes them anew.
+    A change takes effect on settings that Pulsarium reads whenever it needs them, and on those that become policies of
+    topics. `on_changed` computes those policies again.
     """
 
     def __init__(self, config: Config, records: Records) -> None:
         self._config = config
         self._records = records
         self._keys = documented_keys()
-        self._before: dict[str, object] = {}  # as the broker was started
+        self._before: dict[str, object] = {}  # values from the start of the broker
         self.on_changed: Callable[[], None] = lambda: None
         self.recover()
 
     def recover(self) -> None:
-        """Take over what is kept, and nothing else."""
+        """Apply the stored settings, and undo all others."""
         for name, value in self._before.items():
             self._set(name, value)
         self._before.clear()
@@ -113,17 +113,17 @@ class DynamicSettings:
 
     @property
     def values(self) -> dict[str, str]:
-        """The texts that were set."""
+        """Return the stored texts by name."""
         return self._records.inside(FOLDER)
 
     def put(self, name: str, text: str) -> None:
-        """Change a setting. One that cannot be read is kept all the same, as Pulsar does, and changes nothing."""
+        """Store and apply a setting. A text that cannot be read is stored too, as in Pulsar, but has no effect."""
         self._records.put(FOLDER, name, value=text)
         self._apply(name, text)
         self.on_changed()
 
     def forget(self, name: str) -> None:
-        """Undo it."""
+        """Forget a setting, and return to the value from the start of the broker."""
         self._records.forget(FOLDER, name)
         if name in self._before:
             self._set(name, self._before.pop(name))
@@ -132,16 +132,18 @@ class DynamicSettings:
     def _apply(self, name: str, text: str) -> None:
         key = self._keys.get(name)
         if key is None:
-            log.warning("a dynamic setting is kept and has no effect here", name=name)
+            log.warning("a dynamic setting is stored and has no effect here: Pulsarium does not have it", name=name)
             return
         try:
             value = read_value(key, text)
         except ValueError as error:
-            log.warning("a dynamic setting cannot be read", name=name, reason=error)
+            log.warning(
+                "a dynamic setting is stored, but its text cannot be read: it has no effect", name=name, reason=error
+            )
             return
         self._before.setdefault(name, getattr(self._config, name))
         self._set(name, value)
 
     def _set(self, name: str, value: object) -> None:
-        # everybody holds this one Config, and frozen says that nobody else changes it
+        # All owners hold this one Config. It is frozen so that no other code changes it.
         object.__setattr__(self._config, name, value)

@@ -1,4 +1,4 @@
-"""broker.conf, as java.util.Properties reads it, and --set -> Config."""
+"""Read broker.conf as java.util.Properties does, and --set, into a Config."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class Setting(NamedTuple):
-    """One logical line. `line` counts from 1 and is where the key stands; the value may go on below it."""
+    """A setting from one logical line.
+
+    `line` counts from 1 and is where the key stands; the value may continue below it.
+    """
 
     key: str
     value: str
@@ -25,27 +28,28 @@ class Setting(NamedTuple):
 
 
 class PropertiesError(ValueError):
-    """A backslash-u that is not followed by four hexadecimal digits: all that can be wrong with a properties file."""
+    """Error for a backslash-u without four hexadecimal digits: nothing else can be wrong with a properties file."""
 
     def __init__(self, line: int) -> None:
-        super().__init__("a \\u wants four hexadecimal digits after it")
+        super().__init__("a \\u must have four hexadecimal digits after it")
         self.line = line
 
 
 def parse(text: str) -> list[Setting]:
-    """Every setting in the order of the file, duplicates included. Raises PropertiesError."""
+    """Return all settings in the order of the file, duplicates included. Raise `PropertiesError` for a bad escape."""
     return [_setting(logical, line) for logical, line in _logical_lines(text)]
 
 
 def _logical_lines(text: str) -> Iterator[tuple[str, int]]:
-    """Joins lines that end in an odd number of backslashes; drops blank lines, comments and leading blanks."""
+    """Join lines that end in an odd number of backslashes. Drop blank lines, comments and leading blanks."""
     parts: list[str] = []
     first = 0
     continued = False  # the line before ended in a backslash, even if it held nothing else
     for number, natural in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
         line = natural.lstrip(_BLANK)
         if not any(parts):
-            # Nothing collected yet: a comment or a blank line here is none of the setting, also after a lone backslash.
+            # Nothing collected yet: a comment or a blank line here is not part of the setting, also after a lone
+            # backslash.
             if line.startswith(("#", "!")) or not (line or continued):
                 continued = False
                 continue
@@ -96,11 +100,11 @@ def _unescape(text: str, line: int) -> str:
 
 
 class LoadedConfig(NamedTuple):
-    """A Config and what was said beside it.
+    """A Config, and facts about the keys that it was made from.
 
     ignored: keys of the file that Pulsar has and Pulsarium does not, in the order of the file, each once.
-    unknown: keys that Pulsar has not either, each with its place and what may have been meant.
-    places: where each key that was set stands: "broker.conf:12" or "--set".
+    unknown: keys that Pulsar does not have either, each with its place and a suggestion.
+    places: the place of each key that was set: "broker.conf:12" or "--set".
     """
 
     config: Config
@@ -110,13 +114,13 @@ class LoadedConfig(NamedTuple):
 
 
 def load(path: Path | None, overrides: Sequence[str] = (), profile: Profile = PIP) -> LoadedConfig:
-    """Reads a broker.conf or standalone.conf (None: no file), then "key=value" texts on top of it.
+    """Read a broker.conf or standalone.conf (None: no file), then "key=value" texts on top of it.
 
-    What neither has is as `profile` has it. As in Pulsar, a blank value leaves the default and the last of two equal
-    keys wins. Raises ConfigError.
+    The defaults of `profile` apply to keys that neither sets. As in Pulsar, a blank value leaves the default, and the
+    last of two equal keys wins. Raise `ConfigError` for a setting that cannot be used.
     """
     if path is None and not overrides:
-        return LoadedConfig(_config(profile, {}))  # most runs: they need not wait for what reads files to be imported
+        return LoadedConfig(_config(profile, {}))  # the usual run: it imports nothing that only files need
     known = documented_keys()
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
@@ -151,12 +155,14 @@ def _config(profile: Profile, values: Mapping[str, Any]) -> Config:
 
 def _read(path: Path) -> list[Setting]:
     try:
-        # Latin-1 is what java.util.Properties reads; every byte is valid in it.
+        # java.util.Properties reads Latin-1, in which every byte is valid.
         text = path.read_text(encoding="latin-1")
     except OSError as error:
         raise ConfigError(f"--config {path}", "", f"cannot be read: {error.strerror}") from None
     if "\0" in text:
-        raise ConfigError(f"--config {path}", "", "is a binary file; a broker.conf is text, key=value on each line")
+        raise ConfigError(
+            f"--config {path}", "", "is a binary file; broker.conf is a text file with key=value on each line"
+        )
     try:
         return parse(text)
     except PropertiesError as error:
@@ -191,16 +197,16 @@ def _check_listeners(config: Config, places: Mapping[str, str]) -> None:
 
 
 def _why_not(name: str, known: Iterable[str]) -> str:
-    """Return why --set does not take a key."""
+    """Return why --set refuses a key."""
     from pulsarium.broker.config.pulsar_keys import is_of_pulsar
 
     if is_of_pulsar(name):
-        return "this key of Pulsar has no effect here; leave it out"
+        return "Pulsarium does not have this key of Pulsar; leave it out"
     return f"no such key; {did_you_mean(name, known) or 'Pulsar does not have it either'}"
 
 
 def _unknown(name: str, place: str) -> str:
-    """Return a key of a file that nobody has, with its place and what may have been meant."""
+    """Return the name of an unknown key, with its place and a suggestion."""
     from pulsarium.broker.config.pulsar_keys import PULSAR_KEYS
 
     meant = did_you_mean(name, PULSAR_KEYS)

@@ -1,12 +1,12 @@
-"""The broker.conf keys that Pulsarium honours: name, type, default and meaning, in one place."""
+"""The broker.conf keys that have an effect in Pulsarium: name, type, default and meaning, in one place."""
 
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
 from pulsarium.broker.config.meaning import Meaning, key
 
-FRAME_PADDING: Final = 10 * 1024  # what a frame may hold beyond maxMessageSize: Pulsar's MESSAGE_SIZE_FRAME_PADDING
-MOST_BUNDLES: Final = 1 << 16  # of a namespace; nothing is sized by what somebody claims
+FRAME_PADDING: Final = 10 * 1024  # bytes of a frame beyond maxMessageSize: Pulsar's MESSAGE_SIZE_FRAME_PADDING
+MOST_BUNDLES: Final = 1 << 16  # of a namespace; a bound, so that no client's number sizes an allocation
 JAVA_INT: Final = (-(2**31), 2**31 - 1)
 JAVA_LONG: Final = (-(2**63), 2**63 - 1)
 SUBSCRIPTION_TYPES: Final = ("Exclusive", "Shared", "Failover", "Key_Shared")
@@ -34,363 +34,378 @@ TLS_PROTOCOLS: Final = ("TLSv1.2", "TLSv1.3")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """Settings of one broker, named as in broker.conf. What is not set is as in a stock standalone; `load` puts in the
-    defaults that a Profile has of its own.
+    """Settings of one broker, named as in broker.conf.
 
-    Two defaults are Pulsarium's own: bindAddress is loopback, and acknowledgements are kept as fast as they come
-    (managedLedgerDefaultMarkDeleteRateLimit) unless the key is set.
+    The defaults are those of a stock standalone; `load` adds the defaults of a Profile. Two defaults are Pulsarium's
+    own. bindAddress is loopback. managedLedgerDefaultMarkDeleteRateLimit is unset: the broker stores acknowledgements
+    as fast as they arrive.
     """
 
-    # Where it listens, and what it tells clients to connect to
-    clusterName: str = key("standalone", "Name of the cluster that this broker is")
+    # Addresses that the broker binds, and addresses that it gives to clients
+    clusterName: str = key("standalone", "Name of the broker's cluster")
     bindAddress: str = key("127.0.0.1", "Address that both ports are bound to")
-    brokerServicePort: int = key(6650, "Port of the binary protocol; 0 takes a free one", low=0, high=65535)
-    webServicePort: int = key(8080, "Port of HTTP; 0 takes a free one", low=0, high=65535)
+    brokerServicePort: int = key(6650, "Port of the binary protocol; 0 takes a free port", low=0, high=65535)
+    webServicePort: int = key(8080, "Port of HTTP; 0 takes a free port", low=0, high=65535)
     advertisedAddress: str | None = key(
-        None, "Host in the URLs that clients are given; unset: localhost; advertisedListeners come first"
+        None, "Host in the URLs that the broker gives to clients; unset: localhost; advertisedListeners take precedence"
     )
     advertisedListeners: str = key("", "Named URLs for clients, as name:pulsar://host:port, separated by commas")
-    internalListenerName: str = key("", "The listener of advertisedListeners that is used unasked; unset: the first")
+    internalListenerName: str = key("", "Default listener among advertisedListeners; unset: the first")
     brokerServicePortTls: int | None = key(
-        None, "Port of the binary protocol over TLS; 0 takes a free one; unset: none", low=0, high=65535
+        None, "Port of the binary protocol over TLS; 0 takes a free port; unset: none", low=0, high=65535
     )
-    webServicePortTls: int | None = key(None, "Port of HTTPS; 0 takes a free one; unset: none", low=0, high=65535)
+    webServicePortTls: int | None = key(None, "Port of HTTPS; 0 takes a free port; unset: none", low=0, high=65535)
 
     # TLS of these two ports
-    tlsCertificateFilePath: str | None = key(None, "Certificate of the broker and those behind it, PEM")
+    tlsCertificateFilePath: str | None = key(None, "Certificate chain of the broker, PEM")
     tlsKeyFilePath: str | None = key(None, "Private key of the certificate, PEM, not encrypted")
-    tlsTrustCertsFilePath: str | None = key(None, "Certificates that those of clients must come from, PEM")
-    tlsRequireTrustedClientCertOnConnect: bool = key(False, "Refuse clients without such a certificate")
+    tlsTrustCertsFilePath: str | None = key(None, "Authorities that must have signed the certificates of clients, PEM")
+    tlsRequireTrustedClientCertOnConnect: bool = key(False, "Refuse clients without a trusted certificate")
     tlsAllowInsecureConnection: bool = key(
         False,
-        "Ask nobody for a certificate, unless tlsTrustCertsFilePath is set; nobody is let in by a false one",
-        without_effect="a role would be whatever somebody claims",
+        "Accept untrusted certificates of clients",
+        without_effect="every client could claim every role; Pulsarium always verifies certificates",
     )
-    tlsProtocols: frozenset[str] = key(
-        frozenset(), "Versions of TLS that are spoken; unset: both", one_of=TLS_PROTOCOLS
-    )
-    tlsCertRefreshCheckDurationSec: int = key(300, "How often changed files are looked for; 0: never", "seconds", low=0)
+    tlsProtocols: frozenset[str] = key(frozenset(), "Accepted versions of TLS; unset: both", one_of=TLS_PROTOCOLS)
+    tlsCertRefreshCheckDurationSec: int = key(300, "Check interval for changed files; 0: never", "seconds", low=0)
 
-    # Who a client is
-    authenticationEnabled: bool = key(False, "Let in only who proves a role")
-    authenticationProviders: tuple[str, ...] = key((), "What a role is proved by: password, certificate, token")
+    # Authentication
+    authenticationEnabled: bool = key(False, "Accept only clients that prove a role")
+    authenticationProviders: tuple[str, ...] = key((), "Classes that prove roles by password, certificate or token")
     strictAuthMethod: bool = key(
         False, "Refuse HTTP requests that do not name their method (X-Pulsar-Auth-Method-Name)"
     )
-    anonymousUserRole: str | None = key(None, "Role of those who prove none; unset: they are refused")
+    anonymousUserRole: str | None = key(None, "Role of clients that prove none; unset: refuse them")
     authenticationRefreshCheckSeconds: int = key(
-        60, "How often connections are looked at whose tokens may have expired", "seconds", low=1
+        60, "Check interval for expired credentials of connections", "seconds", low=1
     )
-    authenticateOriginalAuthData: bool = key(False, "Check also the credentials that a proxy passes on")
-    authenticateMetricsEndpoint: bool = key(False, "Ask for a role also at /metrics")
+    authenticateOriginalAuthData: bool = key(False, "Verify the credentials that a proxy passes on too")
+    authenticateMetricsEndpoint: bool = key(False, "Require a role at /metrics too")
     tokenSecretKey: str | None = key(
         None,
         "Key that signs tokens (HS256 to HS512): file:///..., data:;base64,... or base64 itself",
         secret=True,
     )
     tokenPublicKey: str | None = key(
-        None, "Public key of who signs them (RSA, EC) where there is no tokenSecretKey; DER, given like it"
+        None, "Public key that verifies tokens (RSA, EC) without tokenSecretKey; DER, in the forms of tokenSecretKey"
     )
     tokenPublicAlg: str = key(
         "RS256",
-        "Kind of that key",
+        "Algorithm of tokenPublicKey",
         one_of=("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"),
     )
     tokenAuthClaim: str = key("sub", "Claim of a token that names the role")
-    tokenAudienceClaim: str | None = key(None, "Claim that must name this broker; unset: none must")
-    tokenAudience: str | None = key(None, "This broker's name there")
-    tokenAllowedClockSkewSeconds: int = key(0, "How far the clock of who signs tokens may be off", "seconds", low=0)
+    tokenAudienceClaim: str | None = key(None, "Claim that must name this broker; unset: no audience is checked")
+    tokenAudience: str | None = key(None, "This broker's name in tokenAudienceClaim")
+    tokenAllowedClockSkewSeconds: int = key(0, "Allowed clock difference to the issuer of tokens", "seconds", low=0)
     basicAuthConf: str | None = key(
-        None, "Users and passwords as htpasswd writes them (apr1, crypt), given like tokenSecretKey", secret=True
+        None, "Users and passwords as htpasswd writes them (apr1, crypt), in the forms of tokenSecretKey", secret=True
     )
 
-    # What a role may do
-    authorizationEnabled: bool = key(False, "Let roles do only what they are granted")
-    authorizationProvider: str = key(AUTHORIZATION_PROVIDER, "What decides", one_of=(AUTHORIZATION_PROVIDER,))
-    superUserRoles: frozenset[str] = key(frozenset(), "Roles that may do everything")
-    proxyRoles: frozenset[str] = key(frozenset(), "Roles that speak for others, whose role they name")
-    authorizationAllowWildcardsMatching: bool = key(False, "Take * at either end of a granted role for anything")
+    # Authorization
+    authorizationEnabled: bool = key(False, "Allow roles only the operations that they are granted")
+    authorizationProvider: str = key(
+        AUTHORIZATION_PROVIDER, "Class that authorizes operations", one_of=(AUTHORIZATION_PROVIDER,)
+    )
+    superUserRoles: frozenset[str] = key(frozenset(), "Roles that may do everything (superusers)")
+    proxyRoles: frozenset[str] = key(frozenset(), "Roles of proxies, which name the original principal of each client")
+    authorizationAllowWildcardsMatching: bool = key(False, "Match any text with a * at either end of a granted role")
 
     # Migration to another cluster
     clusterMigrationCheckDurationSeconds: int = key(
-        0, "How often topics are looked at that may have moved; 0: only when they are loaded", "seconds"
+        0, "Check interval for migrated topics; 0: check only when a topic is loaded", "seconds"
     )
 
     # Policies of topics
-    systemTopicEnabled: bool = key(True, "Keep topics for the broker's own use")
-    topicLevelPoliciesEnabled: bool = key(True, "Take policies of single topics, where system topics are kept")
+    systemTopicEnabled: bool = key(True, "Create system topics, for the broker's own use")
+    topicLevelPoliciesEnabled: bool = key(True, "Allow policies of single topics; needs systemTopicEnabled")
 
     # Connections
     maxMessageSize: int = key(
         5_242_880, "Largest message; a frame may be 10 KiB larger", "bytes", low=1, high=2147473407
     )
-    keepAliveIntervalSeconds: int = key(30, "Silence before a PING, and from there to closing; 0 for never", "seconds")
+    keepAliveIntervalSeconds: int = key(
+        30, "Silence before the broker sends PING, and from PING until it closes the connection; 0 for never", "seconds"
+    )
     connectionLivenessCheckTimeoutMillis: int = key(
         5_000,
-        "How long a connection may take to prove that it lives when another wants its place; 0 for no such check",
+        "How long a connection may take to answer when another wants its place; 0 for no check",
         "milliseconds",
         high=JAVA_LONG[1],
     )
-    brokerMaxConnections: int = key(0, "Connections that are served at once; more are refused; 0 for any number")
-    brokerMaxConnectionsPerIp: int = key(0, "The same of one address")
+    brokerMaxConnections: int = key(0, "Most connections at once; the broker refuses more; 0: no limit")
+    brokerMaxConnectionsPerIp: int = key(0, "Most connections at once from one address; 0: no limit")
     maxHttpServerConnections: int = key(
-        2_048, "HTTP connections that a port serves at once; more wait until others end; 0 for any number"
+        2_048, "Most HTTP connections of a port at once; more wait until others end; 0: no limit"
     )
     maxHttpServerConnectionsPerIp: int = key(
         1_024,
-        "The same of one address, loopback too; more are answered 503. Pulsarium's own key",
+        "Most HTTP connections at once from one address, loopback too; more get 503. Pulsarium's own key",
         low=0,
     )
     httpRequestsLimitEnabled: bool = key(False, "Refuse HTTP requests beyond httpRequestsMaxPerSecond (429)")
-    httpRequestsMaxPerSecond: float = key(100.0, "HTTP requests that a broker answers in a second", "per second", low=0)
+    httpRequestsMaxPerSecond: float = key(100.0, "Most HTTP requests of httpRequestsLimitEnabled", "per second", low=0)
     httpMaxRequestHeaderSize: int = key(8_192, "Largest head of an HTTP request", "bytes", low=1)
     httpAllowedHosts: frozenset[str] = key(
         frozenset(),
-        "Names of this broker in HTTP's Host beside its own, and sites (HOST:PORT) whose pages may call it; * for all. "
-        "Pulsarium's own key: addresses, names without a dot, private ones (.internal, .local), and advertised ones",
+        "More names of this broker in HTTP's Host, and sites (HOST:PORT) whose pages may call it; * for all. "
+        "Pulsarium's own key. Always allowed are addresses, names without a dot, private names (.internal, .local) "
+        "and advertised names",
     )
-    maxPendingPublishRequestsPerConnection: int = key(1_000, "Sends without a receipt before reading pauses", low=1)
+    maxPendingPublishRequestsPerConnection: int = key(
+        1_000, "Messages of a connection without a receipt before the broker stops reading", low=1
+    )
     maxMessagePublishBufferSizeInMB: int = key(
-        16, "Published messages that are not stored yet before their publishers pause; 0 for any size", "MiB", low=0
+        16, "Size of published messages not stored yet before the broker stops reading; 0: no limit", "MiB", low=0
     )
     maxConcurrentNonPersistentMessagePerConnection: int = key(
-        1_000, "Messages for non-persistent topics that are taken at once; more are dropped"
+        1_000, "Most messages to non-persistent topics in flight; the broker drops more"
     )
-    maxConsumerMetadataSize: int = key(1_024, "Most metadata that a producer or consumer may bring", "bytes")
+    maxConsumerMetadataSize: int = key(1_024, "Largest metadata of a producer or consumer", "bytes")
 
     # Topics
     enablePersistentTopics: bool = key(True, "Serve persistent topics")
     enableNonPersistentTopics: bool = key(True, "Serve non-persistent topics")
     allowAutoTopicCreation: bool = key(True, "Create a topic when a client first uses it")
     allowAutoTopicCreationType: str = key(
-        "non-partitioned", "What is created then", one_of=("partitioned", "non-partitioned")
+        "non-partitioned",
+        "Kind of topic that allowAutoTopicCreation creates",
+        one_of=("partitioned", "non-partitioned"),
     )
-    defaultNumPartitions: int = key(1, "Partitions of a topic that is created so", low=1)
-    maxNumPartitionsPerPartitionedTopic: int = key(0, "Most partitions of a topic; 0 for any number")
-    maxTopicsPerNamespace: int = key(0, "Most persistent topics of a namespace, partitions counted; 0 for any number")
-    maxProducersPerTopic: int = key(0, "Most producers of a topic; 0 for any number")
-    maxConsumersPerTopic: int = key(0, "Most consumers of a topic; 0 for any number")
-    maxSubscriptionsPerTopic: int = key(0, "Most subscriptions of a topic; 0 for any number")
-    aggregatePublisherStatsByProducerName: bool = key(False, "Add up producers of one name in partitioned-stats")
-    maxPublishRatePerTopicInMessages: int = key(0, "Messages that a topic takes a second; 0 for any number")
+    defaultNumPartitions: int = key(1, "Partitions of a partitioned topic that allowAutoTopicCreation creates", low=1)
+    maxNumPartitionsPerPartitionedTopic: int = key(0, "Most partitions of a topic; 0: no limit")
+    maxTopicsPerNamespace: int = key(0, "Most persistent topics of a namespace, partitions counted; 0: no limit")
+    maxProducersPerTopic: int = key(0, "Most producers of a topic; 0: no limit")
+    maxConsumersPerTopic: int = key(0, "Most consumers of a topic; 0: no limit")
+    maxSubscriptionsPerTopic: int = key(0, "Most subscriptions of a topic; 0: no limit")
+    aggregatePublisherStatsByProducerName: bool = key(False, "Aggregate producers by name in partitioned-stats")
+    maxPublishRatePerTopicInMessages: int = key(0, "Most messages published to a topic per second; 0: no limit")
     maxPublishRatePerTopicInBytes: int = key(
-        0, "Bytes that a topic takes a second; 0 for any number", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes published to a topic per second; 0: no limit", "bytes", high=JAVA_LONG[1]
     )
-    brokerPublisherThrottlingMaxMessageRate: int = key(
-        0, "Messages that all topics of a broker together take a second; 0 for any number"
-    )
+    brokerPublisherThrottlingMaxMessageRate: int = key(0, "Most messages published to a broker per second; 0: no limit")
     brokerPublisherThrottlingMaxByteRate: int = key(
-        0, "Bytes that they take a second; 0 for any number", "bytes", high=JAVA_LONG[1]
+        0, "Most bytes published to a broker per second; 0: no limit", "bytes", high=JAVA_LONG[1]
     )
     encryptionRequireOnProducer: bool = key(False, "Refuse producers and messages without encryption")
-    brokerDeleteInactiveTopicsEnabled: bool = key(True, "Delete topics that nobody uses")
-    brokerDeleteInactiveTopicsFrequencySeconds: int = key(60, "How often they are looked for", "seconds", low=1)
+    brokerDeleteInactiveTopicsEnabled: bool = key(True, "Delete inactive topics")
+    brokerDeleteInactiveTopicsFrequencySeconds: int = key(60, "Search interval for inactive topics", "seconds", low=1)
     brokerDeleteInactiveTopicsMaxInactiveDurationSeconds: int | None = key(
-        None, "How long a topic is unused before that; unset: brokerDeleteInactiveTopicsFrequencySeconds", "seconds"
+        None, "Age at which an inactive topic is deleted; unset: brokerDeleteInactiveTopicsFrequencySeconds", "seconds"
     )
     brokerDeleteInactiveTopicsMode: str = key(
-        "delete_when_no_subscriptions", "What unused means", one_of=INACTIVE_TOPIC_MODES
+        "delete_when_no_subscriptions", "Condition for an inactive topic", one_of=INACTIVE_TOPIC_MODES
     )
 
     # Messages that are kept, dropped or refused
-    ttlDurationDefaultInSeconds: int = key(
-        0, "Age at which messages are acknowledged for everybody; 0: none", "seconds"
-    )
-    messageExpiryCheckIntervalInMinutes: int = key(5, "How often such messages are looked for", "minutes", low=1)
-    defaultRetentionTimeInMinutes: int = key(0, "How long acknowledged messages are kept; -1: for ever", "minutes")
-    defaultRetentionSizeInMB: int = key(0, "How many acknowledged messages are kept; -1: all", "MiB")
-    retentionCheckIntervalInSeconds: int = key(120, "How often the rest is deleted", "seconds", low=1)
+    ttlDurationDefaultInSeconds: int = key(0, "Age at which messages expire; 0: never", "seconds")
+    messageExpiryCheckIntervalInMinutes: int = key(5, "Search interval for expired messages", "minutes", low=1)
+    defaultRetentionTimeInMinutes: int = key(0, "How long acknowledged messages are kept; -1: forever", "minutes")
+    defaultRetentionSizeInMB: int = key(0, "Size of acknowledged messages that are kept; -1: all", "MiB")
+    retentionCheckIntervalInSeconds: int = key(120, "Interval of deleting acknowledged messages", "seconds", low=1)
     backlogQuotaCheckEnabled: bool = key(True, "Enforce backlog quotas")
-    backlogQuotaCheckIntervalInSeconds: int = key(60, "How often backlogs are measured", "seconds", low=1)
-    backlogQuotaDefaultLimitBytes: int = key(-1, "Largest backlog; -1: any", "bytes", high=JAVA_LONG[1])
-    backlogQuotaDefaultLimitGB: float = key(-1.0, "The same in GiB, when the other is not set; -1: any", "GiB")
-    backlogQuotaDefaultLimitSecond: int = key(-1, "Oldest message of a backlog; -1: any", "seconds")
+    backlogQuotaCheckIntervalInSeconds: int = key(60, "Interval between measurements of backlogs", "seconds", low=1)
+    backlogQuotaDefaultLimitBytes: int = key(-1, "Largest backlog; -1: no limit", "bytes", high=JAVA_LONG[1])
+    backlogQuotaDefaultLimitGB: float = key(
+        -1.0, "Largest backlog, where backlogQuotaDefaultLimitBytes is not set; -1: no limit", "GiB"
+    )
+    backlogQuotaDefaultLimitSecond: int = key(-1, "Largest age of a message in a backlog; -1: no limit", "seconds")
     backlogQuotaDefaultRetentionPolicy: str = key(
-        "producer_request_hold", "What happens at the limit of a backlog", one_of=QUOTA_POLICIES
+        "producer_request_hold", "Action at a full backlog", one_of=QUOTA_POLICIES
     )
-    brokerDeduplicationEnabled: bool = key(False, "Drop messages that were sent twice")
-    brokerDeduplicationEntriesInterval: int = key(1_000, "Entries after which what was seen is kept", low=1)
-    brokerDeduplicationSnapshotIntervalSeconds: int = key(120, "Time after which it is kept", "seconds", low=1)
-    brokerDeduplicationSnapshotFrequencyInSeconds: int = key(120, "How often that time is looked at", "seconds", low=1)
+    brokerDeduplicationEnabled: bool = key(False, "Drop messages that a producer sends again (deduplication)")
+    brokerDeduplicationEntriesInterval: int = key(1_000, "Entries between two deduplication snapshots", low=1)
+    brokerDeduplicationSnapshotIntervalSeconds: int = key(120, "Time between deduplication snapshots", "seconds", low=1)
+    brokerDeduplicationSnapshotFrequencyInSeconds: int = key(
+        120, "Check interval for due deduplication snapshots", "seconds", low=1
+    )
     brokerDeduplicationProducerInactivityTimeoutMinutes: int = key(
-        360, "Absence after which a producer's sequence ids are forgotten", "minutes", low=1
+        360, "Absence after which deduplication forgets a producer", "minutes", low=1
     )
-    brokerDeduplicationMaxNumberOfProducers: int = key(10_000, "Most producers that are remembered", low=1)
+    brokerDeduplicationMaxNumberOfProducers: int = key(10_000, "Most producers that deduplication remembers", low=1)
 
     # Subscriptions
     allowAutoSubscriptionCreation: bool = key(True, "Create a subscription when a consumer first names it")
     subscriptionExpirationTimeMinutes: int = key(
-        0, "How long nobody may use a subscription before it is deleted; 0: for ever", "minutes"
+        0, "Time without consumers after which a subscription is deleted; 0: never", "minutes"
     )
-    subscriptionExpiryCheckIntervalInMinutes: int = key(5, "How often that is looked at; 0: never", "minutes")
-    strictlyVerifySubscriptionName: bool = key(False, "Refuse subscription names beyond letters, digits and . : = _ -")
+    subscriptionExpiryCheckIntervalInMinutes: int = key(
+        5, "Search interval for expired subscriptions; 0: never", "minutes"
+    )
+    strictlyVerifySubscriptionName: bool = key(
+        False, "Refuse subscription names with characters other than letters, digits and . : = _ -"
+    )
     subscriptionTypesEnabled: frozenset[str] = key(
-        frozenset(SUBSCRIPTION_TYPES), "Subscription types that consumers may ask for", one_of=SUBSCRIPTION_TYPES
+        frozenset(SUBSCRIPTION_TYPES), "Subscription types that consumers may use", one_of=SUBSCRIPTION_TYPES
     )
-    subscribeThrottlingRatePerConsumer: int = key(0, "Subscribes of one consumer in a period; 0 for any number")
-    subscribeRatePeriodPerConsumerInSecond: int = key(30, "That period", "seconds", low=1)
-    maxConsumersPerSubscription: int = key(0, "Most consumers of a subscription; 0 for any number")
+    subscribeThrottlingRatePerConsumer: int = key(0, "Most SUBSCRIBEs of one consumer in a period; 0: no limit")
+    subscribeRatePeriodPerConsumerInSecond: int = key(30, "Period of the subscribe rate", "seconds", low=1)
+    maxConsumersPerSubscription: int = key(0, "Most consumers of a subscription; 0: no limit")
     activeConsumerFailoverDelayTimeMillis: int = key(
-        1_000, "Pause before a newly active Failover consumer is told so and gets messages", "milliseconds"
+        1_000, "Delay before a new active consumer of Failover is notified and gets messages", "milliseconds"
     )
-    acknowledgmentAtBatchIndexLevelEnabled: bool = key(
-        True, "Keep acknowledgements of single messages of a batch (PIP-54)"
-    )
+    acknowledgmentAtBatchIndexLevelEnabled: bool = key(True, "Store acknowledgements within a batch (PIP-54)")
 
     # Schemas
-    schemaCompatibilityStrategy: str = key(
-        "FULL", "What a new schema must be compatible with", one_of=SCHEMA_STRATEGIES
-    )
+    schemaCompatibilityStrategy: str = key("FULL", "Compatibility required of a new schema", one_of=SCHEMA_STRATEGIES)
     systemTopicSchemaCompatibilityStrategy: str = key(
-        "ALWAYS_COMPATIBLE", "The same of system topics", one_of=SCHEMA_STRATEGIES
+        "ALWAYS_COMPATIBLE", "Compatibility that a new schema of a system topic must have", one_of=SCHEMA_STRATEGIES
     )
-    isAllowAutoUpdateSchemaEnabled: bool = key(True, "Let producers bring new schemas")
-    isSchemaValidationEnforced: bool = key(False, "Refuse producers without a schema where there is one")
+    isAllowAutoUpdateSchemaEnabled: bool = key(True, "Allow producers to register new schemas")
+    isSchemaValidationEnforced: bool = key(False, "Refuse producers without a schema on topics with a schema")
 
     # Dispatch
-    dispatcherMaxReadBatchSize: int = key(100, "Most entries of one read for consumers", low=1)
-    dispatcherMaxRoundRobinBatchSize: int = key(
-        20, "Most messages for one Shared consumer before the next one's turn", low=1
-    )
+    dispatcherMaxReadBatchSize: int = key(100, "Most entries that the dispatcher reads at once", low=1)
+    dispatcherMaxRoundRobinBatchSize: int = key(20, "Most messages to one Shared consumer in a row", low=1)
     dispatcherReadFailureBackoffInitialTimeInMs: int = key(15_000, "Pause after a failed read", "milliseconds", low=1)
-    dispatcherReadFailureBackoffMaxTimeInMs: int = key(60_000, "Longest such pause; it doubles", "milliseconds", low=1)
-    dispatchThrottlingRateInMsg: int = key(
-        0, "Messages that go out to all consumers of a broker together in a second; 0 for any number"
+    dispatcherReadFailureBackoffMaxTimeInMs: int = key(
+        60_000, "Longest pause after failed reads; the pause doubles each time", "milliseconds", low=1
     )
-    dispatchThrottlingRateInByte: int = key(0, "The same in bytes", "bytes", high=JAVA_LONG[1])
-    dispatchThrottlingRatePerTopicInMsg: int = key(
-        0, "Messages that go out to all consumers of a topic in a second; 0 for any number"
+    dispatchThrottlingRateInMsg: int = key(0, "Most messages dispatched by a broker per second; 0: no limit")
+    dispatchThrottlingRateInByte: int = key(
+        0, "Most bytes dispatched by a broker per second; 0: no limit", "bytes", high=JAVA_LONG[1]
     )
-    dispatchThrottlingRatePerTopicInByte: int = key(0, "The same in bytes", "bytes", high=JAVA_LONG[1])
+    dispatchThrottlingRatePerTopicInMsg: int = key(0, "Most messages dispatched from a topic per second; 0: no limit")
+    dispatchThrottlingRatePerTopicInByte: int = key(
+        0, "Most bytes dispatched from a topic per second; 0: no limit", "bytes", high=JAVA_LONG[1]
+    )
     dispatchThrottlingRatePerSubscriptionInMsg: int = key(
-        0, "Messages that go out to a subscription in a second; 0 for any number"
+        0, "Most messages dispatched to a subscription per second; 0: no limit"
     )
-    dispatchThrottlingRatePerSubscriptionInByte: int = key(0, "The same in bytes", "bytes", high=JAVA_LONG[1])
-    dispatchThrottlingOnNonBacklogConsumerEnabled: bool = key(
-        True, "Hold subscriptions to these rates; false: only those with a backlog"
+    dispatchThrottlingRatePerSubscriptionInByte: int = key(
+        0, "Most bytes dispatched to a subscription per second; 0: no limit", "bytes", high=JAVA_LONG[1]
     )
-    dispatchThrottlingOnBatchMessageEnabled: bool = key(False, "Count a batch as one message in these rates")
+    dispatchThrottlingOnNonBacklogConsumerEnabled: bool = key(True, "Apply dispatch rates without a backlog too")
+    dispatchThrottlingOnBatchMessageEnabled: bool = key(False, "Count a batch as one message in dispatch rates")
     maxUnackedMessagesPerConsumer: int = key(
-        50_000, "Messages that a consumer of Shared or Key_Shared may owe; 0 for any number"
+        50_000, "Most unacknowledged messages of a Shared or Key_Shared consumer; 0: no limit"
     )
-    maxUnackedMessagesPerSubscription: int = key(200_000, "The same for all consumers of a subscription together")
-    subscriptionKeySharedEnable: bool = key(True, "Take Key_Shared consumers")
+    maxUnackedMessagesPerSubscription: int = key(200_000, "Most unacknowledged messages of a subscription; 0: no limit")
+    subscriptionKeySharedEnable: bool = key(True, "Accept Key_Shared consumers")
     subscriptionKeySharedUseConsistentHashing: bool = key(
-        True, "Divide keys by a ring of consumer names; false: halve the widest range for each consumer that joins"
+        True, "Assign keys by a hash ring of consumer names; false: each new consumer takes half of the widest range"
     )
     subscriptionKeySharedConsistentHashingReplicaPoints: int = key(100, "Points of each consumer on the ring", low=1)
     subscriptionKeySharedUseClassicPersistentImplementation: bool = key(
-        False, "Make consumers that join wait for all that was read before, as before Pulsar 4.0"
+        False,
+        "Make a new consumer wait until all messages read before it joined are acknowledged, as before Pulsar 4.0",
     )
     keySharedLookAheadMsgInReplayThresholdPerConsumer: int = key(
-        2_000, "Messages that may wait for a consumer while others are read past them; 0 for any number"
+        2_000, "Most messages that wait for one consumer while the dispatcher reads on; 0: no limit"
     )
-    keySharedLookAheadMsgInReplayThresholdPerSubscription: int = key(20_000, "The same for all consumers together")
-    delayedDeliveryEnabled: bool = key(True, "Heed deliver_at_time on Shared and Key_Shared")
+    keySharedLookAheadMsgInReplayThresholdPerSubscription: int = key(
+        20_000, "Most messages that wait for consumers of a subscription while the dispatcher reads on"
+    )
+    delayedDeliveryEnabled: bool = key(True, "Delay messages by deliver_at_time on Shared and Key_Shared")
     delayedDeliveryTickTimeMillis: int = key(
-        1_000, "Time between two looks for delayed messages that are due", "milliseconds", low=1
+        1_000, "Search interval for delayed messages that are due", "milliseconds", low=1
     )
     isDelayedDeliveryDeliverAtTimeStrict: bool = key(
         False, "Never deliver before deliver_at_time; false: up to one tick before"
     )
     delayedDeliveryMaxDelayInMillis: int = key(
-        0, "Longest delay that a producer may ask for; 0 for any", "milliseconds", high=JAVA_LONG[1]
+        0, "Longest delay that a producer may set; 0: no limit", "milliseconds", high=JAVA_LONG[1]
     )
-    subscriptionBacklogScanMaxEntries: int = key(10_000, "Most entries that analyzeBacklog looks at", low=1)
+    subscriptionBacklogScanMaxEntries: int = key(10_000, "Most entries that analyzeBacklog scans", low=1)
     subscriptionBacklogScanMaxTimeMs: int = key(
-        120_000, "How long it may look", "milliseconds", low=1, high=JAVA_LONG[1]
+        120_000, "Longest scan of analyzeBacklog", "milliseconds", low=1, high=JAVA_LONG[1]
     )
 
     # Entries
     brokerEntryMetadataInterceptors: tuple[str, ...] = key(
-        (), "What the broker adds to each entry: its time, its index", one_of=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX)
+        (),
+        "Broker entry metadata that the broker adds to each entry: its time, its index",
+        one_of=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX),
     )
-    exposingBrokerEntryMetadataToClientEnabled: bool = key(False, "Deliver what was added, to clients that can take it")
+    exposingBrokerEntryMetadataToClientEnabled: bool = key(False, "Deliver broker entry metadata to supporting clients")
 
     # Managed ledgers
-    managedLedgerMaxEntriesPerLedger: int = key(50_000, "Entries that end a ledger", low=1)
-    managedLedgerMaxSizePerLedgerMbytes: int = key(2_048, "Size that ends a ledger", "MiB", low=1)
-    managedLedgerMinLedgerRolloverTimeMinutes: int = key(10, "Age below which a ledger is not ended", "minutes")
-    managedLedgerMaxLedgerRolloverTimeMinutes: int = key(240, "Age that ends a ledger", "minutes")
+    managedLedgerMaxEntriesPerLedger: int = key(50_000, "Entries at which the broker starts a new ledger", low=1)
+    managedLedgerMaxSizePerLedgerMbytes: int = key(2_048, "Size at which the broker starts a new ledger", "MiB", low=1)
+    managedLedgerMinLedgerRolloverTimeMinutes: int = key(
+        10, "Least age before the broker starts a new ledger", "minutes"
+    )
+    managedLedgerMaxLedgerRolloverTimeMinutes: int = key(240, "Age at which the broker starts a new ledger", "minutes")
     managedLedgerDefaultMarkDeleteRateLimit: float | None = key(
-        None, "Most writes of a cursor's position; 0 or unset: as acknowledgements come", "per second", low=0
+        None, "Most writes of a mark-delete position; 0 or unset: at each acknowledgement", "per second", low=0
     )
     managedLedgerMaxUnackedRangesToPersist: int = key(
-        10_000, "Ranges of acknowledged messages behind the mark-delete position that are kept; the rest comes again"
+        10_000,
+        "Most ranges of individually acknowledged messages that are stored; a restart redelivers the rest",
     )
-    managedLedgerMaxBatchDeletedIndexToPersist: int = key(10_000, "Partly acknowledged batches that are kept")
+    managedLedgerMaxBatchDeletedIndexToPersist: int = key(10_000, "Most partly acknowledged batches that are stored")
     managedLedgerPersistIndividualAckAsLongArray: bool = key(
-        True, "Keep ranges as bitmaps, where managedLedgerUnackedRangesOpenCacheSetEnabled is on"
+        True, "Store acknowledged ranges as bitmaps; needs managedLedgerUnackedRangesOpenCacheSetEnabled"
     )
-    managedLedgerUnackedRangesOpenCacheSetEnabled: bool = key(True, "Hold ranges as one bitmap a ledger")
+    managedLedgerUnackedRangesOpenCacheSetEnabled: bool = key(True, "Hold acknowledged ranges as one bitmap per ledger")
     managedLedgerMaxUnackedRangesToPersistInMetadataStore: int = key(
-        1_000, "Ranges above which a cursor is kept in its ledger and not in the metadata store"
+        1_000, "Most acknowledged ranges of a cursor in the metadata store; a cursor with more is stored in its ledger"
     )
-    managedCursorInfoCompressionType: str = key("NONE", "Compression of kept cursors: LZ4, ZLIB, ZSTD or SNAPPY")
-    managedCursorInfoCompressionThresholdInBytes: int = key(16_384, "Size from which they are compressed", "bytes")
-    managedLedgerInfoCompressionType: str = key("NONE", "Compression of kept managed ledgers, as of cursors")
-    managedLedgerInfoCompressionThresholdInBytes: int = key(16_384, "Size from which they are compressed", "bytes")
+    managedCursorInfoCompressionType: str = key("NONE", "Compression of stored cursors: LZ4, ZLIB, ZSTD or SNAPPY")
+    managedCursorInfoCompressionThresholdInBytes: int = key(16_384, "Least size of compressed cursors", "bytes")
+    managedLedgerInfoCompressionType: str = key("NONE", "Compression of managed ledgers: LZ4, ZLIB, ZSTD or SNAPPY")
+    managedLedgerInfoCompressionThresholdInBytes: int = key(16_384, "Least size of compressed managed ledgers", "bytes")
     managedLedgerCursorBackloggedThreshold: int = key(
-        1_000, "Entries from which on a subscription has a backlog", high=JAVA_LONG[1]
+        1_000, "Entries from which a subscription counts as backlogged", high=JAVA_LONG[1]
     )
-    autoSkipNonRecoverableData: bool = key(False, "Do without damaged messages, also in deduplication and compaction")
-    managedLedgerCacheSizeMB: int = key(256, "Memory for entries, of all topics together", "MiB", low=0)
+    autoSkipNonRecoverableData: bool = key(False, "Skip damaged messages, also in deduplication and compaction")
+    managedLedgerCacheSizeMB: int = key(256, "Memory for the entries of all topics", "MiB", low=0)
 
     # Compaction
     brokerServiceCompactionMonitorIntervalInSeconds: int = key(
-        60, "How often topics are looked at that may have to be compacted", "seconds", low=1
+        60, "Search interval for topics to compact", "seconds", low=1
     )
     brokerServiceCompactionThresholdInBytes: int = key(
-        0, "New messages that lead to compaction, where no policy says so; 0: none do", "bytes", high=JAVA_LONG[1]
+        0, "Size of new messages that starts compaction, without a policy; 0: no compaction", "bytes", high=JAVA_LONG[1]
     )
-    topicCompactionRetainNullKey: bool = key(False, "Keep messages without a key when a topic is compacted")
+    topicCompactionRetainNullKey: bool = key(False, "Retain messages without a key in compaction")
 
     # Namespaces and tenants
     defaultNumberOfNamespaceBundles: int = key(
-        4, "Bundles of a namespace that is created without a number", low=1, high=MOST_BUNDLES
+        4, "Bundles of a new namespace without a number", low=1, high=MOST_BUNDLES
     )
-    maxTenants: int = key(0, "Most tenants, those of the start counted; 0 for any number")
-    forceDeleteTenantAllowed: bool = key(False, "Allow force=true when a tenant is deleted")
-    forceDeleteNamespaceAllowed: bool = key(False, "Allow force=true when a namespace is deleted")
+    maxTenants: int = key(0, "Most tenants, including those that exist at the start; 0: no limit")
+    forceDeleteTenantAllowed: bool = key(False, "Allow force=true in deletions of tenants")
+    forceDeleteNamespaceAllowed: bool = key(False, "Allow force=true in deletions of namespaces")
 
     # Patterns
-    enableBrokerSideSubscriptionPatternEvaluation: bool = key(True, "Filter topic lists by the client's pattern here")
-    subscriptionPatternMaxLength: int = key(50, "Longest pattern that is filtered by here", "characters")
-    enableBrokerTopicListWatcher: bool = key(True, "Offer clients to watch topic lists")
+    enableBrokerSideSubscriptionPatternEvaluation: bool = key(True, "Filter topic lists by the client's pattern")
+    subscriptionPatternMaxLength: int = key(50, "Longest pattern that the broker filters by", "characters")
+    enableBrokerTopicListWatcher: bool = key(True, "Let clients watch topic lists")
 
     # Transactions
     transactionCoordinatorEnabled: bool = key(False, "Serve transactions")
     maxActiveTransactionsPerCoordinator: int = key(
-        0, "Transactions of one coordinator that may be open at once; 0 for any number", high=JAVA_LONG[1]
+        0, "Most open transactions of one coordinator; 0: no limit", high=JAVA_LONG[1]
     )
 
     # Statistics
-    statsUpdateFrequencyInSecs: int = key(60, "How often rates are computed anew", "seconds", low=1)
+    statsUpdateFrequencyInSecs: int = key(60, "Interval between computations of rates", "seconds", low=1)
 
     @property
     def max_frame_size(self) -> int:
-        """Bytes of the largest frame, its length word included."""
+        """Return the size of the largest frame in bytes, with its length word."""
         return self.maxMessageSize + FRAME_PADDING
 
     @property
     def has_tls(self) -> bool:
-        """Whether any port speaks TLS."""
+        """Return whether any port speaks TLS."""
         return self.brokerServicePortTls is not None or self.webServicePortTls is not None
 
     @property
     def takes_topic_policies(self) -> bool:
-        """Whether single topics have policies: their changes need a system topic."""
+        """Return whether single topics have policies. A change of such policies needs a system topic."""
         return self.systemTopicEnabled and self.topicLevelPoliciesEnabled
 
     @property
     def max_inactive_seconds(self) -> int:
-        """How long a topic may be unused, unless a policy says otherwise."""
+        """Return the age in seconds at which an inactive topic is deleted, without a policy."""
         own = self.brokerDeleteInactiveTopicsMaxInactiveDurationSeconds
         return self.brokerDeleteInactiveTopicsFrequencySeconds if own is None else own
 
     @property
     def default_quota_bytes(self) -> int:
-        """The largest backlog, unless a policy says otherwise; -1: any."""
+        """Return the largest backlog in bytes without a policy, or -1 for no limit."""
         if self.backlogQuotaDefaultLimitBytes >= 0:
             return self.backlogQuotaDefaultLimitBytes
         return int(self.backlogQuotaDefaultLimitGB * 2**30) if self.backlogQuotaDefaultLimitGB > 0 else -1
@@ -405,7 +420,7 @@ class Config:
 
 
 class Key(NamedTuple):
-    """One key of Config, for whoever reads values into it or prints a page of it."""
+    """A key of Config, for code that reads values into it or prints a page of it."""
 
     name: str
     type: object
@@ -414,7 +429,7 @@ class Key(NamedTuple):
 
 
 def documented_keys() -> dict[str, Key]:
-    """Every key of Config by its name, in the order of the class."""
+    """Return all keys of Config by name, in the order of the class."""
     return {
         each.name: Key(name=each.name, type=each.type, default=each.default, meaning=each.metadata["meaning"])
         for each in fields(Config)

@@ -1,4 +1,4 @@
-"""How a broker.conf key is declared (default, meaning, what it takes), and what is wrong with a setting."""
+"""Declare broker.conf keys with default and meaning, and report settings that cannot be used."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ T = TypeVar("T")
 
 
 class Meaning(NamedTuple):
-    """What a key means and takes. `unit` is "" for counts and texts; `low` and `high` bound numbers, both included.
+    """The meaning and the accepted values of a key.
 
-    The value of a `secret` key is shown nowhere. `without_effect` says why a key that is taken changes nothing.
+    `unit` is "" for counts and texts; `low` and `high` bound numbers, both included. The value of a `secret` key is
+    shown nowhere. `without_effect` says why an accepted key changes nothing.
     """
 
     doc: str
@@ -34,7 +35,7 @@ def key(
     secret: bool = False,
     without_effect: str = "",
 ) -> T:
-    """A field of Config: its default and its Meaning."""
+    """Declare a field of Config: its default and its `Meaning`."""
     meaning = Meaning(
         doc=doc, unit=unit, low=low, high=high, one_of=one_of, secret=secret, without_effect=without_effect
     )
@@ -43,11 +44,11 @@ def key(
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used.
+    """Error for a configuration that cannot be used.
 
     where: the file and line, or the option, that holds the value ("broker.conf:12", "--set"); "" when there is none.
     key: the broker.conf key, or "" when the file itself cannot be read.
-    reason: what is wrong and what is accepted.
+    reason: what is wrong, and what is accepted.
     """
 
     def __init__(self, where: str, key: str, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""All that one run of the broker was asked for; advertisedListeners, the URLs that clients ask for by name."""
+"""Options of one run of the broker, and the listeners of advertisedListeners."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCHEMES: Final = ("pulsar", "pulsar+ssl", "http", "https")
 
 
 class Listener(NamedTuple):
-    """The URLs of one listener, each as written, "" where the setting has none."""
+    """The URLs of one listener, as written; "" where the setting has none."""
 
     pulsar: str = ""
     pulsar_ssl: str = ""
@@ -25,21 +25,21 @@ class Listener(NamedTuple):
 
     @property
     def is_local(self) -> bool:
-        """Tell whether its Pulsar clients are led to their own machine, which is not always the broker's."""
+        """Return whether the listener leads Pulsar clients to their own machine, which may not be the broker's."""
         return is_loopback(urlsplit(self.pulsar or self.pulsar_ssl).hostname or "")
 
 
 def parse_listeners(text: str) -> dict[str, Listener]:
-    """Listeners by name, in the order of the text. Raises ValueError, whose text names the wrong part."""
+    """Return the listeners by name, in the order of the text. Raise `ValueError`, whose text names the wrong part."""
     found: dict[str, dict[str, str]] = {}
-    owners: dict[str, str] = {}  # host:port -> the listener that has it
+    owners: dict[str, str] = {}  # host:port -> its listener
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, colon, url = (piece.strip() for piece in part.partition(":"))
         scheme, slashes, address = url.partition("://")
         if not (colon and name and slashes and address and scheme in _SCHEMES):
             raise ValueError(f"{part!r} is not name:pulsar://host:port (or pulsar+ssl, http, https)")
         if scheme in found.setdefault(name, {}):
-            raise ValueError(f"{part!r} is the second {scheme} URL of the listener {name!r}")
+            raise ValueError(f"{part!r} is a second {scheme} URL of the listener {name!r}")
         if owners.setdefault(address, name) != name:
             raise ValueError(f"{part!r} has the address of the listener {owners[address]!r}")
         found[name][scheme] = url
@@ -60,7 +60,7 @@ Durability = Literal["none", "os", "fsync"]
 
 
 class PortNumbers(NamedTuple):
-    """Where a broker listens. 0: at any free port; None: not at all."""
+    """Ports of a broker. 0: any free port. None: no such port."""
 
     binary: int
     web: int
@@ -68,23 +68,25 @@ class PortNumbers(NamedTuple):
     web_tls: int | None = None
 
     def nth(self, index: int) -> PortNumbers:
-        """Those of the broker of this index: each the next higher ones; 0 stays any free one."""
+        """Return the ports of the broker of this index: `index` is added to each, but 0 stays any free port."""
         binary, web, *tls = (port + index if port else port for port in self)
         return PortNumbers(binary or 0, web or 0, *tls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """What `pulsarium serve` passes to the broker; ServeOptions() is a run with nothing asked for.
+    """The options that `pulsarium serve` passes to the broker. ServeOptions() has the defaults.
 
-    data: the directory that everything is kept in; None: in memory, and nothing is left on disk.
-    durability: what a receipt promises of `data`: nothing, to outlive the process, to outlive the machine.
+    data: the directory of all stored state; None: in memory, nothing on disk.
+    durability: how safe a message with a receipt is in `data`. "none": not at all; "os": against the end of the
+    process; "fsync": against the end of the machine.
     profile: with max_protocol_version as the command line lowered it.
-    compaction_engine: by the name of its entry point; None: an installed one of somebody else's, or the broker's own.
-    compaction_options: that engine's, by name.
-    capture: the file that every frame of every connection goes to.
-    lab_dir: the folder below which callers of /lab may have files written; None: nowhere.
-    restore: a snapshot whose state takes the place of what there is. seed: a file that says what to make then.
+    compaction_engine: the name of its entry point; None: an installed third-party engine, or the broker's own.
+    compaction_options: options of that engine, by name.
+    capture: the file that every frame of every connection is written to.
+    lab_dir: the folder below which callers of /lab may write files; None: they may not.
+    restore: a snapshot that replaces the stored state.
+    seed: a file that says what to create after that.
     """
 
     config: Config = field(default_factory=lambda: load(None).config)
@@ -102,21 +104,24 @@ class ServeOptions:
 
     @property
     def host(self) -> str:
-        """The address to bind. Host and ports live in the Config alone, so that there are never two of them."""
+        """Return the address to bind.
+
+        Host and ports stand in the Config alone, so that they cannot differ.
+        """
         return self.config.bindAddress
 
     @property
     def port(self) -> int:
-        """The port of the binary protocol; 0: any free one."""
+        """Return the port of the binary protocol; 0: any free port."""
         return self.config.brokerServicePort
 
     @property
     def http_port(self) -> int:
-        """The port of HTTP; 0: any free one."""
+        """Return the port of HTTP; 0: any free port."""
         return self.config.webServicePort
 
     @property
     def ports(self) -> PortNumbers:
-        """All of the first broker's."""
+        """Return all ports of the first broker."""
         config = self.config
         return PortNumbers(self.port, self.http_port, config.brokerServicePortTls, config.webServicePortTls)

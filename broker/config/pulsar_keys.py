@@ -1,9 +1,9 @@
-"""The names of all keys that a broker.conf or standalone.conf of Pulsar 4.2.4 may have, honoured here or not.
+"""The names of all keys that a broker.conf or standalone.conf of Pulsar 4.2.4 may have, known to Pulsarium or not.
 
-Made from the classes of that release: the fields of ServiceConfiguration and OffloadPoliciesImpl; the texts of the
-constants for keys in AuthenticationProviderToken and AuthenticationProviderBasic; and those in ServerConfiguration,
-ClientConfiguration and DbLedgerStorage of BookKeeper 4.17.3, whose settings a standalone.conf has beside its own.
-For another release: put its jars on a class path and print getDeclaredFields() of these classes and their superclasses.
+They come from the classes of that release: the fields of ServiceConfiguration and OffloadPoliciesImpl; the constants
+for keys in AuthenticationProviderToken and AuthenticationProviderBasic; and those in ServerConfiguration,
+ClientConfiguration and DbLedgerStorage of BookKeeper 4.17.3, whose settings a standalone.conf has too. For another
+release, put its jars on a class path and print getDeclaredFields() of these classes and their superclasses.
 """
 
 from __future__ import annotations
@@ -294,13 +294,13 @@ zkLedgersRootPath zkRequestRateLimit zkRetryBackoffMaxMs zkRetryBackoffMaxRetrie
 zkTimeout
 """
 
-# In the files of older releases, and read by none that is still supported.
+# In the files of older releases. No supported release reads them.
 _OF_OLD: Final = """
 clientLibraryVersionCheckAllowUnversioned loadBalancerNamespaceBundleSplitIntervalMinutes
 preciseTopicPublishRateLimiterEnable
 """
 
-# Keys that begin so are handed on to a client or a plug-in, whatever they are.
+# Pulsar passes keys with these prefixes on to a client or a plug-in.
 _PREFIXES: Final = ("athenz", "bookkeeper_", "brokerClient_", "dbStorage_", "openID")
 
 PULSAR_KEYS: Final = frozenset(f"{_BROKER} {_BOOKKEEPER} {_OF_OLD}".split())

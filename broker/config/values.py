@@ -1,4 +1,4 @@
-"""The text of a value -> the value, or what would have been accepted."""
+"""Convert the text of a setting to its value, or say what is accepted."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 
 from pulsarium.broker.config.keys import JAVA_INT, Key
 
-# Java's Integer.valueOf takes no underscores, no blanks inside and no digits of other scripts; int() does.
+# Java's Integer.valueOf accepts no underscores, no blanks inside and no digits of other scripts; int() does.
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 def read_value(key: Key, text: str) -> object:
-    """The value of a text that is not blank. Raises ValueError, whose text says what is accepted."""
+    """Return the value of a text that is not blank. Raise `ValueError`, whose text says what is accepted."""
     text = text.strip()
     kind = key.type
     if kind is bool:
@@ -31,7 +31,7 @@ def read_value(key: Key, text: str) -> object:
 
 
 def _truth(text: str) -> bool:
-    # Java reads whatever is not "true" as false; a yes or a 1 is no false, so it is refused.
+    # Java reads every text other than "true" as false. A yes or a 1 would become false, so it is refused.
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     raise ValueError(f"{text!r} is neither true nor false")
@@ -52,7 +52,7 @@ def _number(key: Key, text: str) -> float:
     except ValueError:
         number = math.nan
     if "_" in text or not math.isfinite(number) or number < low:
-        raise ValueError(f"{_shown(text)} is not a number from {low:g} on")
+        raise ValueError(f"{_shown(text)} is not a number of at least {low:g}")
     return number
 
 
@@ -60,7 +60,7 @@ def _items(key: Key, text: str) -> list[str]:
     items = [item.strip() for item in text.split(",")]
     for item in items:
         if item and key.meaning.one_of and item not in key.meaning.one_of:
-            raise ValueError(f"{_shown(item)} is not among {', '.join(key.meaning.one_of)}")
+            raise ValueError(f"{_shown(item)} is not one of {', '.join(key.meaning.one_of)}")
     return [item for item in items if item]
 
 

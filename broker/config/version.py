@@ -1,6 +1,6 @@
 """The version of Pulsarium; pyproject.toml takes the version from here.
 
-It is a constant, because reading the installed package's metadata costs a tenth of the time a broker may take to start.
+A constant, because reading the installed package's metadata takes a tenth of the broker's time to start.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What all routes have in common: requests, answers, declaration, credentials, permission, owner, errors."""
+"""Serve HTTP: requests, answers, declaration of routes, credentials, permission, owner and errors."""

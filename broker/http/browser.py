@@ -1,8 +1,8 @@
-"""Refuse requests that a web page of a stranger makes a browser send.
+"""Refuse requests that another site's web page makes a browser send.
 
-A broker on loopback obeys everybody on its machine, and a browser there runs programs of strangers. Two headers that no
-page can forge give them away: Host, which names the stranger's own site when its name suddenly resolves to this machine
-(DNS rebinding), and Sec-Fetch-Site or Origin, which say which site a request comes from.
+A broker on loopback obeys every program on its machine, and a browser there runs programs of other sites. Two headers
+that no page can forge give them away. Host names the attacker's own site when its name suddenly resolves to this
+machine (DNS rebinding). Sec-Fetch-Site or Origin names the site that a request comes from.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Final
 
 from pulsarium.broker.http.errors import AdminError
 
-HARMLESS: Final = ("GET", "HEAD", "OPTIONS")  # a page cannot read their answers: no answer here allows it (CORS)
-CONSOLE: Final = "/"  # the one page that links of others lead to: some GETs of the admin API make things
+HARMLESS: Final = ("GET", "HEAD", "OPTIONS")  # a page cannot read their answers: the broker sends no CORS header
+CONSOLE: Final = "/"  # the one page that other sites may link to: some GETs of the admin API create things
 OWN_SITE: Final = ("same-origin", "none")  # none: a person typed the address
-# Names that nobody can register, so no stranger's page comes from there (RFC 6761, 6762, 8375; ICANN: internal).
+# Names that no one can register, so no attacker's page comes from there (RFC 6761, 6762, 8375; ICANN: internal).
 PRIVATE_SUFFIXES: Final = (".localhost", ".local", ".internal", ".test", ".home.arpa")
 PORTS: Final = {"http": 80, "https": 443}
 ANY: Final = "*"
-# What a page may send anywhere without asking first ("" is no Content-Type at all), by the Fetch standard
+# Content types that a page may send anywhere without a preflight ("" is no Content-Type), by the Fetch standard
 UNASKED_TYPES: Final = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
-REMEDY: Final = "if that is you, name it: pulsarium serve --set httpAllowedHosts="
+REMEDY: Final = "if you trust it, allow it: pulsarium serve --set httpAllowedHosts="
 NO_SITE: Final = ("", "null")  # Origin of a page that is embedded, sandboxed or a file
 NAMELESS: Final = (
     "a page of another site may not call this broker, and the request has no Origin that names the site; open the "
@@ -32,9 +32,9 @@ NAMELESS: Final = (
 
 
 class BrowserGuard:
-    """Knows the names of one broker, and refuses requests by other names or from other sites.
+    """The guard of one broker: it refuses requests by other host names or from other sites.
 
-    `names` are hosts that the broker is reached by; `allowed` are those of httpAllowedHosts, HOST or HOST:PORT, whose
+    `names` are hosts that the broker is reached by. `allowed` are those of httpAllowedHosts, HOST or HOST:PORT, whose
     pages may also call; "*" allows all.
     """
 
@@ -43,7 +43,7 @@ class BrowserGuard:
         self._names = frozenset(name.lower() for name in names) | self._allowed
 
     def check(self, method: str, path: str, headers: Mapping[str, str]) -> None:
-        """Raise AdminError, 403, for a Host that is not this broker's, and for calls from other sites' pages."""
+        """Raise `AdminError` 403 for a Host that is not this broker's, and for calls from other sites' pages."""
         if ANY in self._allowed:
             return
         host = headers.get("host")
@@ -51,7 +51,7 @@ class BrowserGuard:
             raise AdminError(403, f"the Host {host} is not this broker's; {REMEDY}{_name_of(host)}")
         site = headers.get("sec-fetch-site")
         if site is not None:
-            # A link to the console is followed; a page that leads elsewhere, embeds or calls is not answered.
+            # A browser may follow a link to the console. A page that leads elsewhere, embeds or calls gets no answer.
             followed = method in HARMLESS and path == CONSOLE and headers.get("sec-fetch-mode") == "navigate"
             foreign = site not in OWN_SITE and not followed
         else:
@@ -73,10 +73,10 @@ class BrowserGuard:
 
 
 def check_type(headers: Mapping[str, str]) -> None:
-    """Raise AdminError, 415, for a body of a type that every page may send without the broker's consent."""
+    """Raise `AdminError` 415 for a body of a type that every page may send without a preflight."""
     given = headers.get("content-type", "").partition(";")[0].strip().lower()
     if given in UNASKED_TYPES:
-        text = f"a body of the type {given or '(none)'} is not taken here; send Content-Type: application/json, or "
+        text = f"a body of the type {given or '(none)'} is not accepted; send Content-Type: application/json, or "
         raise AdminError(415, f"{text}application/octet-stream for a snapshot")
 
 
@@ -95,12 +95,12 @@ def _is_address(name: str) -> bool:
 
 
 def _authority(origin: str) -> str:
-    """Return HOST:PORT of an Origin, "null" and the like as they are."""
+    """Return HOST:PORT of an Origin. Return values such as "null" as they are."""
     return (origin.partition("://")[2] or origin).lower()
 
 
 def _same(origin: str, host: str) -> bool:
-    """Return whether an Origin is what a Host header names, be it by a proxy that ends TLS."""
+    """Return whether an Origin names the same site as a Host header, even behind a proxy that ends TLS."""
     scheme, _, authority = origin.lower().partition("://")
     default = f":{PORTS.get(scheme, '')}"
     return authority.removesuffix(default) == host.lower().removesuffix(default)

@@ -26,7 +26,7 @@ DIGITS = re.compile(rb"\d+")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. `parameters` are the parts of the path, still percent-encoded."""
+    """A request to one route. `parameters` are the parts of the path, still percent-encoded."""
 
     broker: Broker
     rates: Rates
@@ -36,9 +36,9 @@ class Call:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
-    until_sent: ExitStack  # closed once the answer has gone out, or cannot
-    body_file: Path | None = None  # the body, of a route that is spooled
-    principal: Principal = NOBODY  # who calls
+    until_sent: ExitStack  # closed when the answer has been sent or has failed
+    body_file: Path | None = None  # the body of a spooled route
+    principal: Principal = NOBODY  # the caller
     secure: bool = False  # over HTTPS
 
     # path
@@ -47,12 +47,15 @@ class Call:
         return unquote(self.parameters[name])
 
     def encoded_parameter(self, name: str) -> str:
-        """Names that clients encode themselves, by Java's URLEncoder; all but a topic's once more, as any path."""
+        """Return a parameter that clients encode with Java's URLEncoder.
+
+        All but topics are encoded once more, as any path.
+        """
         return unquote_plus(self.parameters[name] if name == "topic" else self.parameter(name))
 
     @property
     def namespace(self) -> str:
-        """tenant/namespace, which need not exist."""
+        """Return tenant/namespace, which need not exist. Raise `AdminError` 412 when the name is invalid."""
         try:
             return str(NamespaceName.parse(f"{self.parameter('tenant')}/{self.parameter('namespace')}"))
         except InvalidTopicName:
@@ -60,7 +63,7 @@ class Call:
 
     @property
     def existing_namespace(self) -> str:
-        """The same, for the routes of namespaces: 404 when there is none."""
+        """Return tenant/namespace for the routes of namespaces. Raise `AdminError` 404 when it does not exist."""
         namespace = self.namespace
         if namespace not in self.broker.metadata.namespaces:
             raise AdminError(404, "Namespace does not exist")
@@ -68,15 +71,17 @@ class Call:
 
     @property
     def domain(self) -> str:
-        """persistent or non-persistent; paths begin with /admin/v2 or /topics before it. Where they say neither, as
-        those of schemas and transactions, the first is meant."""
+        """Return "persistent" or "non-persistent" from a path below /admin/v2 or /topics.
+
+        Paths without a domain, as those of schemas and transactions, mean persistent topics.
+        """
         parts = self.path.split("/")
         found = parts[2] if parts[1] == "topics" else parts[3]
         return found if found == "non-persistent" else "persistent"
 
     @property
     def topic_anywhere(self) -> TopicName:
-        """The topic of the path; neither it nor its namespace need exist."""
+        """Return the topic of the path. The topic and its namespace need not exist."""
         try:
             namespace = NamespaceName.parse(f"{self.parameter('tenant')}/{self.parameter('namespace')}")
             return TopicName.parse(f"{self.domain}://{namespace}/{self.encoded_parameter('topic')}")
@@ -85,7 +90,10 @@ class Call:
 
     @property
     def topic(self) -> TopicName:
-        """The topic of the path, which need not exist; its namespace must."""
+        """Return the topic of the path, which need not exist.
+
+        Raise `AdminError` 404 when its namespace does not exist.
+        """
         name = self.topic_anywhere
         if str(name.namespace_name) not in self.broker.metadata.namespaces:
             raise AdminError(404, "Namespace not found")
@@ -94,14 +102,14 @@ class Call:
     # query
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """A boolean as Java reads it: whatever is not "true" is false."""
+        """Return a boolean of the query as Java reads it: every text other than "true" is false."""
         value = self.query.get(name)
         return default if value is None else value.lower() == "true"
 
     # body
 
     def json(self) -> Any:
-        """The body as JSON, None when there is none."""
+        """Return the body as JSON, or None without a body."""
         if not self.body:
             return None
         media_type = self.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
@@ -110,14 +118,14 @@ class Call:
         return parse_json(self.body)
 
     def json_object(self, java_type: str) -> dict[str, Any] | None:
-        """A JSON object, or None; `java_type` is what the error names."""
+        """Return the body as a JSON object, or None. Errors name `java_type`."""
         value = self.json()
         if value is None or isinstance(value, dict):
             return value
         raise wrong_type(java_type, value)
 
     def json_list(self, java_type: str = "java.util.ArrayList<java.lang.String>") -> list[str] | None:
-        """A JSON list of texts, or None."""
+        """Return the body as a JSON list of strings, or None."""
         value = self.json()
         if value is None:
             return None
@@ -128,12 +136,12 @@ class Call:
     def json_strings(
         self, java_type: str = "java.util.LinkedHashMap<java.lang.String,java.lang.String>"
     ) -> dict[str, str] | None:
-        """A JSON object of texts, or None."""
+        """Return the body as a JSON object of strings, or None."""
         return texts_of(self.json_object(java_type))
 
 
 def parse_json(body: bytes) -> Any:
-    """JSON from outside; UnreadableBody for what is none."""
+    """Parse JSON from a client. Raise `UnreadableBody`, in Jackson's words, for invalid JSON."""
     try:
         return json.loads(body)
     except RecursionError:
@@ -152,7 +160,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def wrong_type(java_type: str, value: Any) -> UnreadableBody:
-    """A JSON value where another kind was expected."""
+    """Return the error for a JSON value of the wrong kind, in Jackson's words."""
     if isinstance(value, str):
         found = f'String "{value}": not a valid `{java_type}` value'
     elif isinstance(value, (dict, list)):
@@ -167,7 +175,7 @@ def wrong_type(java_type: str, value: Any) -> UnreadableBody:
 
 
 def texts_of(value: Any) -> dict[str, str] | None:
-    """A JSON object of texts, or None."""
+    """Return a JSON object of strings, or None. Raise `UnreadableBody` for another kind of value."""
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -176,9 +184,9 @@ def texts_of(value: Any) -> dict[str, str] | None:
 
 
 def text_of(value: Any) -> str:
-    """A JSON value read as a text: numbers and booleans turn into one."""
+    """Return a JSON value as a string, also a number or a boolean. Raise `UnreadableBody` for a list or an object."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # "?" for half a surrogate pair, as Java keeps it
+        return value.encode("utf-8", "replace").decode()  # "?" for half a surrogate pair, as in Java
     if isinstance(value, (dict, list)):
         raise wrong_type("java.lang.String", value)
     return json.dumps(value)

@@ -1,7 +1,6 @@
-"""One HTTP connection: h11 reads and writes it, the site answers, one request after the other.
+"""Serve one HTTP connection with h11: the site answers one request after the other.
 
-Servers that are made for any application give each request a task, channels and three writes, and take longer for
-that than the site does.
+General-purpose servers give each request a task, channels and three writes. That takes longer than the site's own work.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from pulsarium.broker.strangers import at_http_port
 
 log = Log("admin")
 
-IDLE_SECONDS = 300.0  # a connection without requests is kept so long; admin clients pool theirs
-FIRST_SECONDS = 10.0  # from its beginning to the first request: who opens one has something to ask
-HEAD_SECONDS = 30.0  # from the first byte of a request to the last of its head: Jetty's own limit of idleness
-SEND_SECONDS = 30.0  # without a client's taking anything of its answer: the same
-LEAVE_SECONDS = 1.0  # for a client to read why it is left: closing while it sends would take that away from it
-PIECE = 64 << 10  # bytes of an answer that it must take within that time; as much is read at once
+IDLE_SECONDS = 300.0  # how long a connection may idle between requests; admin clients pool theirs
+FIRST_SECONDS = 10.0  # from the connection's beginning to its first request
+HEAD_SECONDS = 30.0  # from the first byte of a request to the last of its head: Jetty's own idle timeout
+SEND_SECONDS = 30.0  # for a client to take the next piece of its answer: the same timeout
+LEAVE_SECONDS = 1.0  # for a client to read the answer before the close, which would discard it
+PIECE = 64 << 10  # bytes of an answer that a client must take within SEND_SECONDS; the same number is read at once
 ASCII: Final = bytes(range(128))
 PHRASES: Final = {  # Java's admin client shows them where a body has no reason
     **{status.value: status.phrase for status in HTTPStatus},
-    413: "Payload Too Large",  # as Jetty calls them, and so every version of Python
+    413: "Payload Too Large",  # Jetty's names, for every version of Python
     500: "Server Error",
 }
 
 
 class Connection:
-    """Serves one client on `stream`."""
+    """An HTTP connection to one client over `stream`."""
 
     def __init__(self, site: Site, stream: trio.SocketStream | trio.SSLStream[Hallway], caller: Caller) -> None:
         self._site = site
@@ -55,7 +54,7 @@ class Connection:
         return h11.Connection(h11.SERVER, max_incomplete_event_size=self._site.broker.config.httpMaxRequestHeaderSize)
 
     async def serve(self) -> None:
-        """Answer until either side has had enough, or is cancelled."""
+        """Answer requests until the client or the broker ends the connection."""
         try:
             while await self._serve_request():
                 self._http.start_next_cycle()
@@ -66,7 +65,7 @@ class Connection:
             return  # the client is gone
 
     async def turn_away(self, why: str) -> None:
-        """Answer 503 to whatever is asked, and leave."""
+        """Answer 503 with a reason to any request, and close."""
         reply = reason(503, why)
         length, kind = str(len(reply.body)).encode(), (reply.content_type or "").encode()
         headers = [(b"content-length", length), (b"content-type", kind), (b"connection", b"close")]
@@ -75,7 +74,7 @@ class Connection:
             await self._leave()
 
     async def _serve_request(self) -> bool:
-        """Whether another request may follow it."""
+        """Answer one request. Return whether another request may follow on the connection."""
         try:
             request = await self._head()
         except h11.RemoteProtocolError as error:
@@ -89,7 +88,7 @@ class Connection:
             return False
         await self._site.broker.cluster.door.enter()
         if {b"content-length", b"transfer-encoding"} <= {name for name, _ in request.headers}:
-            await self._refuse(400)  # where it ends is anybody's guess (RFC 9112, 6.1)
+            await self._refuse(400)  # the end of the body is ambiguous (RFC 9112, 6.1)
             return False
         self._is_head = request.method == b"HEAD"
         method, headers = request.method.decode("ascii"), list(request.headers)
@@ -100,14 +99,14 @@ class Connection:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             raise
         except Exception as error:
-            log.error("an answer could not be made", exception=error, peer=self._caller)
+            log.error("the site failed to answer a request", exception=error, peer=self._caller)
             await self._refuse(500)
             return False
-        await self._refuse(400)  # what broke off, and has no answer
+        await self._refuse(400)  # a client that broke off its request has no answer yet
         return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
 
     async def _head(self) -> h11.Request | None:
-        """The next request; None when the client sends no more, or not in time."""
+        """Return the next request, or None when the client sends none in time."""
         with trio.CancelScope(deadline=trio.current_time() + self._patience) as patience:
             self._mend()
             while (event := self._http.next_event()) is h11.NEED_DATA:
@@ -118,7 +117,7 @@ class Connection:
         return None
 
     def _mend(self) -> None:
-        """What Jetty takes before and in a request line, and h11 does not: empty lines, and a query beyond ASCII."""
+        """Mend request lines that Jetty accepts and h11 does not: empty lines before, a query beyond ASCII."""
         waiting, _ = self._http.trailing_data
         if waiting.isascii() and not waiting.startswith((b"\r", b"\n")):
             return
@@ -127,11 +126,11 @@ class Connection:
         mended = path + mark + quote_from_bytes(query, ASCII).encode() + end + rest
         if mended != waiting:
             self._http = self._new()
-            if mended:  # nothing would mean that no more comes
+            if mended:  # an empty text would mean the end of the stream
                 self._http.receive_data(mended)
 
     async def _receive(self) -> bytes:
-        """Return what is there of the request's body, for its chunks may be tiny; nothing at its end."""
+        """Return the received part of the request's body, for its chunks may be tiny. Return nothing at its end."""
         body, work = bytearray(), Slice()
         try:
             while self._http.their_state is h11.SEND_BODY:
@@ -150,10 +149,10 @@ class Connection:
         return bytes(body)
 
     async def _send(self, reply: Reply) -> None:
-        """Send an answer: a file piece by piece, and so a body in pieces, which are let go of."""
+        """Send an answer. Send a file, or a body in pieces, piece by piece, and free each piece."""
         pieces = await gathered(reply.pieces)
         size = len(reply.body) + sum(map(len, pieces)) if reply.file is None else reply.file.stat().st_size
-        waiting: list[h11.Event] = [_head_of(reply.status, reply.head(size))]  # for a body: both are one write
+        waiting: list[h11.Event] = [_head_of(reply.status, reply.head(size))]  # head and body are one write
         if not self._is_head:
             if reply.file is not None:
                 async with await trio.open_file(reply.file, "rb") as file:
@@ -167,7 +166,7 @@ class Connection:
         await self._write(*waiting, h11.EndOfMessage())
 
     async def _refuse(self, status: int) -> None:
-        """Answer what no site can answer."""
+        """Answer a status without a body, for a request that the site cannot answer."""
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             headers = [(b"content-length", b"0"), (b"connection", b"close")]
             await self._write(_head_of(status, headers), h11.EndOfMessage())
@@ -178,11 +177,15 @@ class Connection:
             with trio.move_on_after(SEND_SECONDS) as patience:
                 await self._stream.send_all(data[start : start + PIECE])
             if patience.cancelled_caught:
-                log.warning("an HTTP client does not take its answer", peer=self._caller, bytes=len(data))
+                log.warning(
+                    "closing an HTTP connection whose client does not read its answer",
+                    peer=self._caller,
+                    bytes=len(data),
+                )
                 raise trio.BrokenResourceError
 
     async def _leave(self) -> None:
-        """Let a client that still sends read its answer first."""
+        """Let a client that still sends read its answer before the close."""
         stream = self._stream
         await (stream.transport_stream if isinstance(stream, trio.SSLStream) else stream).send_eof()
         with trio.move_on_after(LEAVE_SECONDS):

@@ -1,4 +1,4 @@
-"""What a REST call is refused with."""
+"""Errors that refuse a REST call, and their statuses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNEXPECTED = "\n --- An unexpected error occurred in the server ---\n\nMessage: 
 
 
 class AdminError(Exception):
-    """An answer of `status` with Pulsar's JSON, {"reason": reason}; see `told`."""
+    """Error that answers `status` with Pulsar's JSON, {"reason": reason}. See `told`."""
 
     def __init__(self, status: int, reason: str, otherwise: AdminError | None = None) -> None:
         super().__init__(f"{status} {reason}")
@@ -39,14 +39,14 @@ class AdminError(Exception):
         self._otherwise = otherwise
 
     def told(self, profile: Profile) -> AdminError:
-        """What a call is answered: where that is 500 for something wrong with the call, the profile decides."""
+        """Return the error to answer. The profile decides whether a faulty call gets 500, as from 4.2.4, or a 4xx."""
         if self.status != 500 or profile.own_faults_are_shown:
             return self
         return self._otherwise or AdminError(400, self.reason.removeprefix(UNEXPECTED).strip())
 
 
 class ContainerError(Exception):
-    """An answer that in Pulsar comes from the servlet container, before its own code: a page instead of a reason."""
+    """Error that Pulsar's servlet container answers, before Pulsar's own code: a page in place of a reason."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status} {message}")
@@ -54,12 +54,12 @@ class ContainerError(Exception):
         self.message = message
 
     def told(self, profile: Profile) -> ContainerError:
-        """As of AdminError."""
+        """Return the error to answer, as `AdminError.told` does."""
         return self if self.status != 500 or profile.own_faults_are_shown else ContainerError(400, NAMES[400])
 
 
 class UnreadableBody(Exception):
-    """A body that is not what the route takes: 400 with `text` as it is, like the JSON parser's own words."""
+    """Error for a body that the route cannot read: 400 with `text` as it is, in the JSON parser's own words."""
 
     def __init__(self, text: str, content_type: str = "text/plain") -> None:
         super().__init__(text)
@@ -68,18 +68,18 @@ class UnreadableBody(Exception):
 
 
 class WrongMediaType(Exception):
-    """A body of a type that the route does not take: 415."""
+    """Error for a body of a media type that the route does not accept: 415."""
 
 
 def unexpected_body(text: str, otherwise: AdminError | None = None) -> AdminError:
-    """What Pulsar answers when something that it needs is missing: a null that nobody expected.
+    """Return the 500 that Pulsar answers when a value is unexpectedly null.
 
-    `otherwise` is what profiles say that do not show this fault; 400 with the same text, unless given.
+    `otherwise` is the answer of profiles that do not show this fault. The default is 400 with the same text.
     """
     return AdminError(500, f"{UNEXPECTED}{text}\n", otherwise)
 
 
 def from_model(error: BrokerServiceError) -> AdminError:
-    """The one place where what the model refuses becomes a status."""
+    """Return the REST error for an error of the model."""
     status = next((status for kind, status in STATUS_OF if isinstance(error, kind)), 500)
     return AdminError(status, error.text)

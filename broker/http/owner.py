@@ -1,4 +1,4 @@
-"""Who answers for a topic: this broker, or another, to which the caller is sent on (307)."""
+"""Find the broker that serves a topic, and redirect callers there (307)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ HOST = re.compile(r"([-.\w]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?", re.ASCII)
 
 
 def elsewhere(call: Call) -> Reply | None:
-    """The way to the broker that serves the topic of the path; None when that is this one, or nobody has to be asked:
-    any broker answers for a partitioned topic, and for one whose name or namespace is wrong."""
+    """Return the redirect to the broker that serves the topic of the path, or None if this broker may answer.
+
+    Every broker answers for a partitioned topic, and for a wrong name or namespace.
+    """
     broker = call.broker
     try:
         name = call.topic_anywhere
@@ -31,13 +33,16 @@ def elsewhere(call: Call) -> Reply | None:
 
 
 def redirect(call: Call, to: Broker, *, authoritative: bool) -> Reply:
-    """307 to the same path of another broker; `authoritative`: it is to serve the topic, without asking further."""
+    """Return a 307 to the same path of another broker. `authoritative`: that broker must serve the topic itself."""
     query = urlencode({**call.query, "authoritative": str(authoritative).lower()})
     return Reply(307, headers={"Location": f"{web_url(call, to)}{call.path}?{query}"})
 
 
 def web_url(call: Call, broker: Broker) -> str:
-    """Where the caller reaches a broker's HTTP: this one where it did, through port maps and tunnels too."""
+    """Return the web URL of a broker for the caller.
+
+    This broker keeps the caller's own address, through port maps and tunnels.
+    """
     scheme, port = ("https", broker.http_port_tls) if call.secure else ("http", broker.http_port)
     host = reached_by(call)
     if host is None:
@@ -46,7 +51,10 @@ def web_url(call: Call, broker: Broker) -> str:
 
 
 def reached_by(call: Call) -> re.Match[str] | None:
-    """The Host that the caller reached this broker by (group 1: without port); None when addresses are configured."""
+    """Return the Host that the caller reached this broker by (group 1: without port).
+
+    Return None when addresses are configured.
+    """
     if call.broker.config.advertisedAddress or call.broker.config.advertisedListeners:
         return None
     return HOST.fullmatch(call.headers.get("host", ""))

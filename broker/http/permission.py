@@ -1,4 +1,4 @@
-"""Who calls, and whether who calls may do that: what a route needs, against what a role is granted."""
+"""Authenticate the caller of a route, and check that its role has the rights that the route needs."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ admin_log = Log("admin")
 TO_AUTHENTICATE: Final = "Need to authenticate to perform the request"
 INVALID_PAIR: Final = "Invalid combination of Original principal cannot be empty if the request is via proxy."
 NOT_ADMIN: Final = "Don't have permission to administrate resources on this tenant"
-OF_NAMESPACES: Final = (Kind.NAMESPACE, Kind.NAMESPACE_POLICY, Kind.TOPIC_POLICY)  # refused by 403, all others by 401
-# TenantOperations that name no tenant in their refusal, which superusers and admins of the tenant may both do
+OF_NAMESPACES: Final = (Kind.NAMESPACE, Kind.NAMESPACE_POLICY, Kind.TOPIC_POLICY)  # 403, others 401
+# TenantOperations whose refusal names no tenant. Superusers and admins of the tenant may do them.
 OF_TENANTS: Final = frozenset({"LIST_TENANTS", "GET_TENANT", "CREATE_TENANT", "UPDATE_TENANT", "DELETE_TENANT"})
 ORIGINAL_PRINCIPAL: Final = "x-original-principal"
-# Pulsar's own folders; /status.html and the page at / are open, and /metrics if nothing else is said
+# Pulsar's own folders. /status.html and the page at / are open, and so is /metrics by default.
 ASKED: Final = ("admin", "lookup", "topics", "pulsarium", "lab")
 SUBSCRIPTION: Final = ("subscription", "subName", "subscriptionName")
 
 
 def principal_of(broker: Broker, request: Request) -> Principal:
-    """Who a request is from. Raises ContainerError: 401 for credentials that prove nothing."""
+    """Return the principal of a request. Raise `ContainerError` 401 for credentials that prove no role."""
     authentication = broker.cluster.authentication
     if authentication is None or not is_asked(broker, request.path):
         return NOBODY
@@ -48,30 +48,32 @@ def principal_of(broker: Broker, request: Request) -> Principal:
     try:
         identity = authentication.of_request(credentials)
     except AuthenticationError as error:
-        admin_log.warning("not authenticated", peer=request.caller.host, path=request.path, reason=error)
+        admin_log.warning(
+            "refused a request without valid credentials", peer=request.caller.host, path=request.path, reason=error
+        )
         raise ContainerError(401, str(error)) from None
     return Principal(identity.role, request.headers.get(ORIGINAL_PRINCIPAL))
 
 
 def is_asked(broker: Broker, path: str) -> bool:
-    """Whether a path is for those alone who prove a role."""
+    """Return whether a path needs a proved role."""
     folder = path.lstrip("/").partition("/")[0]
     return folder in ASKED or (folder == "metrics" and broker.config.authenticateMetricsEndpoint)
 
 
 def check_permission(call: Call, route: Route) -> None:
-    """Raise AdminError when the caller may not. Nothing is asked where authorization is off."""
+    """Raise `AdminError` when the caller lacks the rights. Without authorization, check nothing."""
     if call.broker.cluster.authorization is not None:
         for target in targets(call, route.needs):
             check_target(call, route.needs, target)
 
 
 def check_target(call: Call, needs: Needs, target: Target) -> None:
-    """The same of one thing, where the path does not say what a call is about."""
+    """Raise `AdminError` when the caller lacks the rights on a target that the path does not name."""
     authorization = call.broker.cluster.authorization
     if authorization is not None and not _allows(authorization, call, needs, target):
         refused = _refusal(authorization, call, needs, target)
-        log.warning("not authorized", role=call.principal, needs=needs, path=call.path)
+        log.warning("refused an unauthorized call", role=call.principal, needs=needs, path=call.path)
         raise refused
 
 
@@ -87,8 +89,10 @@ def _allows(authorization: Authorization, call: Call, needs: Needs, target: Targ
 
 
 def targets(call: Call, needs: Needs) -> Iterator[Target]:
-    """What a call is about: one thing, but for the routes that take a list of topics. Raises AdminError for names that
-    are none."""
+    """Yield the targets of a call: one, or several for routes that take a list of topics.
+
+    Raise `AdminError` for invalid names.
+    """
     parts = call.parameters
     if needs.kind in (Kind.TOPIC, Kind.TOPIC_POLICY) or (needs.kind is Kind.TENANT_ADMIN and "topic" in parts):
         subscription = next((call.encoded_parameter(name) for name in SUBSCRIPTION if name in parts), "")
@@ -114,7 +118,10 @@ def _topic(call: Call) -> TopicName:
 
 
 def _namespaces_of_query(call: Call) -> Iterator[NamespaceName]:
-    """Of what is about all namespaces of ?tenant=; without one the handler has its own words."""
+    """Yield a namespace of ?tenant=, for calls about all namespaces.
+
+    Without a tenant, the handler answers the error.
+    """
     try:
         yield NamespaceName.parse(f"{call.query['tenant']}/any")
     except (KeyError, InvalidTopicName):
@@ -122,7 +129,7 @@ def _namespaces_of_query(call: Call) -> Iterator[NamespaceName]:
 
 
 def _tenants_of_topics(call: Call) -> set[str]:
-    """The tenants of a list of topics in the body; one that is no list is for the handler to refuse."""
+    """Return the tenants of a list of topics in the body. The handler refuses any other body."""
     body = call.json()
     names = [each.get("topic") for each in body if isinstance(each, dict)] if isinstance(body, list) else []
     found: set[str] = set()

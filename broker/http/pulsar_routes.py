@@ -1,6 +1,6 @@
-"""Every route of Pulsar 4.2.4's admin API, so that what is not built here can be told from what does not exist.
+"""The routes of Pulsar 4.2.4's admin API, which tell a missing route from an unknown path.
 
-One line, which may go on below: methods, a colon, paths after the prefix of their group.
+Each line has methods, a colon, and paths after the prefix of their group. A line may continue below.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import Route
 
-# What a broker without them answers, where everything else does not exist
+# Routes that a broker without functions and packages answers with an error of their own, not with 404
 FUNCTIONS = re.compile(r"/admin/v[23]/(functions|sinks?|sources?|worker|worker-stats)(/.*)?")
 PACKAGES = re.compile(r"/admin/v3/packages/.+")
 NO_PACKAGES = "Package Management Service is not enabled in the broker."  # enablePackagesManagement
@@ -143,7 +143,7 @@ GET,PUT: /admin/v3/packages/{type}/{tenant}/{namespace}/{packageName}/{version}/
 
 
 def pulsar_routes() -> Iterator[Route]:
-    """All of them, without those of functions, connectors and their workers."""
+    """Yield all routes of Pulsar, without those of functions, connectors and their workers."""
     yield from _read(NAMESPACES, OF_NAMESPACE)
     yield from _read(BOTH_DOMAINS, OF_PERSISTENT)
     yield from _read(BOTH_DOMAINS, OF_NON_PERSISTENT)
@@ -161,7 +161,7 @@ def _read(text: str, prefix: str) -> Iterator[Route]:
 
 
 def check_absent(path: str) -> None:
-    """Raise what a call is told of what is not enabled; nothing is raised for a path that Pulsar has not either."""
+    """Raise the error of a feature that is not enabled. Raise nothing for other paths."""
     if FUNCTIONS.fullmatch(path):
         raise AdminError(409, NO_FUNCTIONS)
     if PACKAGES.fullmatch(path):
@@ -169,11 +169,11 @@ def check_absent(path: str) -> None:
 
 
 def absent_routes(built: set[Route]) -> list[Route]:
-    """Pulsar's routes without those that are built, whatever their parameters are called."""
+    """Return Pulsar's routes without those that are built, whatever their parameters are called."""
     known = {(route.method, anonymous(route.path)) for route in built}
     return [route for route in pulsar_routes() if (route.method, anonymous(route.path)) not in known]
 
 
 def anonymous(path: str) -> str:
-    """A path without the names of its parameters."""
+    """Return a path without the names of its parameters."""
     return re.sub(r"\{[^}]*\}", "{}", path)

@@ -1,4 +1,4 @@
-"""How routes are declared and found: beside their handlers, and in a tree of the parts of paths."""
+"""Declare routes beside their handlers, and find them in a tree of path parts."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from pulsarium.broker.config.profile import PIP, Profile
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.reply import Reply
 
-Handler = Callable[[Call], Reply | Awaitable[Reply]]  # awaited: what has to read entries that are not in memory
+Handler = Callable[[Call], Reply | Awaitable[Reply]]  # awaited: handlers that read entries from storage
 H = TypeVar("H", bound=Handler)
 T = TypeVar("T")
 MARK = "__routes__"
 
 DOMAINS = ("persistent", "non-persistent")
-SUBSCRIPTION = "/subscription/{subscription}"  # behind the path of a topic
+SUBSCRIPTION = "/subscription/{subscription}"  # after the path of a topic
 
 Offered = Callable[[Profile], bool]
-Check = Callable[[Call], object]  # raises what the call is refused with
+Check = Callable[[Call], object]  # raises the error that refuses the call
 
 
 def always(profile: Profile) -> bool:
-    """Whichever profile it is."""
+    """Return True, for every profile."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One method on one path, as Pulsar's documentation writes it."""
+    """A route: one method on one path, as Pulsar's documentation writes it."""
 
     method: str
     path: str
@@ -44,7 +44,7 @@ class Route:
 
     @property
     def by_owner(self) -> bool:
-        """Whether the topic's own broker has to answer; others say which one that is (307)."""
+        """Return whether only the topic's own broker may answer. Other brokers redirect to it (307)."""
         return "{topic}" in self.path and not self.anywhere
 
 
@@ -58,13 +58,13 @@ def route(
     largest_body: int = 0,
     spooled: bool = False,
 ) -> Callable[[H], H]:
-    """Make a function the handler of `method` on each of `paths`. It may be given several routes.
+    """Make a function the handler of `method` on each of `paths`. A handler may have several routes.
 
-    `needs` is what the caller's role must be allowed. A route of a topic is answered by the broker that serves
-    the topic, unless it may be answered `anywhere`, because it is only about what all brokers share. Where it is not
-    `offered` by the profile it does not exist. `first` is what Pulsar checks before it asks who calls, and who serves.
-    `largest_body` is in bytes, where that is more than maxMessageSize. `spooled`: the body is in a file, and never in
-    memory as a whole.
+    `needs` are the rights that the caller's role must have. The broker that serves the topic answers a route of a
+    topic. With `anywhere`, every broker answers, because the route reads only what all brokers share. A route that the
+    profile does not have `offered` does not exist. Pulsar checks `first` before it checks these rights and finds
+    the owner. `largest_body` is in bytes, if larger than maxMessageSize. A `spooled` body is in a file, never in memory
+    as a whole.
     """
 
     def mark(handler: H) -> H:
@@ -77,17 +77,17 @@ def route(
 
 
 def of_topic(rest: str = "") -> tuple[str, ...]:
-    """The paths of something that persistent and non-persistent topics both have."""
+    """Return the paths of a route that persistent and non-persistent topics both have."""
     return tuple(f"/admin/v2/{domain}/{{tenant}}/{{namespace}}/{{topic}}{rest}" for domain in DOMAINS)
 
 
 def of_domain(rest: str = "") -> tuple[str, ...]:
-    """The paths of something that a namespace has for both kinds of topics."""
+    """Return the paths of a route that a namespace has for both kinds of topics."""
     return tuple(f"/admin/v2/{domain}/{{tenant}}/{{namespace}}{rest}" for domain in DOMAINS)
 
 
 def declared(modules: Iterable[ModuleType]) -> Iterator[tuple[Route, Handler]]:
-    """Every route in `modules`; those that a module makes from a table stand in its own `__routes__`."""
+    """Yield all routes of `modules`. A module that makes routes from a table has them in its own `__routes__`."""
     for module in modules:
         yield from getattr(module, MARK, ())
         for value in vars(module).values():
@@ -99,7 +99,7 @@ def declared(modules: Iterable[ModuleType]) -> Iterator[tuple[Route, Handler]]:
 def by_path(
     routes: Iterable[tuple[Route, Handler]], profile: Profile = PIP
 ) -> list[tuple[str, dict[str, tuple[Route, Handler]]]]:
-    """Return what a profile offers of some routes: paths, with what answers each method there.
+    """Return the routes that a profile offers: each path with the handlers of its methods.
 
     Of two paths that fit a request, the one with fixed parts comes first.
     """
@@ -115,22 +115,22 @@ def by_path(
 
 
 class Found(NamedTuple, Generic[T]):
-    """What answers, and the parts of the path by the names of its parameters."""
+    """The value at a path, and the path's parts by the names of its parameters."""
 
     value: T
     parameters: dict[str, str]
 
 
 class Finder(Generic[T]):
-    """One node of the tree."""
+    """A tree that finds values by path. Each node is one part of a path."""
 
     def __init__(self) -> None:
         self._fixed: dict[str, Finder[T]] = {}
-        self._any: Finder[T] | None = None  # where a parameter stands
+        self._any: Finder[T] | None = None  # the child for a parameter
         self._here: tuple[T, list[str]] | None = None
 
     def add(self, path: str, value: T) -> None:
-        """Have it found at `path`, where a part in braces is a parameter."""
+        """Add a value at `path`, in which a part in braces is a parameter."""
         node = self
         names: list[str] = []
         for part in path.split("/"):
@@ -146,10 +146,10 @@ class Finder(Generic[T]):
         node._here = value, names
 
     def find(self, path: str, takes: Callable[[T], bool] = lambda value: True) -> Found[T] | None:
-        """Find what answers at a path, with or without a slash behind it.
+        """Find the value at a path, with or without a slash at its end.
 
-        Of two paths that fit, the one whose part is fixed where the other's is not comes first, unless only the other
-        one `takes` the request: so Pulsar's own server decides.
+        Of two paths that fit, the one with the fixed part comes first, unless only the other one `takes` the request.
+        Pulsar's own server decides in the same way.
         """
         fitting = list(self._find(path.split("/"), 0, ()))
         if not fitting and path.endswith("/"):

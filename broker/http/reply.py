@@ -1,4 +1,4 @@
-"""Answers, and the forms that Pulsar gives them."""
+"""Answers, in the forms that Pulsar gives them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsarium.broker.slices import Slice
 
 JSON = "application/json"
 WRITTEN = 64 << 10  # bytes of a body that are gathered for one write
-AT_ONCE = 1000  # values of JSON that are written in one go: about half a millisecond
+AT_ONCE = 1000  # JSON values that are encoded at once: about half a millisecond
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
 NAMES = {
     400: "Bad Request",
@@ -30,10 +30,11 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A finished answer. Without `content_type` there is no such header. A `file` goes out in place of `body`.
+    """A finished answer.
 
-    A long body is in `pieces`: they are made and sent one after the other, and others have their turn between two.
-    `raw_headers` go out in upper and lower case as they are, and as often as they are there.
+    Without `content_type` there is no such header. A `file` is sent in place of `body`. A long body is in `pieces`: the
+    broker makes and sends one after the other, and other tasks run between two. `raw_headers` keep their case, and may
+    repeat a name.
     """
 
     status: int
@@ -59,23 +60,25 @@ ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
 def json_bytes(value: Any) -> bytes:
-    """JSON as Jackson writes it: without spaces, not escaped beyond need."""
+    """Return JSON as Jackson writes it: without spaces, and without needless escapes."""
     return ENCODER.encode(value).encode(errors="replace")
 
 
 def json_reply(value: Any, status: int = 200) -> Reply:
-    """JSON, in pieces where there is much of it."""
+    """Return a JSON answer, in pieces if it has many values."""
     if _count(value) <= AT_ONCE:
         return Reply(status, json_bytes(value), JSON)
     return Reply(status, content_type=JSON, pieces=json_pieces(value))
 
 
 class Written:
-    """A JSON object whose small members are written as they are set: then they are small, and no work for the garbage
-    collector. Each name is set once."""
+    """A JSON object that encodes small members when they are set.
+
+    Encoded members are small, and no work for the garbage collector. Each name is set once.
+    """
 
     def __init__(self) -> None:
-        self._members: deque[tuple[bytes, Iterable[bytes]]] = deque()  # how each begins, and its other pieces
+        self._members: deque[tuple[bytes, Iterable[bytes]]] = deque()  # begin, other pieces
 
     def __setitem__(self, name: str, value: Any) -> None:
         if _count(value) <= AT_ONCE:
@@ -84,7 +87,7 @@ class Written:
             self._members.append((json_bytes({name: 0})[1:-2], json_pieces(value)))
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the object, and let go of the members."""
+        """Yield the object, and free each member."""
         before = b"{"
         while self._members:
             begin, rest = self._members.popleft()
@@ -95,7 +98,7 @@ class Written:
 
 
 def json_pieces(value: Any) -> Iterator[bytes]:
-    """Yield the JSON of a value, of about AT_ONCE values each. Lists and objects may change between two pieces."""
+    """Yield the JSON of a value, in pieces of about AT_ONCE values. Lists and objects may change between two pieces."""
     if isinstance(value, Written):
         yield from value.pieces()
         return
@@ -118,7 +121,7 @@ def json_pieces(value: Any) -> Iterator[bytes]:
 
 
 def _groups(members: list[Any]) -> Iterator[list[Any]]:
-    """Yield members that hold at most AT_ONCE values together; one that holds more comes alone."""
+    """Yield groups of members with at most AT_ONCE values. A member with more values is a group of its own."""
     group: list[Any] = []
     count = 0
     for member in members:
@@ -135,7 +138,7 @@ CONTAINERS: Final = frozenset((dict, list, tuple, Written))
 
 
 def _count(value: Any, most: int = AT_ONCE) -> int:
-    """Count the values in a value, no further than a little over `most`; an object that is written has more."""
+    """Count the values in a value, up to a little over `most`. A `Written` counts as more."""
     kind = type(value)
     if kind is Written:
         return most + 1
@@ -153,7 +156,7 @@ def _count(value: Any, most: int = AT_ONCE) -> int:
 
 
 async def gathered(pieces: Iterable[bytes | bytearray]) -> deque[bytearray]:
-    """Make all pieces of a body, each large enough to be worth a write, while others have their turn."""
+    """Make all pieces of a body, each large enough for a write, and let other tasks run in between."""
     made: deque[bytearray] = deque()
     slice_ = Slice()
     for piece in pieces:
@@ -166,33 +169,33 @@ async def gathered(pieces: Iterable[bytes | bytearray]) -> deque[bytearray]:
 
 
 def text_reply(text: str, status: int = 200, content_type: str = JSON) -> Reply:
-    """Plain text, which most of Pulsar's routes label as JSON."""
+    """Return a plain text, which most of Pulsar's routes label as JSON."""
     return Reply(status, text.encode(errors="replace"), content_type)
 
 
 def done() -> Reply:
-    """204: it was changed."""
+    """Return a 204: the change was made."""
     return Reply(204)
 
 
 def nothing() -> Reply:
-    """200 without a body: a policy that is not set, and what some older setters answer."""
+    """Return a 200 without a body, for a policy that is not set and from some older setters."""
     return Reply(200)
 
 
 def reason(status: int, text: str) -> Reply:
-    """Pulsar's own error."""
+    """Return Pulsar's own form of an error."""
     return json_reply({"reason": text}, status)
 
 
 def unexpected(error: BaseException) -> Reply:
-    """500: a fault of the broker, which its log explains."""
+    """Return a 500 for a fault of the broker, which its log explains."""
     name = f"{type(error).__name__}: {error}"
     return reason(500, f"\n --- An unexpected error occurred in the server ---\n\nMessage: {name}\n")
 
 
 def page(status: int, message: str, url: str, accept: str, headers: Mapping[str, str] | None = None) -> Reply:
-    """An error of the servlet container: JSON for who asks for JSON, else HTML."""
+    """Return an error of the servlet container: JSON if the client accepts JSON, else HTML."""
     if JSON in accept:
         value = {"servlet": SERVLET, "message": message, "url": url, "status": str(status)}
         lines = ",\n".join(f'"{name}":{json.dumps(text, ensure_ascii=False)}' for name, text in value.items())

@@ -1,4 +1,4 @@
-"""A request as it was sent, and its body, which is bounded in size and in time."""
+"""An HTTP request and its body, which is bounded in size and in time."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from pulsarium.broker.auth.identity import Certificate
 from pulsarium.broker.http.errors import AdminError
 
 PIECE = 1 << 20  # bytes of a file that are written or read at once
-BODY_SECONDS = 30.0  # without a byte of a body that was announced: Jetty's own limit
+BODY_SECONDS = 30.0  # without a byte of an announced body: Jetty's own idle timeout
 
 
 class ClientGone(Exception):
-    """A client went away in the middle of its request, or sent what is none."""
+    """Error for a client that went away during its request, or sent an invalid one."""
 
 
 class BodyTooLarge(Exception):
-    """More than maxMessageSize and its padding."""
+    """Error for a body larger than the limit, which is maxMessageSize and its padding on most routes."""
 
 
 class BodyTooSlow(Exception):
-    """Nothing of it came for BODY_SECONDS."""
+    """Error for a body of which no byte came for BODY_SECONDS."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Say where the requests of a connection come from; `certificate` is what the client showed over TLS."""
+    """The client's end of a connection. `certificate` is the client's, verified by TLS."""
 
     host: str
     port: int
@@ -44,9 +44,9 @@ class Caller:
 
 
 class Request:
-    """Hold what a client asks. Nothing of the path is decoded, so that an encoded slash stays inside its part.
+    """A request of a client. The path stays encoded, so that an encoded slash stays inside its part.
 
-    `receive` returns what came of the body, and nothing at its end; it raises ClientGone.
+    `receive` returns the next part of the body, and nothing at its end; it raises `ClientGone`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Request:
         receive: Callable[[], Awaitable[bytes]],
     ) -> None:
         path, _, self._query = target.partition(b"?")
-        if path.startswith((b"http://", b"https://")):  # as proxies ask (RFC 9112, 3.2.2)
+        if path.startswith((b"http://", b"https://")):  # as proxies send it (RFC 9112, 3.2.2)
             path = b"/" + path.split(b"/", 3)[3] if path.count(b"/") > 2 else b"/"
         self.method = method
         self.path = _tidy(path.decode("latin-1"))
@@ -71,21 +71,21 @@ class Request:
 
     @cached_property
     def query(self) -> Mapping[str, str]:
-        """Return the values by name; of those given several times the first, as of JAX-RS's @QueryParam."""
+        """Return the values of the query by name. The first of several counts, as with JAX-RS's @QueryParam."""
         return _first_of(parse_qsl(self._query.decode("latin-1"), keep_blank_values=True))
 
     async def read(self, limit: int) -> bytes:
-        """Return the whole body, unless it is too large or stays away."""
+        """Return the whole body. Raise `BodyTooLarge` or `BodyTooSlow`."""
         body = bytearray()
         await self._each_piece(limit, body.extend)
         return bytes(body)
 
     async def drop(self, limit: int) -> None:
-        """Read a body that nobody wants: left unread it would end the connection."""
+        """Read and discard a body. An unread body would end the connection."""
         await self._each_piece(limit, lambda piece: None)
 
     async def spool(self, limit: int, path: Path) -> int:
-        """Write the body to a file, and return its size. Raises AdminError when the disk takes no more."""
+        """Write the body to a file, and return its size. Raise `AdminError` 507 when the disk is full."""
         size, waiting = 0, bytearray()
 
         def take(piece: bytes) -> Awaitable[object] | None:
@@ -109,8 +109,10 @@ class Request:
         return size
 
     async def _each_piece(self, limit: int, take: Callable[[bytes], Awaitable[object] | None]) -> None:
-        """Hand over a body as it comes, until it is too large or stays away: nothing is kept, nor waited for, on a
-        claimed length. What `take` returns is awaited before more is read."""
+        """Pass a body to `take` as it arrives. Raise `BodyTooLarge` or `BodyTooSlow`.
+
+        Nothing is allocated or awaited for a claimed length. The result of `take` is awaited before more is read.
+        """
         length = self.headers.get("content-length", "")
         if length.isdecimal() and int(length) > limit:
             raise BodyTooLarge
@@ -129,7 +131,7 @@ class Request:
 
 
 def _first_of(pairs: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Return values by name, in their order; of a repeated one the first."""
+    """Return values by name, in their order. The first of several counts."""
     found: dict[str, str] = {}
     for name, value in pairs:
         found.setdefault(name, value)
@@ -137,7 +139,10 @@ def _first_of(pairs: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def _tidy(path: str) -> str:
-    """Return a path without a slash at its end; encoded as it is: an encoded slash, or plus, is not a plain one."""
+    """Return a path without a slash at its end.
+
+    The path stays encoded, as an encoded slash or plus is not a plain one.
+    """
     if path.count("/") > 1 and not path.startswith("/metrics"):
         return path.removesuffix("/")
     return path

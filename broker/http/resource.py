@@ -1,4 +1,4 @@
-"""What can be done at one path: request in, handler, commit, answer out."""
+"""Answer requests to one path: call its handler, commit, and reply."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LAB = "/lab/"
 
 
 class Resource:
-    """What answers at one path. Handlers are plain functions, so each call is atomic; few are awaited."""
+    """The handlers of one path. Most are plain functions, so each call is atomic; few are awaited."""
 
     def __init__(self, broker: Broker, rates: Rates, handlers: Mapping[str, tuple[Route, Handler]]) -> None:
         self._broker = broker
@@ -50,7 +50,10 @@ class Resource:
         return method in self._methods
 
     async def answer(self, request: Request, parameters: Mapping[str, str], until_sent: ExitStack) -> Reply:
-        """`parameters` are the parts of the path; `until_sent` holds what the answer needs. Raises ClientGone."""
+        """Answer a request. Raise `ClientGone` when the client goes away.
+
+        `parameters` are the parts of the path. `until_sent` holds resources that the answer needs.
+        """
         accept = request.headers.get("accept", "")
         url = request.path
         handled = self._handlers.get("GET" if request.method == "HEAD" else request.method)
@@ -81,10 +84,10 @@ class Resource:
             return page(408, NAMES[408], url, accept, {"Connection": "close"})
         except ClientGone:
             raise
-        except StorageError as error:  # the disk's fault, which the store has logged
+        except StorageError as error:  # a fault of the disk, which the store has logged
             return unexpected(error)
         except Exception as error:
-            log.error("a request failed", exception=error, method=request.method, path=url)
+            log.error("a handler failed", exception=error, method=request.method, path=url)
             return unexpected(error)
 
     async def _principal(self, request: Request) -> Principal:
@@ -119,7 +122,7 @@ class Resource:
         )
         if route.largest_body > limit:
             try:
-                check_permission(call, route)  # before so much is kept for somebody
+                check_permission(call, route)  # before the broker stores so large a body
             except AdminError:
                 await request.drop(self._broker.config.max_frame_size)
                 raise
@@ -158,7 +161,7 @@ class Resource:
 
 
 async def committed(broker: Broker) -> None:
-    """Wait until everything that happened so far is kept; raises why it is not."""
+    """Wait until all changes so far are stored. Raise the error when storage fails."""
     finished = trio.Event()
     failure: Exception | None = None
 

@@ -1,4 +1,4 @@
-"""Serves a site on a listening socket."""
+"""Serve a site on a listening socket."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEY = "maxHttpServerConnectionsPerIp"
 
 
 class Addresses:
-    """Counts the connections of each address, of which none may have more than `most`; 0 for any number."""
+    """Counts of connections by address. An address may have at most `most` of them; 0 for any number."""
 
     def __init__(self, most: int) -> None:
         self._most = most or MANY
@@ -33,7 +33,7 @@ class Addresses:
 
     @contextmanager
     def one_of(self, host: str) -> Iterator[str]:
-        """Count a connection until the block is left; yield why it is one too many, "" when it is not."""
+        """Count a connection while the block runs. Yield the reason to refuse it, or ""."""
         self._counts[host] += 1
         try:
             yield self._refusal(host)
@@ -47,8 +47,8 @@ class Addresses:
     def _refusal(self, host: str) -> str:
         if self._counts[host] <= self._most:
             return ""
-        why = f"{host} has {self._most} HTTP connections to this port already; end some, or set {KEY}"
-        if host not in self._warned:  # once, and not for each of thousands
+        why = f"{host} has {self._most} HTTP connections to this port already; close some, or set {KEY} higher"
+        if host not in self._warned:  # once per address, not for each of thousands
             self._warned.add(host)
             log.warning("refusing HTTP connections", reason=why)
         return why
@@ -61,16 +61,16 @@ async def serve_http(
     *,
     tls: TlsContext | None = None,
 ) -> None:
-    """Answer HTTP, or with `tls` HTTPS, on `sock`, which is bound, listening and non-blocking, until cancelled.
+    """Answer HTTP, or HTTPS with `tls`, until canceled.
 
-    The socket stays the caller's.
+    `sock` is bound, listening and non-blocking. The caller closes it.
     """
     room = trio.Semaphore(site.broker.config.maxHttpServerConnections or MANY)
     addresses = Addresses(site.broker.config.maxHttpServerConnectionsPerIp)
     async with trio.open_nursery() as nursery:
         task_status.started()
         while True:
-            await room.acquire()  # while there is none they wait to be accepted
+            await room.acquire()  # without room, new connections wait to be accepted
             connection, host, port = await accept_one(sock, log)
             nursery.start_soon(
                 _alone, site, connection, Caller(host, port, secure=tls is not None), tls, room, addresses
@@ -85,7 +85,7 @@ async def _alone(
     room: trio.Semaphore,
     addresses: Addresses,
 ) -> None:
-    """Serve one connection; whatever happens to it happens to no other."""
+    """Serve one connection. Its errors affect no other connection."""
     raw = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
     try:
         with addresses.one_of(caller.host) as refusal:

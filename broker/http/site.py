@@ -1,4 +1,4 @@
-"""What a broker answers over HTTP: which resource has a request, and who is refused before that."""
+"""A broker's HTTP site: it finds the resource of a request, and refuses requests by host, origin and rate."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 log = Log("admin")
 
-OWN = ("/lab/", "/pulsarium/")  # what only an emulator has is not limited
-BURST = 1.0  # seconds: what was not asked in them may be asked at once
+OWN = ("/lab/", "/pulsarium/")  # an emulator's own paths are not limited
+BURST = 1.0  # seconds whose unused requests may come at once
 
 
 class Site:
-    """Finds routes by the path as it was sent, so that an encoded slash stays inside its part."""
+    """The routes of one broker. It matches the encoded path, so that an encoded slash stays inside its part."""
 
     def __init__(self, broker: Broker, routes: Iterable[tuple[Route, Handler]]) -> None:
         self.broker = broker
@@ -42,11 +42,14 @@ class Site:
         self._nothing = Resource(broker, rates, {})
 
     def stop(self) -> None:
-        """Nobody asks any more: let go of what runs in between."""
+        """Stop the timer of the rates."""
         self._rates.stop()
 
     async def answer(self, request: Request, until_sent: ExitStack) -> Reply:
-        """Answer a request; `until_sent` holds what the answer needs. Raises ClientGone."""
+        """Answer a request. Raise `ClientGone` when the client goes away.
+
+        `until_sent` holds resources that the answer needs.
+        """
         if request.head_size > self.broker.config.httpMaxRequestHeaderSize:
             return page(431, NAMES[431], request.path, "", {"Connection": "close"})
         try:
@@ -62,15 +65,18 @@ class Site:
 
 
 class RequestLimit:
-    """A rate of requests; 0: any. As in Pulsar it begins without any saved up, and who comes too early is refused."""
+    """A limit on the rate of requests; 0: none.
+
+    As in Pulsar, it starts without saved requests, and refuses early ones.
+    """
 
     def __init__(self, clock: Timeline, per_second: float) -> None:
         self._clock = clock
         self._interval = 1 / per_second if per_second > 0 else 0.0
-        self._next = clock.monotonic()  # when the next one may come; in the past, where some are saved up
+        self._next = clock.monotonic()  # when the next request may come; in the past when requests are saved
 
     def admits(self) -> bool:
-        """Count a request; whether it may be answered."""
+        """Count a request. Return whether the rate admits it."""
         now = self._clock.monotonic()
         if self._interval and self._next > now:
             return False

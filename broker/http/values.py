@@ -1,4 +1,4 @@
-"""How the values of policies are read from JSON: Jackson's rules, and its words for what it cannot read."""
+"""Read the values of policies from JSON by Jackson's rules, and refuse others in Jackson's words."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ EMPTY = "The request entity cannot be empty."
 
 
 def request_failed() -> ContainerError:
-    """What Pulsar answers when it fails where it has no words of its own."""
+    """Return the 500 of Pulsar's servlet container, for failures without words of Pulsar's own."""
     return ContainerError(500, NAMES[500])
 
 
 class OutOfRange(UnreadableBody):
-    """A number that its type does not hold. As a body by itself it makes Pulsar fail."""
+    """Error for a number that does not fit its type. As a body by itself, such a number makes Pulsar fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One Java type. `of` reads a JSON value that is not null, `null` is what null stands for."""
+    """A Java type. `of` reads a JSON value that is not null; `null` is the value for null."""
 
     java_type: str
     of: Callable[[Any], Any]
     null: Any = None
-    is_primitive: bool = False  # a body must be there
+    is_primitive: bool = False  # a body is required
     is_object: bool = False
 
     def read(self, call: Call) -> Any:
-        """The body of a call."""
+        """Return the value of a call's body. Raise `UnreadableBody`, or `ContainerError` for a number out of range."""
         if not call.body:
             if self.is_primitive:
                 raise UnreadableBody(EMPTY, JSON)
             return self.null
         try:
             value = call.json()
-        except UnreadableBody:  # by its first token it is of the wrong kind, whatever is wrong further on
+        except UnreadableBody:  # the first token has the wrong kind, whatever is wrong further on
             if not self.is_object and call.body.lstrip().startswith(b"{"):
                 raise wrong_type(self.java_type, {}) from None
             raise
@@ -61,12 +61,12 @@ class Kind:
             raise request_failed() from None
 
     def value_of(self, value: Any) -> Any:
-        """A JSON value as it is kept; UnreadableBody for one of another kind."""
+        """Return the value to store for a JSON value. Raise `UnreadableBody` for one of another kind."""
         return self.null if value is None else self.of(value)
 
 
 def integer(java_type: str, bits: int = 32, **more: Any) -> Kind:
-    """A number; fractions are cut off, and numbers may be written as texts."""
+    """Make the kind of a whole number. Fractions are cut off, and numbers may be written as strings."""
     limit = 1 << (bits - 1)
 
     def of(value: Any) -> int | None:
@@ -85,7 +85,7 @@ def integer(java_type: str, bits: int = 32, **more: Any) -> Kind:
 
 
 def boolean(java_type: str, recognized: str, **more: Any) -> Kind:
-    """true or false, as a text too; 0 is false and other whole numbers are true."""
+    """Make the kind of a boolean, which may be a string. The number 0 is false, and other whole numbers are true."""
 
     def of(value: Any) -> bool | None:
         if isinstance(value, bool):
@@ -105,7 +105,7 @@ def boolean(java_type: str, recognized: str, **more: Any) -> Kind:
 
 
 def double(java_type: str, **more: Any) -> Kind:
-    """A number with a fraction."""
+    """Make the kind of a number with a fraction."""
 
     def of(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
@@ -120,7 +120,7 @@ def double(java_type: str, **more: Any) -> Kind:
 
 
 def collection(java_type: str) -> Kind:
-    """Several texts; of a set each one once."""
+    """Make the kind of a list or a set of strings."""
 
     def of(value: Any) -> list[str]:
         if isinstance(value, str):
@@ -134,7 +134,7 @@ def collection(java_type: str) -> Kind:
 
 
 def choice(java_type: str, names: tuple[str, ...], null: Any = None) -> Kind:
-    """One of several names, or the number of one; one that Pulsar does not know counts as null."""
+    """Make the kind of an enum, by name or number. A name that Pulsar does not know counts as null."""
 
     def of(value: Any) -> Any:
         if isinstance(value, int) and not isinstance(value, bool):
@@ -152,7 +152,10 @@ def _no_creator(java_type: str, word: str, value: str) -> UnreadableBody:
 
 
 def record(java_type: str, fields: Mapping[str, Kind], missing: Mapping[str, Any] | None = None) -> Kind:
-    """An object of known fields; what else is in it goes. One that is not there is what `missing` says, or as null."""
+    """Make the kind of an object with known fields, which drops other fields.
+
+    `missing` has values for absent fields.
+    """
     missing = missing or {}
 
     def of(value: Any) -> dict[str, Any]:
@@ -174,7 +177,7 @@ def record(java_type: str, fields: Mapping[str, Kind], missing: Mapping[str, Any
 
 
 def mapping(kind: Kind, java_type: str = "java.util.Map") -> Kind:
-    """An object of any fields, all of one kind."""
+    """Make the kind of an object with any fields, all of one kind."""
 
     def of(value: Any) -> dict[str, Any]:
         if isinstance(value, str):
@@ -187,7 +190,10 @@ def mapping(kind: Kind, java_type: str = "java.util.Map") -> Kind:
 
 
 def listed(java_type: str, value: Any) -> list[Any]:
-    """A list of something that is no text; one text alone is refused in other words."""
+    """Return a list of values that are not strings.
+
+    Raise `UnreadableBody` for anything else, and in other words for a string.
+    """
     if isinstance(value, str):
         found = "String value (token `JsonToken.VALUE_STRING`)"
         raise UnreadableBody(f"Cannot deserialize value of type `{java_type}` from {found}{place(1, 1)}")
@@ -224,7 +230,7 @@ OLDER_STRATEGY = choice(f"{DATA}.SchemaAutoUpdateCompatibilityStrategy", tuple(O
 STRATEGY_OF_TOPIC = choice(COMPATIBILITY.java_type, SCHEMA_STRATEGIES)
 AUTH_MODE = choice(f"{DATA}.SubscriptionAuthMode", ("None", "Prefix"), "None")
 
-_FIELDS: Mapping[str, Kind] = {  # what their types do not say of them
+_FIELDS: Mapping[str, Kind] = {  # kinds that the fields' types do not tell
     "inactiveTopicDeleteMode": choice(f"{DATA}.InactiveTopicDeleteMode", INACTIVE_TOPIC_MODES),
     "defaultNumPartitions": INTEGER,
     "subscribeThrottlingRatePerConsumer": integer("int", null=-1),
@@ -241,7 +247,7 @@ _MISSING: Mapping[Any, Mapping[str, Any]] = {
 
 
 def record_of(kind: Any, otherwise: Mapping[Any, Kind] = MappingProxyType({})) -> Kind:
-    """Return how values of a row's type are read; `otherwise` are the kinds of fields by their names or types."""
+    """Return the kind that reads values of a row's type. `otherwise` has the kinds of fields by name or type."""
     known = {**_TYPES, **_FIELDS, **otherwise}
     hints = get_type_hints(kind, include_extras=True)
     fields = {name: known.get(name) or known[hint] for name, hint in hints.items()}
@@ -267,14 +273,14 @@ KINDS: Mapping[Any, Kind] = {
 }
 
 
-# what namespaces have
+# kinds of namespaces only
 
 S3_DRIVERS = ("s3", "aws-s3", "aliyun-oss")
 FIELDS = tuple(OffloadPolicies.__annotations__)  # in Pulsar's order
 
 
 def shown_policies(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Offload policies as Pulsar writes them, with what it tells of the driver."""
+    """Return offload policies as Pulsar writes them, with its flags for the driver."""
     driver = str(sent.get("managedLedgerOffloadDriver", "")).lower()
     return {
         **{name: sent[name] for name in FIELDS if sent.get(name) is not None},
@@ -299,7 +305,7 @@ OFFLOAD_POLICIES = Kind(_RECORD.java_type, lambda value: shown_policies(_RECORD.
 
 
 def shown_quota(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A quota that was read, as it is kept and shown; `limit` is the older name of `limitSize`."""
+    """Return a quota as it is stored and shown. `limit` is the older name of `limitSize`."""
     size = value.get("limit", value.get("limitSize", 0))
     rest = {name: value[name] for name in ("limitTime", "policy") if name in value}
     return {"limit": size, "limitSize": size, **rest}
@@ -312,7 +318,7 @@ QUOTA_MAP = Kind(
     is_object=True,
 )
 SET = Kind(TEXT_LIST.java_type, lambda value: list(dict.fromkeys(TEXT_LIST.of(value))))
-OF_NAMESPACES: Mapping[Policy[Any], Kind] = {  # where it is not the one of the row's type
+OF_NAMESPACES: Mapping[Policy[Any], Kind] = {  # where the kind is not that of the row's type
     policies.BACKLOG_QUOTAS: QUOTA_MAP,
     policies.COMPACTION_THRESHOLD: LONG,
     policies.DEDUPLICATION_SNAPSHOTS: INTEGER,
@@ -331,11 +337,11 @@ POLICIES_TYPE = "org.apache.pulsar.common.policies.data.Policies"
 
 
 def kind_in_namespace(row: Policy[Any]) -> Kind:
-    """Return how a namespace's value of a policy is read."""
+    """Return the kind that reads a namespace's value of a policy."""
     return OF_NAMESPACES.get(row) or KINDS[row.json]
 
 
-# by the names in the JSON of a new namespace, where subscription types are but texts
+# by the names in the JSON of a new namespace, in which subscription types are plain strings
 OF_NEW_NAMESPACE: Mapping[str, Kind] = {
     **{
         row.kept: mapping(kind_in_namespace(row)) if row.per_cluster else kind_in_namespace(row)
@@ -347,7 +353,7 @@ OF_NEW_NAMESPACE: Mapping[str, Kind] = {
 
 
 def read_policy(field: str, value: Any) -> Any:
-    """Return one of the policies that a namespace is made with, as it is kept."""
+    """Return the value to store for one of the policies of a new namespace."""
     if field in OF_NEW_NAMESPACE:
         return OF_NEW_NAMESPACE[field].value_of(value)
     if not is_readable(field, value):

@@ -208,7 +208,7 @@ def _signing_key(secret: str | None, private: str | None, algorithm: str | None)
 def _of_secret(key: bytes) -> list[str]:
     fitting = [name for name, least in reversed(_OF_A_SECRET.items()) if len(key) >= least]
     if not fitting:
-        raise RequestRefused(f"--secret-key: is a key of {len(key)} bytes; HS256 wants 32 at least")
+        raise RequestRefused(f"--secret-key: is a key of {len(key)} bytes; HS256 needs at least 32")
     return fitting
 
 

@@ -15,7 +15,7 @@ from pulsarium.cli import logs, run
 from pulsarium.cli.main import cli
 from pulsarium.cli.serve import PROFILES
 
-ELSEWHERE = "where relative paths begin; start in the folder of the file, or write the whole path"
+ELSEWHERE = "the folder of relative paths; start in the folder of the file, or write the absolute path"
 
 
 class Runs:
@@ -149,11 +149,11 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
         ),
         (
             "--set authorizationEnabled=true",
-            "--set: authorizationEnabled: needs authenticationEnabled=true: roles have to be proved first",
+            "--set: authorizationEnabled: needs authenticationEnabled=true: only proved roles have rights",
         ),
         (
             f"--set authenticationEnabled=true --set tokenSecretKey=hush! --set authenticationProviders={BY_TOKEN}",
-            f"--set: tokenSecretKey: is no file and no base64; {FORMS}",
+            f"--set: tokenSecretKey: is neither a file nor base64; {FORMS}",
         ),
         ("--capture no/where/f", "--capture: no/where is not a directory"),
         ("--lab-dir no/where", "--lab-dir: no/where is not a directory; make it first"),
@@ -169,7 +169,7 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
         ("--durability fsync", "--durability fsync needs --data DIR: without it nothing is on disk"),
         (
             "--profile pulsar-4.2 --max-protocol-version 22",
-            "--max-protocol-version: 22 is not of 0 to 21 (pulsar-4.2)",
+            "--max-protocol-version: 22 is not between 0 and 21 (pulsar-4.2)",
         ),
         ("--set maxProducersPerTopic=x", None),
         ("--set maxProducerPerTopic=1", None),

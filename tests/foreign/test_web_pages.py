@@ -152,4 +152,4 @@ def test_the_page_says_that_credentials_are_missing(tmp_path: Path) -> None:
         "tokenSecretKey": "data:;base64,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
     }
     with running(set=tokens) as broker:
-        assert "The broker wants to know who you are (401)" in visit(broker.admin_url, tmp_path, resolve=STRANGER)
+        assert "The broker requires authentication (401)" in visit(broker.admin_url, tmp_path, resolve=STRANGER)

@@ -109,8 +109,8 @@ async def test_so_many_http_connections_of_one_address(caplog: pytest.LogCapture
                 head, body = await answer(third)
                 assert head.startswith(b"HTTP/1.1 503")
                 assert json.loads(body)["reason"] == (
-                    "127.0.0.1 has 2 HTTP connections to this port already; end some, or set "
-                    "maxHttpServerConnectionsPerIp"
+                    "127.0.0.1 has 2 HTTP connections to this port already; close some, or set "
+                    "maxHttpServerConnectionsPerIp higher"
                 )
         assert len([each for each in caplog.records if "refusing HTTP connections" in each.getMessage()]) == 1
         assert (await answer(second))[0].startswith(b"HTTP/1.1 200")

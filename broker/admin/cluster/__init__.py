@@ -1,1 +1,1 @@
-"""Clusters and brokers over REST, and what is kept of them."""
+"""Clusters and brokers over REST, and stored facts about them."""

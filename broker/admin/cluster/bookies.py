@@ -1,4 +1,4 @@
-"""/admin/v2/bookies: which bookies there are, and the racks that they are said to be in. There is one, in name only."""
+"""/admin/v2/bookies: bookies and their racks. One bookie exists, in name only."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ SLASH_IN_RACK = (
 
 @route("GET", f"{BOOKIES}/all", needs=SUPERUSER)
 def get_bookies(call: Call) -> Reply:
-    """The bookies of a standalone."""
+    """Return the one bookie, as a standalone does."""
     return json_reply({"bookies": [{"bookieId": f"{call.broker.advertised_address}:{PORT}"}]})
 
 
 @route("GET", f"{BOOKIES}/racks-info", needs=SUPERUSER)
 def get_racks(call: Call) -> Reply:
-    """Groups of bookies with the racks that they are in."""
+    """Return the racks of bookies, by group."""
     return json_reply(call.broker.metadata.records.inside(RACKS))
 
 
 @route("GET", ONE, needs=SUPERUSER)
 def get_rack(call: Call) -> Reply:
-    """The rack of one bookie."""
+    """Return the rack of a bookie."""
     bookie = call.parameter("bookie")
     return json_reply(call.broker.metadata.records.get(RACKS, _group_of(call, bookie))[bookie])
 
 
 @route("POST", ONE, needs=SUPERUSER)
 def set_rack(call: Call) -> Reply:
-    """Say which rack a bookie is in."""
+    """Set the rack and the group of a bookie."""
     info = BOOKIE.read(call)
     bookie, group = call.parameter("bookie"), call.query.get("group")
     if group is None:
@@ -60,7 +60,7 @@ def set_rack(call: Call) -> Reply:
 
 @route("DELETE", ONE, needs=SUPERUSER)
 def delete_rack(call: Call) -> Reply:
-    """Forget the rack of a bookie."""
+    """Delete the rack of a bookie."""
     bookie = call.parameter("bookie")
     _group_of(call, bookie)
     _remove(call, bookie)
@@ -75,7 +75,7 @@ def _group_of(call: Call, bookie: str) -> str:
 
 
 def _remove(call: Call, bookie: str) -> None:
-    """A bookie is in one group, and a group is there while a bookie is in it."""
+    """Remove a bookie from its group, and an empty group too. A bookie is in one group only."""
     records = call.broker.metadata.records
     for group, bookies in records.inside(RACKS).items():
         rest = {name: info for name, info in bookies.items() if name != bookie}

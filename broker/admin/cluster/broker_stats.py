@@ -1,4 +1,4 @@
-"""/admin/v2/broker-stats: what a broker counts of itself. Of a JVM, Netty and bookies there is nothing to count."""
+"""/admin/v2/broker-stats: metrics of a broker. Those of a JVM, Netty and bookies are empty."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.slices import Slice
 
 ROOT = "/admin/v2/broker-stats"
-FIRST_STATS_MS = 60_000  # statsUpdateFrequencyInSecs: when the first stats of topics are gathered
+FIRST_STATS_MS = 60_000  # statsUpdateFrequencyInSecs: when a broker first gathers stats of topics
 ALLOCATORS = ("default", "ml-cache")
 NO_ARENAS = {
     "numDirectArenas": 0,
@@ -61,7 +61,7 @@ PENDING = (
 
 @route("GET", f"{ROOT}/metrics", needs=SUPERUSER)
 async def get_metrics(call: Call) -> Reply:
-    """The cache of entries, the broker's health and its connections."""
+    """Return metrics of the entry cache, the broker's health and its connections."""
     broker, ledgers, slice_ = call.broker, 0, Slice()
     for topic in broker.loaded_topics():
         ledgers += topic.ledger is not None
@@ -85,13 +85,13 @@ async def get_metrics(call: Call) -> Reply:
 
 @route("GET", f"{ROOT}/mbeans", needs=SUPERUSER)
 def get_mbeans(call: Call) -> Reply:
-    """The beans of the JVM: none, for there is none."""
+    """Return no MBeans, as there is no JVM."""
     return json_reply([])
 
 
 @route("GET", f"{ROOT}/topics", needs=SUPERUSER)
 async def get_topics(call: Call) -> Reply:
-    """Stats of the topics that are loaded, by namespace, bundle and kind; none in a broker's first minute."""
+    """Return stats of the loaded topics, by namespace, bundle and domain. Return none in a broker's first minute."""
     broker, slice_ = call.broker, Slice()
     if broker.clock.now_ms() - broker.started_ms < FIRST_STATS_MS:
         return json_reply({})
@@ -108,7 +108,7 @@ async def get_topics(call: Call) -> Reply:
 
 @route("GET", f"{ROOT}/bookieops", needs=SUPERUSER)
 async def get_pending_operations(call: Call) -> Reply:
-    """What bookies are asked for, by namespace and topic: never anything."""
+    """Return the pending operations on bookies, by namespace and topic: always 0."""
     found: dict[str, Written] = {}
     slice_ = Slice()
     for topic in call.broker.loaded_topics():
@@ -121,7 +121,7 @@ async def get_pending_operations(call: Call) -> Reply:
 
 @route("GET", f"{ROOT}/allocator-stats/{{allocator}}", needs=SUPERUSER)
 def get_allocator_stats(call: Call) -> Reply:
-    """The arenas of an allocator: none."""
+    """Return an allocator without arenas."""
     name = call.parameter("allocator")
     if name not in ALLOCATORS:
         raise AdminError(406, f"Invalid allocator name : {name}")
@@ -130,13 +130,13 @@ def get_allocator_stats(call: Call) -> Reply:
 
 @route("GET", f"{ROOT}/load-report", needs=SUPERUSER)
 def get_load_report(call: Call) -> Reply:
-    """What the broker tells of its load: nothing, as a standalone."""
+    """Return no load report, as a standalone does."""
     return done()
 
 
 @route("GET", f"{ROOT}/broker-resource-availability/{{tenant}}/{{namespace}}", needs=SUPERUSER)
 def get_resource_availability(call: Call) -> Reply:
-    """Which brokers have room for a namespace: unknown, as in a standalone."""
+    """Refuse the question which brokers have capacity for a namespace, as a standalone does."""
     raise AdminError(409, "org.apache.pulsar.broker.loadbalance.NoopLoadManager does not support this operation")
 
 
@@ -184,7 +184,7 @@ RENAMED = {
 
 
 async def topic_figures(writer: StatsWriter, topic: Topic) -> dict[str, Any]:
-    """Return the figures of one topic."""
+    """Return the stats of one topic."""
     subscriptions = Subscriptions(topic)
     stats = await writer.topic(topic, subscriptions)
     figures = _some(stats, TOPIC) | {name: stats[kept] for name, kept in RENAMED.items()}
@@ -199,7 +199,7 @@ async def topic_figures(writer: StatsWriter, topic: Topic) -> dict[str, Any]:
 
 
 class Subscriptions:
-    """Writes the figures of a topic's subscriptions, from their stats."""
+    """Write the stats of a topic's subscriptions."""
 
     def __init__(self, topic: Topic) -> None:
         self.written = Written()

@@ -1,4 +1,4 @@
-"""/admin/v2/brokers: which brokers there are, how they are, their settings, and their end."""
+"""/admin/v2/brokers: brokers, their health and settings, and their shutdown."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ ROOT = "/admin/v2/brokers"
 
 @route("GET", ROOT, f"{ROOT}/{{cluster}}", needs=broker_operation("LIST_BROKERS"))
 def get_active_brokers(call: Call) -> Reply:
-    """The ids of the brokers that serve; whichever cluster is named, as in Pulsar."""
+    """Return the ids of the running brokers. As in Pulsar, any cluster may be named."""
     return json_reply([broker.web_address for broker in call.broker.cluster.ownership.alive])
 
 
 @route("GET", f"{ROOT}/leaderBroker", needs=broker_operation("GET_LEADER_BROKER"))
 def get_leader(call: Call) -> Reply:
-    """The broker that decides for all."""
+    """Return the leader broker."""
     address = call.broker.cluster.ownership.leader.web_address
     return json_reply({"serviceUrl": f"http://{address}", "brokerId": address})
 
 
 @route("GET", f"{ROOT}/health", needs=broker_operation("HEALTH_CHECK"))
 def health(call: Call) -> Reply:
-    """ok: what answers here can also serve."""
+    """Return ok: a broker that answers here can also serve."""
     broker_id = call.query.get("brokerId")
     if broker_id is not None and broker_id != call.broker.web_address:
         raise AdminError(404, f"Broker id '{broker_id}' not found in available brokers.")
@@ -41,19 +41,19 @@ def health(call: Call) -> Reply:
 
 @route("GET", f"{ROOT}/ready", needs=ANYBODY)
 def ready(call: Call) -> Reply:
-    """ok once the broker serves, which it does as soon as this can be asked."""
+    """Return ok. A broker answers here only once it serves."""
     return text_reply("ok")
 
 
 @route("GET", f"{ROOT}/version", needs=ANYBODY)
 def version(call: Call) -> Reply:
-    """The version that clients compare theirs with."""
+    """Return the version that clients compare theirs with."""
     return text_reply(call.broker.profile.server_version.removeprefix("Pulsar Server").removeprefix("Pulsarium "))
 
 
 @route("GET", f"{ROOT}/configuration/runtime", needs=broker_operation("LIST_RUNTIME_CONFIGURATIONS"))
 def get_runtime_configuration(call: Call) -> Reply:
-    """Every setting in force that this broker honours, as texts, but for those that are secret, as in Pulsar."""
+    """Return all settings in effect as texts, except secret ones, as Pulsar does."""
     config = call.broker.config
     shown = (name for name, key in documented_keys().items() if not key.meaning.secret)
     return json_reply({name: _text(getattr(config, name)) for name in shown})
@@ -71,24 +71,24 @@ def _text(value: Any) -> str:
 
 @route("GET", f"{ROOT}/backlog-quota-check", needs=broker_operation("CHECK_BACKLOG_QUOTA"))
 def check_backlog_quotas(call: Call) -> Reply:
-    """Look at backlog quotas now; without quotas there is nothing to be done."""
+    """Return without a check, because the model checks backlog quotas at intervals."""
     return done()
 
 
 CONFIGURATION = f"{ROOT}/configuration"
 LIST = broker_operation("LIST_DYNAMIC_CONFIGURATIONS")
-STORE = "rocksdb://pulsarium/metadata"  # by the words of a standalone; there is no such place
+STORE = "rocksdb://pulsarium/metadata"  # in the words of a standalone; no such store exists
 
 
 @route("GET", f"{CONFIGURATION}/values", needs=LIST)
 def get_dynamic_values(call: Call) -> Reply:
-    """Settings that were changed while running."""
+    """Return the settings that were changed while running."""
     return json_reply(call.broker.cluster.dynamic.values)
 
 
 @route("GET", CONFIGURATION, needs=LIST)
 def get_dynamic_names(call: Call) -> Reply:
-    """Settings that can be."""
+    """Return the names of the dynamic settings."""
     return json_reply(NAMES)
 
 
@@ -98,7 +98,7 @@ def get_dynamic_names(call: Call) -> Reply:
     needs=broker_operation("UPDATE_DYNAMIC_CONFIGURATION"),
 )
 def set_dynamic_value(call: Call) -> Reply:
-    """Change one, for all brokers of the cluster."""
+    """Change a dynamic setting for all brokers of the cluster."""
     name = call.parameter("configName")
     if name not in NAMES:
         raise AdminError(412, "Can't update non-dynamic configuration")
@@ -108,7 +108,7 @@ def set_dynamic_value(call: Call) -> Reply:
 
 @route("DELETE", f"{CONFIGURATION}/{{configName}}", needs=broker_operation("DELETE_DYNAMIC_CONFIGURATION"))
 def delete_dynamic_value(call: Call) -> Reply:
-    """Undo a change."""
+    """Undo the change of a dynamic setting."""
     name = call.parameter("configName")
     if name not in NAMES:
         raise AdminError(412, "Can't delete non-dynamic configuration")
@@ -118,18 +118,18 @@ def delete_dynamic_value(call: Call) -> Reply:
 
 @route("GET", f"{ROOT}/internal-configuration", needs=broker_operation("GET_INTERNAL_CONFIGURATION_DATA"))
 def get_internal_configuration(call: Call) -> Reply:
-    """Where a standalone keeps its metadata."""
+    """Return the metadata store of a standalone."""
     stores = ("zookeeperServers", "configurationStoreServers", "metadataStoreUrl", "configurationMetadataStoreUrl")
     return json_reply({**dict.fromkeys(stores, STORE), "ledgersRootPath": "/ledgers"})
 
 
 STATUS = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
-ANSWER_FIRST = 0.1  # seconds
+ANSWER_FIRST = 0.1  # seconds between the answer and the shutdown
 
 
 @route("GET", f"{ROOT}/{{clusterName}}/{{brokerId}}/ownedNamespaces", needs=broker_operation("LIST_OWNED_NAMESPACES"))
 def get_owned_namespaces(call: Call) -> Reply:
-    """The bundles that a broker serves, with the one of its health checks; whichever cluster is named."""
+    """Return the bundles that a broker serves, including that of its health checks. Any cluster may be named."""
     broker_id = call.parameter("brokerId")
     for broker in call.broker.cluster.ownership.alive:
         if broker.web_address == broker_id:
@@ -140,7 +140,7 @@ def get_owned_namespaces(call: Call) -> Reply:
 
 @route("POST", f"{ROOT}/shutdown", needs=broker_operation("SHUTDOWN"))
 async def shutdown(call: Call) -> Reply:
-    """Unload what the broker serves, and end it once this is answered."""
+    """Unload the bundles of the broker, and stop the broker after the answer."""
     broker = call.broker
     await broker.cluster.unload({*owned_bundles(broker)})
     broker.clock.machine.call_later(ANSWER_FIRST, broker.on_shutdown)

@@ -1,4 +1,4 @@
-"""/admin/v2/clusters: this cluster, what is said of others, and whether one, or a namespace, has moved."""
+"""/admin/v2/clusters: this cluster, entries of other clusters, and migrations of clusters and namespaces."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ URLS = {
 
 
 def names(broker: Broker) -> list[str]:
-    """Every cluster that is known."""
+    """Return the names of all known clusters."""
     return sorted({broker.config.clusterName, *broker.metadata.clusters})
 
 
 def existing_cluster(call: Call, status: int = 412) -> str:
-    """Return the name in the path; `status` when there is no such cluster."""
+    """Return the name in the path. Raise `AdminError` with `status` when there is no such cluster."""
     name = call.parameter("cluster")
     if name not in names(call.broker):
         raise AdminError(status, f"Cluster {name} does not exist.")
@@ -70,14 +70,14 @@ def existing_cluster(call: Call, status: int = 412) -> str:
 
 
 def _over_tls(broker: Broker) -> dict[str, str]:
-    """This broker's URLs of the ports that speak TLS."""
+    """Return this broker's URLs for the ports that speak TLS."""
     urls = broker.listener_at(broker.advertised_address)
     found = {"serviceUrlTls": urls.https, "brokerServiceUrlTls": urls.pulsar_ssl}
     return {name: url for name, url in found.items() if url}
 
 
 def data_of(broker: Broker, name: str) -> dict[str, Any]:
-    """What is known of a cluster; 404 when nothing is."""
+    """Return the data of a cluster. Raise `AdminError` 404 when there is none."""
     kept = broker.metadata.clusters.get(name)
     if kept is None and name == broker.config.clusterName:
         return {
@@ -98,19 +98,19 @@ def data_of(broker: Broker, name: str) -> dict[str, Any]:
 
 @route("GET", "/admin/v2/clusters", needs=ANYBODY)
 def get_clusters(call: Call) -> Reply:
-    """The names of all clusters."""
+    """Return the names of all clusters."""
     return json_reply(names(call.broker))
 
 
 @route("GET", "/admin/v2/clusters/{cluster}", needs=cluster_operation("GET_CLUSTER"))
 def get_cluster(call: Call) -> Reply:
-    """The addresses of a cluster."""
+    """Return the addresses of a cluster."""
     return json_reply(data_of(call.broker, call.parameter("cluster")))
 
 
 @route("PUT", "/admin/v2/clusters/{cluster}", needs=cluster_operation("CREATE_CLUSTER"))
 def create_cluster(call: Call) -> Reply:
-    """Tell of another cluster."""
+    """Create the entry of another cluster."""
     data = _read(call)
     if data is None:
         raise AdminError(400, "cluster data is required")
@@ -125,7 +125,7 @@ def create_cluster(call: Call) -> Reply:
 
 @route("POST", "/admin/v2/clusters/{cluster}", needs=cluster_operation("UPDATE_CLUSTER"))
 def update_cluster(call: Call) -> Reply:
-    """Tell of a cluster anew."""
+    """Replace the data of a cluster."""
     data = _read(call)
     if data is None:
         raise unexpected_body('Cannot invoke "ClusterDataImpl.checkPropertiesIfPresent()": "clusterData" is null')
@@ -137,7 +137,7 @@ def update_cluster(call: Call) -> Reply:
 
 @route("DELETE", "/admin/v2/clusters/{cluster}", needs=cluster_operation("DELETE_CLUSTER"))
 def delete_cluster(call: Call) -> Reply:
-    """Forget a cluster. The broker's own is told of anew."""
+    """Delete the entry of a cluster. The broker's own cluster gets default data again."""
     name = call.parameter("cluster")
     data_of(call.broker, name)
     call.broker.metadata.delete_cluster(name)
@@ -146,13 +146,13 @@ def delete_cluster(call: Call) -> Reply:
 
 @route("GET", "/admin/v2/clusters/{cluster}/peers", needs=cluster_operation("GET_PEER_CLUSTER"))
 def get_peers(call: Call) -> Reply:
-    """The clusters that serve global namespaces together with this one."""
+    """Return the peers of a cluster, which share global namespaces with it."""
     return json_reply(data_of(call.broker, call.parameter("cluster")).get("peerClusterNames"))
 
 
 @route("POST", "/admin/v2/clusters/{cluster}/peers", needs=cluster_operation("UPDATE_PEER_CLUSTER"))
 def set_peers(call: Call) -> Reply:
-    """Name the peers of a cluster."""
+    """Set the peers of a cluster."""
     name, broker = call.parameter("cluster"), call.broker
     data = data_of(broker, name)
     peers = call.json_list("java.util.LinkedHashSet<java.lang.String>")
@@ -196,7 +196,7 @@ NOT_SUPPORTED = (
 
 @route("GET", f"{CLUSTER}/migrate", needs=cluster_policy("CLUSTER_MIGRATION", write=False))
 def get_migration(call: Call) -> Reply:
-    """Whether a cluster has moved, and where to; 404 until that is said."""
+    """Return whether a cluster has migrated, and its target. Raise `AdminError` 404 before that is set."""
     found = call.broker.metadata.records.get(FOLDER, call.parameter("cluster"), MIGRATION)
     if found is None:
         raise AdminError(404, "Cluster does not exist")
@@ -205,7 +205,7 @@ def get_migration(call: Call) -> Reply:
 
 @route("POST", f"{CLUSTER}/migrate", needs=cluster_policy("CLUSTER_MIGRATION", write=True))
 def set_migration(call: Call) -> Reply:
-    """Say so."""
+    """Set whether a cluster has migrated, and its target."""
     url = CLUSTER_URL.read(call)
     migrated = call.flag("migrated")
     if url is None and migrated:
@@ -220,7 +220,7 @@ def set_migration(call: Call) -> Reply:
 
 @route("POST", "/admin/v2/namespaces/{tenant}/{namespace}/migration", needs=SUPERUSER)
 def set_migration_of_namespace(call: Call) -> Reply:
-    """Say whether a namespace has moved; one that there is not is nobody's concern."""
+    """Set whether a namespace has migrated. As in Pulsar, a missing namespace is no error."""
     migrated = BOOL.read(call)
     metadata, name = call.broker.metadata, call.namespace
     if name in metadata.namespaces:
@@ -231,13 +231,13 @@ def set_migration_of_namespace(call: Call) -> Reply:
 
 @route("GET", "/admin/v2/metadata/migration/status", needs=SUPERUSER)
 def get_status(call: Call) -> Reply:
-    """How far the metadata is on its way to another store: it never leaves."""
+    """Return the phase of a migration of the metadata store: it never starts."""
     return json_reply({"phase": "NOT_STARTED"})
 
 
 @route("POST", "/admin/v2/metadata/migration/start", needs=SUPERUSER)
 def start(call: Call) -> Reply:
-    """Move the metadata to another store: refused, as of any store that is not ZooKeeper."""
+    """Refuse to migrate the metadata store, as with any store that is not ZooKeeper."""
     if not call.query.get("target", "").strip():
         raise AdminError(400, "Target URL is required")
     raise AdminError(400, NOT_SUPPORTED)

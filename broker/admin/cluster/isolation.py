@@ -1,4 +1,4 @@
-"""/admin/v2/clusters/.../namespaceIsolationPolicies: which brokers may serve which namespaces. Kept and shown."""
+"""/admin/v2/clusters/.../namespaceIsolationPolicies: brokers for namespaces. Stored and shown, without an effect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL = f"{CLUSTER}/{POLICIES}"
 READ = cluster_policy("NAMESPACE_ISOLATION", write=False)
 WRITE = cluster_policy("NAMESPACE_ISOLATION", write=True)
 FIELDS = ("namespaces", "primary", "secondary", "auto_failover_policy", "unload_scope")
-PARAMETERS = ("min_limit", "usage_threshold")  # of min_available, the one kind of fail-over
+PARAMETERS = ("min_limit", "usage_threshold")  # of min_available, the only kind of fail-over
 
 FAILOVER = record(
     f"{DATA}.AutoFailoverPolicyDataImpl",
@@ -41,7 +41,7 @@ Json = Mapping[str, Any]
 
 @route("GET", f"{ALL}/brokers", needs=READ)
 def get_brokers(call: Call) -> Reply:
-    """What holds for each broker."""
+    """Return the policies that apply to each broker."""
     policies = kept_of(call, existing_cluster(call))
     members = call.broker.cluster.ownership.alive
     return json_reply([_of_broker(member.web_address, policies) for member in members])
@@ -49,12 +49,12 @@ def get_brokers(call: Call) -> Reply:
 
 @route("GET", f"{ALL}/brokers/{{broker}}", needs=READ)
 def get_broker(call: Call) -> Reply:
-    """What holds, or would hold, for one."""
+    """Return the policies that apply, or would apply, to one broker."""
     return json_reply(_of_broker(call.parameter("broker"), kept_of(call, existing_cluster(call))))
 
 
 def kept_of(call: Call, cluster: str) -> dict[str, Any]:
-    """Return all policies of a cluster, by name; 404 while none was ever set."""
+    """Return all policies of a cluster by name. Raise `AdminError` 404 before any was set."""
     return _known(cluster, call.broker.metadata.records.get(FOLDER, cluster, POLICIES))
 
 
@@ -68,7 +68,7 @@ def shown(call: Call, kept: Json | None) -> Reply:
 
 
 def changed(call: Call, kept: Json | None, policy: Json | None) -> Json:
-    """Return the policies of a cluster with the one that is set."""
+    """Return the policies of a cluster, including the new one. Raise `AdminError` for an invalid policy."""
     name = call.parameter("policyName")
     if policy is None:
         raise unexpected_body(f'Cannot invoke "{ISOLATION_TYPE}.validate()" because "policyData" is null')
@@ -79,7 +79,7 @@ def changed(call: Call, kept: Json | None, policy: Json | None) -> Json:
 
 
 def without(call: Call, kept: Json | None) -> Json:
-    """Return the policies of a cluster without one, which need not be there."""
+    """Return the policies of a cluster without one, which may be missing."""
     return {name: policy for name, policy in (kept or {}).items() if name != call.parameter("policyName")}
 
 
@@ -90,7 +90,7 @@ def _known(cluster: str, policies: Any) -> dict[str, Any]:
 
 
 def _of_broker(broker: str, policies: Json) -> Json:
-    """What is said of a broker; the last policy that names it gives its name."""
+    """Return the policies of a broker. The last policy that matches the broker gives its name."""
     found: dict[str, Any] = {}
     namespaces: list[str] = []
     for name, policy in policies.items():
@@ -120,7 +120,7 @@ def _is_valid(policy: Json) -> bool:
 
 
 def _as_jackson(value: Any, indent: str = "") -> str:
-    """Indented JSON with the spaces that Jackson has, lists in one line."""
+    """Return indented JSON with Jackson's spaces, and lists in one line."""
     if isinstance(value, list):
         return f"[ {', '.join(map(json.dumps, value))} ]" if value else "[ ]"
     if not isinstance(value, dict):
@@ -131,9 +131,9 @@ def _as_jackson(value: Any, indent: str = "") -> str:
 
 
 async def unload(call: Call, before: Json | None, now: Json) -> Reply:
-    """Unload the namespaces that a policy is about, so that they may go to brokers that are theirs.
+    """Unload the namespaces of a policy, so that other brokers may serve them.
 
-    These are all of them, or those of patterns that changed.
+    By its `unload_scope`, these are all of its namespaces, or those whose patterns changed.
     """
     name = call.parameter("policyName")
     policy, old = now[name], (before or {}).get(name, {})

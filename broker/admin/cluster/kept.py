@@ -1,4 +1,4 @@
-"""What operators tell of clusters, bundles and namespaces: kept and shown, one row of the table each."""
+"""Store and show operators' settings of clusters, bundles and namespaces: one row of the table each."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from pulsarium.broker.http.values import BOOL, DATA, DOUBLE, TEXT, TEXTS, intege
 from pulsarium.broker.model.namespace.metadata import LOCAL_POLICIES, RESOURCE_QUOTAS
 from pulsarium.broker.model.rate.rates import FOLDER as GROUPS
 
-Key = tuple[str, ...]  # where a record is kept: a folder, and names in it
+Key = tuple[str, ...]  # the place of a record: a folder, and names in the folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """One record, or one part of it. A record that is None is not there."""
+    """A stored record, or one part of a record, and its REST calls. A missing record is None."""
 
     name: str  # in the names of the handlers
     about: str
     path: str
-    key: Callable[[Call], Key]  # raises what a call is refused with that names nothing
-    read: Callable[[Call], Any]  # what is sent
-    needs: Needs = SUPERUSER  # of reading, and of all that names no other
+    key: Callable[[Call], Key]  # raises the error for a path that names nothing
+    read: Callable[[Call], Any]  # the value that was sent
+    needs: Needs = SUPERUSER  # for reading, and for calls without needs of their own
     needs_to_set: Needs | None = None
     needs_to_delete: Needs | None = None
     plural: str = ""
     listed_at: str = ""
-    listed: Callable[[Call], Any] | None = None  # all that there are
-    missing: str = ""  # what is told of one that is not there, with the parameters of its path
-    shown: Callable[[Call, Any], Reply] | None = None  # where more is particular than that
+    listed: Callable[[Call], Any] | None = None  # all records
+    missing: str = ""  # the error for a missing record, with the parameters of its path
+    shown: Callable[[Call, Any], Reply] | None = None  # the answer of a GET, in place of JSON and `missing`
     method: str = "POST"
-    changed: Callable[[Call, Any, Any], Any] = lambda call, kept, sent: sent  # what is kept then; None: as before
-    part: str = ""  # where the record has several parts of which this is one
+    changed: Callable[[Call, Any, Any], Any] = lambda call, kept, sent: sent  # value to store; None: no change
+    part: str = ""  # the name of this part in a record with several parts
     effect: Callable[[Call, Any, Any], Reply | Awaitable[Reply]] = lambda call, before, now: done()
     removable: bool = True
-    rest: Callable[[Call, Any], Any] = lambda call, kept: None  # what is kept after a removal; None: nothing
+    rest: Callable[[Call, Any], Any] = lambda call, kept: None  # the value to store after a removal; None: no record
     removed: Reply = field(default_factory=done)
 
 
-# failure domains: which brokers fail together
+# failure domains: groups of brokers that fail together
 
 DOMAINS = "failureDomain"
 
@@ -107,7 +107,7 @@ def _removed_group(call: Call, kept: Any) -> None:
         raise unexpected_body(f"path {GROUPS}/{name} not found.", AdminError(404, NO_GROUP))
 
 
-# resource quotas: what a bundle is reckoned to need
+# resource quotas: the load that a bundle is expected to have
 
 DEFAULT = (RESOURCE_QUOTAS, "default")
 STANDARD = {
@@ -160,7 +160,7 @@ def _shown_anti_affinity(call: Call, kept: Any) -> Reply:
 
 
 def _read_anti_affinity(call: Call) -> str:
-    """Read the body, which is the name, whatever it looks like."""
+    """Read the group's name, which is the raw body."""
     group = call.body.decode("utf-8", "replace")
     if not group.strip():
         raise AdminError(412, "Anti-affinity group can't be empty")
@@ -170,7 +170,7 @@ def _read_anti_affinity(call: Call) -> str:
 RESOURCES = (
     Resource(
         name="failure_domain",
-        about="The brokers that fail together.",
+        about="Brokers that fail together.",
         plural="failure_domains",
         listed_at=f"{CLUSTER}/failureDomains",
         listed=lambda call: call.broker.metadata.records.inside(FOLDER, call.parameter("cluster"), DOMAINS),
@@ -187,7 +187,7 @@ RESOURCES = (
     ),
     Resource(
         name="isolation_policy",
-        about="The brokers that may serve some namespaces.",
+        about="Brokers that may serve namespaces.",
         plural="isolation_policies",
         listed_at=isolation.ALL,
         listed=lambda call: isolation.kept_of(call, existing_cluster(call, 404)),
@@ -218,7 +218,7 @@ RESOURCES = (
     ),
     Resource(
         name="default_resource_quota",
-        about="The need of a bundle of which nothing is said.",
+        about="Expected load of a bundle without a quota of its own.",
         path="/admin/v2/resource-quotas",
         key=lambda call: DEFAULT,
         read=QUOTA.read,
@@ -227,7 +227,7 @@ RESOURCES = (
     ),
     Resource(
         name="resource_quota",
-        about="The need of a bundle.",
+        about="Expected load of a bundle.",
         path="/admin/v2/resource-quotas/{tenant}/{namespace}/{bundle}",
         key=lambda call: (RESOURCE_QUOTAS, call.namespace, named_bundle(call, anywhere=True)),
         read=QUOTA.read,
@@ -235,7 +235,7 @@ RESOURCES = (
     ),
     Resource(
         name="bookie_affinity",
-        about="The groups of bookies that the messages of a namespace go to.",
+        about="Groups of bookies that store the messages of a namespace.",
         path=f"{NAMESPACE}/persistence/bookieAffinity",
         key=_existing_namespace,
         read=AFFINITY.read,
@@ -244,7 +244,7 @@ RESOURCES = (
     ),
     Resource(
         name="anti_affinity",
-        about="The group of namespaces that should not be served together.",
+        about="Group of namespaces that different brokers should serve.",
         path=f"{NAMESPACE}/antiAffinity",
         key=lambda call: (LOCAL_POLICIES, call.namespace),
         read=_read_anti_affinity,
@@ -257,7 +257,7 @@ RESOURCES = (
 
 
 def _routes(row: Resource) -> Iterator[tuple[Route, Handler]]:
-    """Yield the handlers of one row."""
+    """Yield the routes and handlers of one row."""
 
     def get_all(call: Call) -> Reply:
         assert row.listed is not None
@@ -304,7 +304,7 @@ __routes__ = tuple(found for row in RESOURCES for found in _routes(row))
 
 @route("GET", "/admin/v2/namespaces/{cluster}/antiAffinity/{group}", needs=READ_ANTI)
 def get_namespaces_of_group(call: Call) -> Reply:
-    """Return the namespaces of a tenant that are in a group which should not be served together."""
+    """Return the namespaces of a tenant that are in an anti-affinity group."""
     tenant, cluster = call.query.get("tenant"), call.parameter("cluster")
     if tenant is None:
         raise AdminError(400, "Tenant should not be null")
@@ -323,14 +323,14 @@ WRITE_GROUP = namespace_policy("RESOURCEGROUP", write=True)
 
 @route("GET", f"{NAMESPACE}/resourcegroup", needs=namespace_policy("RESOURCEGROUP", write=False))
 def get_group_of_namespace(call: Call) -> Reply:
-    """Return the group that a namespace is in."""
+    """Return the resource group of a namespace."""
     name = call.broker.metadata.namespaces[call.existing_namespace].get(GROUP_OF_NAMESPACE)
     return nothing() if name is None else text_reply(name)
 
 
 @route("POST", f"{NAMESPACE}/resourcegroup/{{resourcegroup}}", needs=WRITE_GROUP)
 def set_group_of_namespace(call: Call) -> Reply:
-    """Put a namespace into one."""
+    """Set the resource group of a namespace."""
     name = call.parameter("resourcegroup")
     if call.broker.metadata.records.get(GROUPS, name) is None:
         raise AdminError(412, NO_GROUP)
@@ -339,7 +339,7 @@ def set_group_of_namespace(call: Call) -> Reply:
 
 @route("DELETE", f"{NAMESPACE}/resourcegroup", needs=WRITE_GROUP)
 def delete_group_of_namespace(call: Call) -> Reply:
-    """Take a namespace out of its group."""
+    """Remove a namespace from its resource group."""
     return _put_into_group(call, None)
 
 

@@ -1,4 +1,4 @@
-"""/metrics: what can be told of topics and subscriptions, in Prometheus' text format, under Pulsar's names."""
+"""/metrics: metrics of topics and subscriptions in Prometheus' text format, under Pulsar's names."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ OF_SUBSCRIPTION = {
 }
 
 
-Sample = tuple[str, str, float]  # the metric, its labels as they are written, a value
+Sample = tuple[str, str, float]  # the metric, its labels as written, its value
 
 
 @route("GET", "/metrics", needs=ANYBODY)
 def redirect(call: Call) -> Reply:
-    """To where the metrics are, as in Pulsar."""
+    """Redirect to /metrics/, as Pulsar does."""
     return Reply(301, headers={"Location": "/metrics/"})
 
 
 @route("GET", "/metrics/", needs=ANYBODY)
 async def get_metrics(call: Call) -> Reply:
-    """Counters and gauges of this broker, its topics and their subscriptions."""
+    """Return counters and gauges of this broker, its topics and their subscriptions."""
     broker = call.broker
     cluster = {"cluster": broker.config.clusterName}
     version = broker.profile.server_version.removeprefix("Pulsar Server")
@@ -94,7 +94,7 @@ async def get_metrics(call: Call) -> Reply:
 
 
 class Totals:
-    """Of a broker, as its topics are gone through."""
+    """Sums over the topics of a broker."""
 
     def __init__(self) -> None:
         self.topics_of: dict[str, int] = {}  # by namespace
@@ -103,7 +103,7 @@ class Totals:
 
 
 class Subscriptions:
-    """Writes the samples of a topic's subscriptions, from their stats, and adds them up."""
+    """Write the samples of a topic's subscriptions from their stats, and add them up."""
 
     def __init__(self, text: TextFormat, labels: str) -> None:
         self.count = self.consumers = self.backlog = 0
@@ -154,17 +154,17 @@ def _of_broker(cluster: dict[str, str], totals: Totals) -> Iterator[Sample]:
 
 
 class TextFormat:
-    """The samples of each metric together, under its type."""
+    """Samples in Prometheus' text format, grouped by metric."""
 
     def __init__(self) -> None:
-        self._of: dict[str, list[bytearray]] = {}  # the lines of each, in pieces
+        self._of: dict[str, list[bytearray]] = {}  # the lines of each metric, in pieces
 
     def add(self, metric: str, labels: str, value: float) -> None:
-        """One value."""
+        """Add one sample."""
         pieces = self._of.get(metric)
         if pieces is None:
             pieces = self._of[metric] = [bytearray(f"# TYPE {metric} gauge\n".encode())]
-        elif len(pieces[-1]) > PIECE:  # a large one takes long to grow
+        elif len(pieces[-1]) > PIECE:  # growing a large piece takes long
             pieces.append(bytearray())
         lines = pieces[-1]
         lines += f"{metric}{{{labels}}} {float(value):.15g}\n".encode()
@@ -174,13 +174,13 @@ class TextFormat:
             self.add(*sample)
 
     def pieces(self) -> Iterator[bytearray]:
-        """Yield the samples of each metric, and let go of them."""
+        """Yield the samples of each metric, and free them."""
         while self._of:
             yield from self._of.pop(next(iter(self._of)))
 
 
 def written(labels: dict[str, str]) -> str:
-    """Labels as they stand in a line; names that users chose are escaped."""
+    """Return labels as they stand in a line, with values escaped."""
     return ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
 
 

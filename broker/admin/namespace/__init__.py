@@ -1,1 +1,1 @@
-"""Tenants and namespaces over REST, beside their policies."""
+"""Tenants and namespaces over REST, without policies."""

@@ -1,4 +1,4 @@
-"""/admin/v2/namespaces: the subscriptions of all topics of a namespace, or of one of its bundles, at once."""
+"""/admin/v2/namespaces: subscriptions of all topics of a namespace or of a bundle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REPLICATOR_PREFIX = "pulsar.repl"
 
 @route("POST", f"{NAMESPACE}/clearBacklog", f"{BUNDLE}/clearBacklog", needs=CLEAR)
 async def clear_backlog(call: Call) -> Reply:
-    """Acknowledge everything that there is, for everybody."""
+    """Clear the backlog of all subscriptions."""
     slice_ = Slice()
     for topic in _topics(call):
         if isinstance(topic, PersistentTopic):
@@ -37,7 +37,7 @@ async def clear_backlog(call: Call) -> Reply:
 
 @route("POST", f"{NAMESPACE}/clearBacklog/{{subscription}}", f"{BUNDLE}/clearBacklog/{{subscription}}", needs=CLEAR)
 async def clear_backlog_of_subscription(call: Call) -> Reply:
-    """The same for one subscription, which each topic must have; a system topic only in Pulsar."""
+    """Clear the backlog of one subscription. Every topic must have it; in Pulsar, system topics too."""
     name, strict = call.parameter("subscription"), call.broker.profile.own_faults_are_shown
     slice_, lacking = Slice(), False
     for topic in _topics(call):
@@ -51,7 +51,7 @@ async def clear_backlog_of_subscription(call: Call) -> Reply:
 
 @route("POST", f"{NAMESPACE}/unsubscribe/{{subscription}}", f"{BUNDLE}/unsubscribe/{{subscription}}", needs=UNSUBSCRIBE)
 async def unsubscribe(call: Call) -> Reply:
-    """Delete a subscription wherever it is; nowhere if somebody uses it."""
+    """Delete a subscription from all topics. Refuse if a consumer is connected to any of them."""
     name = call.parameter("subscription")
     if name.startswith(REPLICATOR_PREFIX):
         raise AdminError(412, "Cannot unsubscribe a replication cursor")
@@ -70,7 +70,7 @@ async def unsubscribe(call: Call) -> Reply:
 
 
 def _clear(topic: PersistentTopic, name: str) -> bool:
-    """Acknowledge everything for a subscription; return whether the topic has one of that name."""
+    """Acknowledge the backlog of a subscription. Return whether the topic has that subscription."""
     subscription = topic.subscriptions.get(name)
     if subscription is not None and not topic.closed:
         skip_all(subscription)
@@ -78,7 +78,7 @@ def _clear(topic: PersistentTopic, name: str) -> bool:
 
 
 def _topics(call: Call) -> Iterator[Topic]:
-    """Yield the topics of the namespace, or bundle, of the path; those that go before their turn are left out."""
+    """Yield the topics of the namespace, or bundle, of the path. Topics deleted meanwhile are left out."""
     broker, namespace = call.broker, call.namespace
     if "bundle" in call.parameters:
         names = names_in(broker, namespace, named_bundle(call))

@@ -1,4 +1,4 @@
-"""/admin/v2/namespaces: the bundles of a namespace: shown, unloaded, split, deleted."""
+"""/admin/v2/namespaces: show, unload, split and delete the bundles of a namespace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pulsarium.proto.topic_name import TopicName
 
 
 def boundaries_of(broker: Broker, namespace: str) -> list[str]:
-    """How a namespace is divided; one that there is not, not at all."""
+    """Return the boundaries of a namespace's bundles. A missing namespace has one bundle."""
     kept = broker.metadata.namespaces.get(namespace)
     if kept is None:
         return even_boundaries(1)
@@ -40,7 +40,10 @@ def boundaries_of(broker: Broker, namespace: str) -> list[str]:
 
 
 def named_bundle(call: Call, parameter: str = "bundle", *, anywhere: bool = False) -> str:
-    """The bundle of the path; 412 for one that there is not. `anywhere`: also in a namespace that there is not."""
+    """Return the bundle of the path. Raise `AdminError` 412 for a missing one.
+
+    With `anywhere`, the namespace may be missing.
+    """
     namespace = call.namespace
     if not anywhere and namespace not in call.broker.metadata.namespaces:
         raise AdminError(404, "Namespace not found")
@@ -51,14 +54,17 @@ def named_bundle(call: Call, parameter: str = "bundle", *, anywhere: bool = Fals
 
 
 def names_in(broker: Broker, namespace: str, bundle: str) -> list[str]:
-    """The topics of a bundle, of both kinds."""
+    """Return the persistent and non-persistent topics of a bundle."""
     boundaries = boundaries_of(broker, namespace)
     names = broker.topics.names(namespace, non_persistent=True)
     return [name for name in names if bundle_of(boundaries, TopicName.parse(name)) == bundle]
 
 
 def owned_bundles(broker: Broker) -> Iterator[tuple[str, str]]:
-    """(namespace, bundle) of what a broker serves: what it was given, and what it has topics of."""
+    """Yield (namespace, bundle) of all bundles that a broker serves.
+
+    These are the bundles assigned to it, and those of its loaded topics.
+    """
     ownership = broker.cluster.ownership
     loaded = ((str(topic.name.namespace_name), ownership.bundle_of(topic.name)) for topic in broker.loaded_topics())
     found = {*ownership.bundles_of(broker), *((name, bundle) for name, bundle in loaded if bundle is not None)}
@@ -66,14 +72,14 @@ def owned_bundles(broker: Broker) -> Iterator[tuple[str, str]]:
 
 
 def check_owned(call: Call, bundle: str) -> None:
-    """412 for a bundle that no broker serves."""
+    """Raise `AdminError` 412 for a bundle that no broker serves."""
     namespace = call.namespace
     if not any((namespace, bundle) in owned_bundles(member) for member in call.broker.cluster.ownership.alive):
         raise AdminError(412, f"Failed to find ownership for ServiceUnit:{namespace}/{bundle}")
 
 
 async def unload_namespace(broker: Broker, namespace: str) -> None:
-    """Disconnect the clients of all topics of a namespace; they come back by looking them up."""
+    """Disconnect the clients of all topics of a namespace. They look the topics up again."""
     await broker.cluster.unload({(namespace, bundle) for bundle in ranges(boundaries_of(broker, namespace))})
 
 
@@ -95,7 +101,7 @@ SPLIT_POSITIONS = Kind(
 
 @route("GET", f"{BUNDLE}/topicHashPositions", needs=namespace_policy("PERSISTENCE", write=False))
 def get_hash_positions(call: Call) -> Reply:
-    """Where in the hash space the topics of a bundle are; ?topics= names some of them."""
+    """Return the hashes of a bundle's topics, or of those that ?topics= names."""
     namespace, bundle = call.namespace, named_bundle(call, anywhere=True)
     check_owned(call, bundle)
     found = [TopicName.parse(name) for name in names_in(call.broker, namespace, bundle)]
@@ -121,7 +127,7 @@ def _asked(call: Call) -> list[TopicName]:
 
 @route("PUT", f"{BUNDLE}/unload", needs=SUPERUSER)
 async def unload_bundle(call: Call) -> Reply:
-    """Disconnect the clients of a bundle's topics; ?destinationBroker= names the broker that is to serve it next."""
+    """Disconnect the clients of a bundle's topics. ?destinationBroker= is the broker that serves the bundle next."""
     destination = _destination(call)
     if "_" not in call.parameter("bundle"):
         raise unexpected_body("Invalid bundle range", AdminError(412, "Invalid bundle range"))
@@ -131,7 +137,7 @@ async def unload_bundle(call: Call) -> Reply:
 
 
 def _destination(call: Call) -> Broker | None:
-    """The broker that is named, by its host and port of HTTP."""
+    """Return the broker of ?destinationBroker=, named by host and port of HTTP."""
     named = re.sub(r"^https?://", "", call.query.get("destinationBroker", "").strip())
     if not named:
         return None
@@ -143,7 +149,10 @@ def _destination(call: Call) -> Broker | None:
 
 @route("PUT", f"{BUNDLE}/split", needs=SUPERUSER)
 async def split_bundle(call: Call) -> Reply:
-    """Split a bundle in two, or at the positions of the body; LARGEST, or HOT, is the one with most topics."""
+    """Split a bundle by an algorithm, or at the positions of the body.
+
+    LARGEST, or HOT, is the bundle with most topics.
+    """
     positions = SPLIT_POSITIONS.read(call) or []
     algorithm = call.query.get("splitAlgorithmName", "").strip() or EQUAL
     if algorithm not in ALGORITHMS:
@@ -161,7 +170,7 @@ async def split_bundle(call: Call) -> Reply:
         split = topics_middle([TopicName.parse(name) for name in names])
         positions = [] if split is None else [split]
     elif len(names) < 2:
-        positions = []  # as Pulsar has it: such a bundle stays whole
+        positions = []  # as in Pulsar: such a bundle stays whole
     changed = split_at(boundaries, bundle, positions)
     if len(changed) > MOST_BUNDLES:
         raise AdminError(412, f"A namespace has at most {MOST_BUNDLES} bundles on this broker")
@@ -170,7 +179,7 @@ async def split_bundle(call: Call) -> Reply:
 
 
 def _largest(call: Call) -> str:
-    """The bundle with most topics, which Pulsar takes for HOT too where nobody measures load."""
+    """Return the bundle with most topics. Pulsar takes this bundle for HOT too, without load reports."""
     broker, namespace = call.broker, call.existing_namespace
     named = call.parameter("bundle")
     boundaries = boundaries_of(broker, namespace)
@@ -181,7 +190,7 @@ def _largest(call: Call) -> str:
 
 
 async def _split(broker: Broker, namespace: str, bundle: str, boundaries: list[str], *, unload: bool) -> None:
-    """What was served as one bundle is served by the same broker as several, unless they are unloaded."""
+    """Replace a bundle by several with the same owner, or unload them."""
     metadata, cluster = broker.metadata, broker.cluster
     owner = cluster.ownership.owner_of(namespace, bundle)
     before = set(ranges(boundaries_of(broker, namespace)))
@@ -198,7 +207,7 @@ async def _split(broker: Broker, namespace: str, bundle: str, boundaries: list[s
 
 @route("DELETE", BUNDLE, needs=namespace_operation("DELETE_BUNDLE"))
 async def delete_bundle(call: Call) -> Reply:
-    """Give up an empty bundle, or with force=true any; topics stay, and its next use brings it back."""
+    """Unload an empty bundle, or any with force=true. Topics stay, and their next use loads the bundle."""
     namespace = call.existing_namespace
     bundle = named_bundle(call)
     check_owned(call, bundle)

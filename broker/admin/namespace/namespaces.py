@@ -1,4 +1,4 @@
-"""/admin/v2/namespaces: what namespaces there are, their policies as one object, and what users call properties."""
+"""/admin/v2/namespaces: namespaces, all policies of one as an object, and properties."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT
 
 @route("GET", "/admin/v2/namespaces/{tenant}", needs=tenant_operation("LIST_NAMESPACES"))
 def get_namespaces(call: Call) -> Reply:
-    """The namespaces of a tenant."""
+    """Return the namespaces of a tenant."""
     tenant = call.parameter("tenant")
     if tenant not in call.broker.metadata.tenants:
         raise AdminError(404, "Tenant not found")
@@ -30,18 +30,18 @@ def get_namespaces(call: Call) -> Reply:
 
 @route("GET", NAMESPACE, needs=namespace_policy("ALL", write=False))
 def get_policies(call: Call) -> Reply:
-    """Everything that is set for a namespace, defaults included."""
+    """Return all policies of a namespace, including defaults."""
     return json_reply(policies_of(call))
 
 
 def policies_of(call: Call) -> dict[str, Any]:
-    """The whole policies of the namespace in the path."""
+    """Return all policies of the namespace in the path."""
     return whole_policies(call.broker.metadata.namespaces[call.existing_namespace], call.broker.config)
 
 
 @route("PUT", NAMESPACE, needs=tenant_operation("CREATE_NAMESPACE"))
 def create_namespace(call: Call) -> Reply:
-    """Make a namespace, with policies if the body has any."""
+    """Create a namespace with the policies of the body, if any."""
     metadata = call.broker.metadata
     policies = call.json_object(POLICIES_TYPE) or {}
     policies = {field: read_policy(field, value) for field, value in policies.items() if value is not None}
@@ -67,7 +67,7 @@ def create_namespace(call: Call) -> Reply:
 
 @route("DELETE", NAMESPACE, needs=tenant_operation("DELETE_NAMESPACE"))
 def delete_namespace(call: Call) -> Reply:
-    """Delete a namespace; one with topics only with force=true, where the broker allows that."""
+    """Delete a namespace. With force=true, delete its topics too, where the broker allows it."""
     force = call.flag("force")
     if force and not call.broker.config.forceDeleteNamespaceAllowed:
         raise AdminError(405, "Broker doesn't allow forced deletion of namespaces")
@@ -79,7 +79,7 @@ def delete_namespace(call: Call) -> Reply:
 
 
 def remove_namespace(broker: Broker, namespace: str, *, force: bool) -> None:
-    """Delete a namespace with its topics, which must be none unless `force`."""
+    """Delete a namespace. Raise `AdminError` 409 if topics exist, unless `force`."""
     names = broker.topics.names(namespace, non_persistent=True, system=False)
     partitioned = (broker.metadata.partitioned_of(namespace, domain) for domain in (PERSISTENT, NON_PERSISTENT))
     if (names or any(partitioned)) and not force:
@@ -89,7 +89,7 @@ def remove_namespace(broker: Broker, namespace: str, *, force: bool) -> None:
 
 @route("PUT", f"{NAMESPACE}/unload")
 async def unload_namespace(call: Call) -> Reply:
-    """Disconnect the clients of all topics; they come back by looking them up."""
+    """Disconnect the clients of all topics. They look the topics up again."""
     if call.namespace not in call.broker.metadata.namespaces:
         raise AdminError(404, "Namespace not found")
     await bundles.unload_namespace(call.broker, call.namespace)
@@ -98,7 +98,7 @@ async def unload_namespace(call: Call) -> Reply:
 
 @route("GET", f"{NAMESPACE}/topics", needs=namespace_operation("GET_TOPICS"))
 def get_topics(call: Call) -> Reply:
-    """The topics of a namespace, partitions one by one."""
+    """Return the topics of a namespace; of partitioned topics, the partitions."""
     mode = call.query.get("mode", "PERSISTENT")
     if mode not in ("PERSISTENT", "NON_PERSISTENT", "ALL"):
         raise ContainerError(404, "Not Found")
@@ -113,7 +113,7 @@ def get_topics(call: Call) -> Reply:
 
 @route("GET", f"{NAMESPACE}/bundles", needs=namespace_operation("GET_BUNDLE"))
 def get_bundles(call: Call) -> Reply:
-    """How the namespace's hash space is divided."""
+    """Return the bundles of the namespace."""
     return json_reply(policies_of(call)["bundles"])
 
 
@@ -124,7 +124,7 @@ PROPERTIES = mapping(TEXT, "java.util.LinkedHashMap")
 
 @route("GET", f"{NAMESPACE}/properties", needs=TENANT_ADMIN)
 def get_properties(call: Call) -> Reply:
-    """All of them."""
+    """Return all properties."""
     if call.parameter("tenant") not in call.broker.metadata.tenants:
         raise AdminError(404, "Tenant does not exist")
     return json_reply(_kept(call))
@@ -132,33 +132,33 @@ def get_properties(call: Call) -> Reply:
 
 @route("PUT", f"{NAMESPACE}/properties", needs=TENANT_ADMIN)
 def put_properties(call: Call) -> Reply:
-    """Give it more; no body changes nothing, where Pulsar never answers."""
+    """Set these properties, and keep others. Without a body, change nothing; Pulsar never answers then."""
     sent = PROPERTIES.read(call) or {}
     return _keep(call, {**_kept(call), **sent})
 
 
 @route("DELETE", f"{NAMESPACE}/properties", needs=TENANT_ADMIN)
 def delete_properties(call: Call) -> Reply:
-    """Take all away."""
+    """Remove all properties."""
     _kept(call)
     return _keep(call, {})
 
 
 @route("GET", ONE, needs=TENANT_ADMIN)
 def get_property(call: Call) -> Reply:
-    """One of them."""
+    """Return a property."""
     return _shown(_kept(call).get(call.parameter("key")))
 
 
 @route("PUT", f"{ONE}/{{value}}", needs=TENANT_ADMIN)
 def put_property(call: Call) -> Reply:
-    """Set one."""
+    """Set a property."""
     return _keep(call, {**_kept(call), call.parameter("key"): call.parameter("value")})
 
 
 @route("DELETE", ONE, needs=TENANT_ADMIN)
 def delete_property(call: Call) -> Reply:
-    """Take one away, and show what it was."""
+    """Remove a property, and return its value."""
     kept, key = _kept(call), call.parameter("key")
     _keep(call, with_value(kept, key, None))
     return _shown(kept.get(key))

@@ -1,4 +1,4 @@
-"""/admin/v2: what roles may do: grants on namespaces, topics and subscriptions, kept as a namespace's auth_policies."""
+"""/admin/v2: grants on namespaces, topics and subscriptions, stored as auth_policies of a namespace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Grants = Mapping[str, Any]
 
 
 def read_actions(value: Any) -> list[str | None]:
-    """Several actions; those that Pulsar does not know are null."""
+    """Return actions in Pulsar's order. An unknown action is null."""
     return in_order(ACTION.value_of(each) for each in listed(SET_OF_ACTIONS, value))
 
 
@@ -49,13 +49,13 @@ ACTIONS = Kind(SET_OF_ACTIONS, read_actions)
 
 
 def grants(call: Call, namespace: str, what: str) -> dict[str, Any]:
-    """What is granted there."""
+    """Return one kind of grants of a namespace."""
     kept = call.broker.metadata.namespaces[namespace].get(FIELD) or NAMESPACE_DEFAULTS[FIELD]
     return dict(kept.get(what) or {})
 
 
 def keep(call: Call, namespace: str, what: str, granted: Grants) -> Reply:
-    """Keep it."""
+    """Store one kind of grants of a namespace."""
     metadata = call.broker.metadata
     kept = metadata.namespaces[namespace]
     auth = {**(kept.get(FIELD) or NAMESPACE_DEFAULTS[FIELD]), what: granted}
@@ -68,7 +68,7 @@ def without(granted: Grants, name: str) -> dict[str, Any]:
 
 
 def known(call: Call, text: str) -> str:
-    """The namespace of the path; 404 with `text` when there is none."""
+    """Return the namespace of the path. Raise `AdminError` 404 with `text` when it does not exist."""
     if call.namespace not in call.broker.metadata.namespaces:
         raise AdminError(404, text)
     return call.namespace
@@ -79,13 +79,13 @@ def known(call: Call, text: str) -> str:
 
 @route("GET", PERMISSIONS, needs=GET)
 def get_permissions(call: Call) -> Reply:
-    """Roles with what they may do everywhere in the namespace."""
+    """Return the granted actions of the namespace, by role."""
     return json_reply(grants(call, call.existing_namespace, OF_NAMESPACE))
 
 
 @route("POST", f"{PERMISSIONS}/{{role}}", needs=GRANT)
 def grant(call: Call) -> Reply:
-    """Say what a role may do; what it was granted before goes."""
+    """Set the actions that a role is granted on the namespace, in place of earlier ones."""
     actions = ACTIONS.read(call)
     if actions is None:
         raise AdminError(400, "Actions should not be null")
@@ -96,7 +96,7 @@ def grant(call: Call) -> Reply:
 
 @route("DELETE", f"{PERMISSIONS}/{{role}}", needs=REVOKE)
 def revoke(call: Call) -> Reply:
-    """Take everything from a role."""
+    """Revoke all actions of a role on the namespace."""
     name = known(call, "")
     return keep(call, name, OF_NAMESPACE, without(grants(call, name, OF_NAMESPACE), call.parameter("role")))
 
@@ -106,13 +106,13 @@ def revoke(call: Call) -> Reply:
 
 @route("GET", f"{PERMISSIONS}/subscription", needs=GET)
 def get_subscription_permissions(call: Call) -> Reply:
-    """Subscriptions with the roles that alone may use them."""
+    """Return the roles that may use a subscription, by subscription."""
     return json_reply(grants(call, call.existing_namespace, OF_SUBSCRIPTIONS))
 
 
 @route("POST", f"{PERMISSIONS}/subscription/{{subscription}}", needs=GRANT)
 def grant_subscription(call: Call) -> Reply:
-    """Say which roles may use a subscription."""
+    """Set the roles that may use a subscription."""
     roles = TEXTS.read(call)
     if roles is None:
         raise AdminError(400, "Roles should not be null")
@@ -125,7 +125,7 @@ def grant_subscription(call: Call) -> Reply:
 
 @route("DELETE", f"{PERMISSIONS}/{{subscription}}/{{role}}", needs=REVOKE)
 def revoke_subscription(call: Call) -> Reply:
-    """Take a subscription from a role; one that is nobody's then is everybody's."""
+    """Revoke a role's permission to use a subscription. Without any role left, every role may use it."""
     name, subscription = known(call, ""), call.parameter("subscription")
     granted = grants(call, name, OF_SUBSCRIPTIONS)
     if subscription not in granted:
@@ -141,20 +141,20 @@ def revoke_subscription(call: Call) -> Reply:
 
 
 def existing_topic(call: Call, name: TopicName) -> TopicName:
-    """404 for a topic that there is not."""
+    """Return the topic. Raise `AdminError` 404 when it does not exist."""
     if not (call.broker.topics.exists(name) or call.broker.metadata.partitions_of(name)):
         raise AdminError(404, f"Topic {name} not found")
     return name
 
 
 def put_topic(granted: Grants, topic: TopicName, roles: Grants) -> dict[str, Any]:
-    """The grants of all topics with those of one; none of one is no entry."""
+    """Return the grants of all topics with those of one topic replaced. Empty grants are removed."""
     return {**granted, str(topic): roles} if roles else without(granted, str(topic))
 
 
 @route("GET", *TOPIC_PERMISSIONS, needs=TENANT_ADMIN, anywhere=True)
 def get_topic_permissions(call: Call) -> Reply:
-    """What roles may do with a topic, by grants on it and on its namespace together."""
+    """Return the actions on a topic by role, granted on the topic or on its namespace."""
     name = existing_topic(call, call.topic)
     found = grants(call, call.namespace, OF_NAMESPACE)
     for role, actions in grants(call, call.namespace, OF_TOPICS).get(str(name), {}).items():
@@ -164,7 +164,7 @@ def get_topic_permissions(call: Call) -> Reply:
 
 @route("POST", *TOPIC_ROLE, needs=TENANT_ADMIN, anywhere=True)
 def grant_topic(call: Call) -> Reply:
-    """Say what a role may do with a topic."""
+    """Set the actions that a role is granted on a topic."""
     actions = ACTIONS.read(call) or []
     name = existing_topic(call, call.topic)
     granted = grants(call, call.namespace, OF_TOPICS)
@@ -174,7 +174,7 @@ def grant_topic(call: Call) -> Reply:
 
 @route("DELETE", *TOPIC_ROLE, needs=TENANT_ADMIN, anywhere=True)
 def revoke_topic(call: Call) -> Reply:
-    """Take a topic, with its partitions, from a role."""
+    """Revoke a role's actions on a topic and its partitions."""
     name, role = existing_topic(call, call.topic), call.parameter("role")
     granted = grants(call, call.namespace, OF_TOPICS)
     partitions = map(name.partition, range(call.broker.metadata.partitions_of(name)))
@@ -188,7 +188,7 @@ def revoke_topic(call: Call) -> Reply:
 
 @route("POST", ON_TOPICS.format("grant"), needs=TENANT_ADMIN)
 def grant_topics(call: Call) -> Reply:
-    """Grant several topics of one namespace to roles."""
+    """Grant roles actions on several topics of one namespace."""
     options = _options(call, "Grant")
     namespace = str(options[0][0].namespace_name)
     granted = grants(call, namespace, OF_TOPICS)
@@ -199,7 +199,7 @@ def grant_topics(call: Call) -> Reply:
 
 @route("POST", ON_TOPICS.format("revoke"), needs=TENANT_ADMIN)
 def revoke_topics(call: Call) -> Reply:
-    """Take several topics of one namespace from roles."""
+    """Revoke roles' actions on several topics of one namespace."""
     options = _options(call, "Revoke")
     namespace = str(options[0][0].namespace_name)
     granted = grants(call, namespace, OF_TOPICS)
@@ -209,7 +209,7 @@ def revoke_topics(call: Call) -> Reply:
 
 
 def _options(call: Call, what: str) -> list[tuple[TopicName, str, list[str | None]]]:
-    """What the body asks for: existing topics of one namespace, with a role and actions each."""
+    """Return the body's options: existing topics of one namespace, each with a role and actions."""
     java_type = f"org.apache.pulsar.client.admin.{what}TopicPermissionOptions"
     sent = call.json()
     if sent is None:

@@ -1,4 +1,4 @@
-"""/admin/v2/tenants."""
+"""/admin/v2/tenants: tenants with their admin roles and allowed clusters."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ INFO = record(f"{DATA}.TenantInfoImpl", {"adminRoles": TEXTS, "allowedClusters":
 
 @route("GET", "/admin/v2/tenants", needs=tenant_operation("LIST_TENANTS"))
 def get_tenants(call: Call) -> Reply:
-    """The names of all tenants."""
+    """Return the names of all tenants."""
     return json_reply(sorted(call.broker.metadata.tenants))
 
 
 @route("GET", "/admin/v2/tenants/{tenant}", needs=tenant_operation("GET_TENANT"))
 def get_tenant(call: Call) -> Reply:
-    """Who administers a tenant, and on which clusters it may have namespaces."""
+    """Return the admin roles and the allowed clusters of a tenant."""
     info = call.broker.metadata.tenants.get(call.parameter("tenant"))
     if info is None:
         raise AdminError(404, "Tenant does not exist")
@@ -33,7 +33,7 @@ def get_tenant(call: Call) -> Reply:
 
 @route("PUT", "/admin/v2/tenants/{tenant}", needs=tenant_operation("CREATE_TENANT"))
 def create_tenant(call: Call) -> Reply:
-    """Make a tenant."""
+    """Create a tenant."""
     name = call.parameter("tenant")
     info = _read(call)
     if not NAME.fullmatch(name):
@@ -49,7 +49,7 @@ def create_tenant(call: Call) -> Reply:
 
 @route("POST", "/admin/v2/tenants/{tenant}", needs=tenant_operation("UPDATE_TENANT"))
 def update_tenant(call: Call) -> Reply:
-    """Change a tenant."""
+    """Replace the data of a tenant."""
     name = call.parameter("tenant")
     info = _read(call)
     _check(call, info)
@@ -61,7 +61,7 @@ def update_tenant(call: Call) -> Reply:
 
 @route("DELETE", "/admin/v2/tenants/{tenant}", needs=tenant_operation("DELETE_TENANT"))
 def delete_tenant(call: Call) -> Reply:
-    """Delete a tenant; one with namespaces only with force=true, where the broker allows that."""
+    """Delete a tenant. With force=true, delete its namespaces too, where the broker allows it."""
     broker, name, force = call.broker, call.parameter("tenant"), call.flag("force")
     if force and not broker.config.forceDeleteTenantAllowed:
         raise AdminError(405, "Broker doesn't allow forced deletion of tenants")

@@ -1,1 +1,1 @@
-"""Policies over REST: of namespaces and of topics, one declaration each."""
+"""Policies of namespaces and topics over REST, one declaration each."""

@@ -1,4 +1,4 @@
-"""/admin/v2: the limits of backlogs, of namespaces and of topics: two kinds, set one by one and shown together."""
+"""/admin/v2: backlog quotas of namespaces and topics. Two types are set one by one, and shown together."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from pulsarium.broker.model.policy.policies import resolve
 
 @route("GET", f"{NAMESPACE}/backlogQuotaMap", needs=namespace_policy("BACKLOG", write=False))
 def get_quotas_of_namespace(call: Call) -> Reply:
-    """The limits of backlogs, by kind."""
+    """Return the backlog quotas of a namespace, by type."""
     return json_reply(call.broker.metadata.namespaces[call.existing_namespace].get(QUOTAS, {}))
 
 
 @route("POST", f"{NAMESPACE}/backlogQuota", needs=namespace_policy("BACKLOG", write=True))
 def set_quota_of_namespace(call: Call) -> Reply:
-    """Limit the backlog."""
+    """Set a backlog quota of a namespace."""
     kind = quota_kind(call)
     return _change(call, kind, read_quota(call, null=False))
 
 
 @route("DELETE", f"{NAMESPACE}/backlogQuota", needs=namespace_policy("BACKLOG", write=True))
 def delete_quota_of_namespace(call: Call) -> Reply:
-    """Take a limit away."""
+    """Remove a backlog quota of a namespace."""
     return _change(call, quota_kind(call), None)
 
 
@@ -53,7 +53,7 @@ def _change(call: Call, kind: str, quota: Json | None) -> Reply:
 
 @route("GET", *of_topic("/backlogQuotaMap"), needs=topic_policy("BACKLOG", write=False))
 def get_quotas_of_topic(call: Call) -> Reply:
-    """The limits of the topic's backlog; ?applied=true: those of the namespace, or the broker, if it has none."""
+    """Return the backlog quotas of a topic. With ?applied=true, those of the namespace or the broker may apply."""
     name = topic_of(call)
     quotas = kept_of(call, name).get(QUOTAS)
     if call.flag("applied"):
@@ -65,7 +65,7 @@ def get_quotas_of_topic(call: Call) -> Reply:
 
 @route("POST", *of_topic("/backlogQuota"), needs=topic_policy("BACKLOG", write=True))
 def set_quota_of_topic(call: Call) -> Reply:
-    """Limit the topic's backlog."""
+    """Set a backlog quota of a topic."""
     kind = quota_kind(call)
     name = topic_of(call)
     kept, quota = kept_of(call, name), read_quota(call, null=True)
@@ -75,7 +75,7 @@ def set_quota_of_topic(call: Call) -> Reply:
 
 @route("DELETE", *of_topic("/backlogQuota"), needs=topic_policy("BACKLOG", write=True))
 def delete_quota_of_topic(call: Call) -> Reply:
-    """Take a limit away."""
+    """Remove a backlog quota of a topic."""
     kind = quota_kind(call)
     name = topic_of(call)
     return keep(call, name, with_quota(kept_of(call, name), kind, None))

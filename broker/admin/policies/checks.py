@@ -1,4 +1,4 @@
-"""Values that are read well and refused all the same. Of replication, which is kept and shown: no copy is made."""
+"""Refuse values that are well-formed, but that Pulsar does not accept. Replication is stored and shown only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INVALID = "Invalid configuration for autoTopicCreationOverride. the detail is "
 
 
 def check_auto_creation(call: Call, kept: Json, value: Any) -> None:
-    """Refuse topics of a type that there is not, or of no partitions."""
+    """Refuse an unknown type of topic, and a wrong number of partitions."""
     if value is None or not value["allowAutoTopicCreation"]:
         return
     kind, partitions = value.get("topicType"), value.get("defaultNumPartitions")
@@ -38,13 +38,13 @@ def check_auto_creation(call: Call, kept: Json, value: Any) -> None:
 
 
 def check_types_of_namespace(call: Call, kept: Json, value: Any) -> None:
-    """Refuse null and unknown types, as Pulsar stumbles over them."""
+    """Refuse null and unknown types with a 500, as Pulsar does."""
     if value is None or None in value:
         raise request_failed()
 
 
 def check_types_of_topic(call: Call, kept: Json, value: Any) -> None:
-    """The same in the words that topics have for it."""
+    """Refuse null and unknown types, in Pulsar's words for topics."""
     if value is None:
         what = 'java.util.Set.forEach(java.util.function.Consumer)" because "subscriptionTypesEnabledSet'
     elif None in value:
@@ -55,14 +55,14 @@ def check_types_of_topic(call: Call, kept: Json, value: Any) -> None:
 
 
 def check_message_size(call: Call, kept: Json, value: Any) -> None:
-    """Refuse what is larger than the broker takes."""
+    """Refuse a size larger than the broker's maxMessageSize."""
     if not 0 <= value <= call.broker.config.maxMessageSize:
         text = "topic-level maxMessageSize must be greater than or equal to 0 and must be smaller than that in the "
         raise AdminError(412, f"{text}broker-level")
 
 
 def check_filters(call: Call, kept: Json, value: Any) -> None:
-    """Refuse filters of entries, which nobody brought."""
+    """Refuse every entry filter, because none is installed."""
     if value is None:
         return
     names = [name.strip() for name in value.get(FILTER_NAMES, "").split(",") if name.strip()]
@@ -72,7 +72,7 @@ def check_filters(call: Call, kept: Json, value: Any) -> None:
 
 
 def check_persistence(call: Call, kept: Json, value: Any) -> None:
-    """Refuse numbers of bookies that Pulsar would not have."""
+    """Refuse numbers of bookies that Pulsar does not accept."""
     if value is None:
         raise AdminError(400, "persistence policies should not be null")
     numbers = {word: value[name] for word, name in BOOKIES.items()}
@@ -88,7 +88,7 @@ ALLOWED = "allowed_clusters"
 
 
 def check_known(call: Call, value: Any) -> None:
-    """Refuse clusters that there are not, or that the tenant may not use."""
+    """Refuse clusters that do not exist, or that the tenant may not use."""
     known = clusters.names(call.broker)
     for name in value:
         if name not in known:
@@ -112,10 +112,10 @@ def check_some(value: Any) -> None:
 
 
 def check_clusters_of_namespace(call: Call, kept: Json, value: Any) -> None:
-    """Refuse none, and clusters that cannot be."""
+    """Refuse an empty list, and clusters that the namespace may not use."""
     check_some(value)
     if not call.broker.metadata.namespaces.get(call.namespace):
-        return  # which is what is told then
+        return  # the caller answers 404 then
     check_known(call, value)
     allowed = kept.get(ALLOWED) or value
     for name in value:
@@ -125,7 +125,7 @@ def check_clusters_of_namespace(call: Call, kept: Json, value: Any) -> None:
 
 
 def check_clusters_of_topic(call: Call, kept: Json, value: Any) -> None:
-    """The same of a topic, which is always in its own cluster."""
+    """Refuse clusters that a topic may not use. A topic is always in its own cluster."""
     check_some(value)
     local = call.broker.metadata.cluster
     if call.flag("isGlobal"):
@@ -143,7 +143,7 @@ def check_clusters_of_topic(call: Call, kept: Json, value: Any) -> None:
 
 
 def check_allowed_clusters(call: Call, kept: Json, value: Any) -> None:
-    """Refuse a set without the clusters that the namespace has now."""
+    """Refuse a list without the namespace's present replication clusters."""
     if not call.broker.metadata.namespaces.get(call.namespace):
         return
     if value is None:
@@ -159,7 +159,7 @@ def check_allowed_clusters(call: Call, kept: Json, value: Any) -> None:
 
 
 def check_shadow_topics(call: Call, kept: Json, value: Any) -> None:
-    """Refuse topics that cannot be shadows."""
+    """Refuse topics that cannot be shadow topics."""
     if call.domain != "persistent":
         raise AdminError(412, "Only persistent source topic is supported with shadow topics.")
     if not value:

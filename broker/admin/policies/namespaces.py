@@ -1,4 +1,4 @@
-"""/admin/v2/namespaces: the policies of a namespace one by one, as the table has them."""
+"""/admin/v2/namespaces: each policy of a namespace, by the table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POLICIES: tuple[Taken, ...] = tuple(
 
 
 def _routes(policy: Taken) -> Iterator[tuple[Route, Handler]]:
-    """Yield the handlers of one policy."""
+    """Yield the routes and handlers of one policy."""
     rule = policy.rule
 
     def get(call: Call) -> Reply:

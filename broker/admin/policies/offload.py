@@ -1,4 +1,4 @@
-"""/admin/v2: offload policies, of namespaces and of topics. Kept and shown; there is no tiered storage here."""
+"""/admin/v2: offload policies of namespaces and topics, stored and shown only. Pulsarium has no tiered storage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DRIVERS = ("S3", "aws-s3", "google-cloud-storage", "filesystem", "azureblob", "a
 
 
 def check_offload(call: Call, kept: Json, value: Any) -> None:
-    """Refuse drivers that Pulsar does not know, and those without a bucket."""
+    """Refuse drivers that Pulsar does not know, and policies without a bucket."""
     if value is None:
         raise AdminError(412, "The offloadPolicies must be specified for namespace offload.")
     driver = value.get("managedLedgerOffloadDriver")
@@ -28,7 +28,7 @@ def check_offload(call: Call, kept: Json, value: Any) -> None:
 
 
 def set_part(name: str) -> Rule:
-    """Return the rule of one number of a namespace's offload policies, which older Pulsars kept beside them."""
+    """Return the rule of one number of a namespace's offload policies. Older Pulsars stored the number beside them."""
 
     def value_in(kept: Json) -> Any:
         return (kept.get(POLICIES) or {}).get(PARTS[name], kept.get(name))
@@ -41,14 +41,14 @@ def set_part(name: str) -> Rule:
 
 
 def set_whole(kept: Json, value: Any) -> dict[str, Any]:
-    """Return what is kept of a namespace once its offload policies are set."""
+    """Return the policies to store once a namespace's offload policies are set."""
     if value is not None:
         value = shown_policies({**older_parts(kept), **value})
     return with_value(without_older(kept), POLICIES, value)
 
 
 def offload_in_force(call: Call, kept: Json, namespace: Json) -> Any:
-    """Return those of a topic, over those of its namespace."""
+    """Return the offload policies in effect: a topic's values over those of its namespace."""
     found = {**(namespace.get(POLICIES) or {}), **(kept.get(POLICIES) or {})}
     return shown_policies(found) if found else None
 

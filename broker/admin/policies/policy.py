@@ -1,4 +1,4 @@
-"""How REST takes the policies of the table: what namespaces' and topics' have in common."""
+"""Serve the policies of the table: code that namespaces and topics share."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from pulsarium.rest.policies import Place, Policy
 
 Json = Mapping[str, Any]
 H = TypeVar("H", bound=Callable[[Call], Any])
-Check = Callable[[Call, Json, Any], None]  # the call, what else is set there, the new value; raises AdminError
+Check = Callable[[Call, Json, Any], None]  # the call, the other policies, the new value; raises AdminError
 
 MISSING = "Namespace does not exist"
 POLICIES_MISSING = "Namespace policies does not exist"
 
 
 def anything(call: Call, kept: Json, value: Any) -> None:
-    """No value is refused."""
+    """Accept any value."""
 
 
 def at_least_0(text: str) -> Check:
-    """Refuse negative numbers."""
+    """Return a check that refuses negative numbers with `text`."""
 
     def check(call: Call, kept: Json, value: Any) -> None:
         if value is not None and value < 0:
@@ -39,30 +39,30 @@ def at_least_0(text: str) -> Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What is particular about a policy. Which words a missing namespace gets differs from policy to policy."""
+    """Exceptions of one policy over REST. The error for a missing namespace differs from policy to policy."""
 
-    kind: Kind | None = None  # where it is not the one of the row's type
-    check: Check | None = None  # the same; numbers are not negative
-    unset: Reply = field(default_factory=nothing)  # what GET answers then
-    read: Callable[[Call], Any] | None = None  # instead of the body
-    removed: Any = None  # what is kept after a removal
-    guard: Needs | None = None  # of writing, where it is not the row's right
-    guards_get: bool = False  # reading needs the same
-    value_in: Callable[[Json], Any] | None = None  # what is set, where it is not kept by its name alone
-    changed: Callable[[Json, Any], dict[str, Any]] | None = None  # what is kept then, for the same reason
+    kind: Kind | None = None  # where it is not that of the row's type
+    check: Check | None = None  # by default, numbers must not be negative
+    unset: Reply = field(default_factory=nothing)  # the answer of GET without a value
+    read: Callable[[Call], Any] | None = None  # reads the value in place of the body
+    removed: Any = None  # the value to store after a removal
+    guard: Needs | None = None  # for writing, in place of the row's right
+    guards_get: bool = False  # reading needs `guard` too
+    value_in: Callable[[Json], Any] | None = None  # reads the value from the stored policies, if not by name
+    changed: Callable[[Json, Any], dict[str, Any]] | None = None  # returns the policies to store, if not by name
 
-    missing: tuple[int, str] = (404, MISSING)  # for who sets one of a namespace
+    missing: tuple[int, str] = (404, MISSING)  # the answer of a setter for a missing namespace
     missing_for_get: str = MISSING
     missing_for_delete: tuple[int, str] | None = None  # where it differs
-    answer: Reply = field(default_factory=done)  # for who set one of a namespace
+    answer: Reply = field(default_factory=done)  # the answer of a setter for a namespace
 
-    in_force: Callable[[Call, Json, Json], Any] | None = None  # what holds for a topic, where it is not the first set
-    keeps_at_null: bool = False  # no value changes nothing, of a topic
+    in_force: Callable[[Call, Json, Json], Any] | None = None  # the value in effect for a topic, if not the first set
+    keeps_at_null: bool = False  # null changes nothing, for a topic
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A row as REST takes it in one place."""
+    """A row of the table with its REST calls for namespaces or for topics."""
 
     row: Policy[Any]
     place: Place
@@ -73,7 +73,7 @@ class Taken:
     right: Callable[..., Needs]
 
     def needs(self, *, write: bool) -> Needs:
-        """Return what a role must be allowed."""
+        """Return the rights that a role needs."""
         if self.rule.guard is not None and (write or self.rule.guards_get):
             return self.rule.guard
         return self.right(self.row.right, write=write)
@@ -85,27 +85,27 @@ class Taken:
 
     @property
     def name(self) -> str:
-        """Return the name by which the policy is kept."""
+        """Return the name by which the policy is stored."""
         return self.row.kept
 
     def read_value(self, call: Call) -> Any:
-        """Return the value that a call sets, None for none."""
+        """Return the value that a call sets, or None."""
         return self.kind.read(call) if self.rule.read is None else self.rule.read(call)
 
     def value_in(self, call: Call, kept: Json) -> Any:
-        """Return what is set, None for nothing."""
+        """Return the stored value, or None."""
         if self.rule.value_in is not None:
             return self.rule.value_in(kept)
         value = kept.get(self.name)
         return value.get(call.broker.metadata.cluster) if self.row.per_cluster and value is not None else value
 
     def shown(self, call: Call, kept: Json) -> Reply:
-        """Return what is set, as GET answers it."""
+        """Return the answer of GET."""
         value = self.value_in(call, kept)
         return self.rule.unset if value is None else json_reply(value)
 
     def changed(self, call: Call, kept: Json, value: Any) -> dict[str, Any]:
-        """Return what is kept once the policy is set; None takes it away."""
+        """Return the policies to store after a change. The value None removes the policy."""
         if self.row.per_cluster:
             value = with_value(kept.get(self.name) or {}, call.broker.metadata.cluster, value) or None
         if self.rule.changed is not None:
@@ -116,7 +116,10 @@ class Taken:
 def taken(
     row: Policy[Any], place: Place | None, rule: Rule, right: Callable[..., Needs], kind: Kind | None = None
 ) -> Iterator[Taken]:
-    """Yield what REST has of a row there; `right` makes Needs of the row's, `kind` is another than its type says."""
+    """Yield the REST calls of a row there.
+
+    `right` makes Needs of the row's right. `kind` replaces the kind of the row's type.
+    """
     if place is None or not place.setting:
         return
     kind = kind or rule.kind or KINDS[row.json]
@@ -128,19 +131,22 @@ def taken(
 
 
 def with_value(kept: Json, name: str, value: Any) -> dict[str, Any]:
-    """Return the same with one value; without it where that is None."""
+    """Return a copy with one value set, or removed if it is None."""
     return {field: each for field, each in {**kept, name: value}.items() if each is not None}
 
 
 def named(handler: H, name: str, about: str) -> H:
-    """Return a handler made from a table, as pages and tests know it."""
+    """Return a handler made from a table, with a name and a docstring for pages and tests."""
     handler.__name__ = handler.__qualname__ = name
     handler.__doc__ = about
     return handler
 
 
 def topic_of(call: Call) -> TopicName:
-    """The topic of the path, which must exist; partitions have no policies of their own."""
+    """Return the topic of the path.
+
+    Raise `AdminError` for a missing topic, and for a partition, which has no policies.
+    """
     if not call.broker.config.takes_topic_policies:
         raise AdminError(405, "Topic level policies is disabled, to enable the topic level policy and retry.")
     name = call.topic
@@ -152,14 +158,20 @@ def topic_of(call: Call) -> TopicName:
 
 
 def kept_of(call: Call, name: TopicName, *, is_local: bool = False) -> dict[str, Any]:
-    """What is set for a topic, here or, unless `is_local`, for all clusters."""
+    """Return the stored policies of a topic: local ones, or with ?isGlobal=true those for all clusters.
+
+    With `is_local`, ignore isGlobal.
+    """
     kept = call.broker.metadata.topic_policies.get(str(name), {})
     found: dict[str, Any] = kept.get(GLOBAL, {}) if call.flag("isGlobal") and not is_local else kept
     return found
 
 
 def keep(call: Call, name: TopicName, changed: Json, *, is_local: bool = False) -> Reply:
-    """Keep it there."""
+    """Store the local policies of a topic, or with ?isGlobal=true those for all clusters.
+
+    With `is_local`, ignore isGlobal.
+    """
     metadata = call.broker.metadata
     policies = {field: value for field, value in changed.items() if value != {}}
     if call.flag("isGlobal") and not is_local:

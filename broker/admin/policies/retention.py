@@ -1,4 +1,4 @@
-"""Retention and backlog quotas: each must leave room for the other."""
+"""Check retention and backlog quotas: retention must exceed the quota."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONE_LIMIT = (
 
 
 def validate_retention(value: Json | None) -> None:
-    """Refuse retention that is none."""
+    """Raise `AdminError` 400 for invalid retention."""
     if value is None:
         return
     size, minutes = value["retentionSizeInMB"], value["retentionTimeInMinutes"]
@@ -33,7 +33,7 @@ def validate_retention(value: Json | None) -> None:
 
 
 def check_retention_of_namespace(call: Call, kept: Json, value: Any) -> None:
-    """Refuse retention that is none, or that ends before the backlog quota, where there is any."""
+    """Refuse invalid retention, and retention below a backlog quota that is set."""
     validate_retention(value)
     quotas = kept.get(QUOTAS)
     if quotas and not has_room(call, quotas.get(STORAGE), value):
@@ -41,7 +41,7 @@ def check_retention_of_namespace(call: Call, kept: Json, value: Any) -> None:
 
 
 def check_retention_of_topic(call: Call, kept: Json, value: Any) -> None:
-    """The same of a topic, for which quotas of both kinds count, and those of its namespace."""
+    """Refuse invalid retention, and retention below a backlog quota of either type, of the topic or its namespace."""
     validate_retention(value)
     for kind in (STORAGE, AGE):
         quotas = [each.get(QUOTAS, {}).get(kind) for each in (kept, policies_of_namespace(call))]
@@ -55,7 +55,7 @@ def policies_of_namespace(call: Call) -> Json:
 
 
 def has_room(call: Call, quota: Json | None, retention: Json | None) -> bool:
-    """Whether retention ends behind a quota, the broker's own if none is set."""
+    """Return whether retention exceeds a quota. The default is the broker's quota."""
     if retention is None:
         return True
     config = call.broker.config
@@ -66,7 +66,7 @@ def has_room(call: Call, quota: Json | None, retention: Json | None) -> bool:
 
 
 def quota_kind(call: Call) -> str:
-    """Which of the quotas a call is about."""
+    """Return the type of quota in the query. Raise `ContainerError` 404 for an unknown one."""
     kind = call.query.get("backlogQuotaType", STORAGE)
     if kind not in (STORAGE, AGE):
         raise ContainerError(404, NAMES[404])
@@ -74,7 +74,7 @@ def quota_kind(call: Call) -> str:
 
 
 def read_quota(call: Call, *, null: bool) -> dict[str, Any] | None:
-    """The quota that a call sets; `null`: whether it may be none."""
+    """Return the quota in the body. `null`: whether the body may be empty."""
     value: dict[str, Any] | None = QUOTA.read(call)
     if value is None:
         if null:
@@ -92,13 +92,13 @@ def quota_in_force(quota: Quota) -> dict[str, Any]:
 
 
 def check_quota_of_namespace(call: Call, kept: Json, kind: str, quota: Json | None) -> None:
-    """Refuse a quota that retention does not cover; that of age is not looked at."""
+    """Refuse a storage quota that exceeds retention. As in Pulsar, an age quota is not checked."""
     if quota is not None and not has_room(call, quota if kind == STORAGE else None, kept.get(RETENTION)):
         raise _too_large("namespace")
 
 
 def check_quota_of_topic(call: Call, kept: Json, quota: Json | None) -> None:
-    """The same of a topic, for both kinds, and with the retention of its namespace if it has none."""
+    """Refuse a quota of either type that exceeds the retention of the topic or its namespace."""
     retention = kept.get(RETENTION) or policies_of_namespace(call).get(RETENTION)
     if quota is not None and not has_room(call, quota, retention):
         raise _too_large("topic")
@@ -110,5 +110,5 @@ def _too_large(what: str) -> AdminError:
 
 
 def with_quota(kept: Json, kind: str, quota: Json | None) -> dict[str, Any]:
-    """What is kept once a quota is set; None takes it away."""
+    """Return the policies to store once a quota is set. The quota None removes it."""
     return {**kept, QUOTAS: with_value(kept.get(QUOTAS, {}), kind, quota)}

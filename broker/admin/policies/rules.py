@@ -1,4 +1,4 @@
-"""What is particular about each policy over REST: of namespaces, and of topics."""
+"""Exceptions of policies over REST, for namespaces and for topics."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pulsarium.rest.policies import Policy
 NO_POLICIES = (404, POLICIES_MISSING)
 UNDEFINED = "UNDEFINED"
 NO_NODE = "org.apache.pulsar.metadata.api.MetadataStoreException$NotFoundException: "
-# managedLedgerDefaultMarkDeleteRateLimit of Pulsar, where acknowledgements are not kept at once
+# managedLedgerDefaultMarkDeleteRateLimit of Pulsar, shown while the key is unset
 MARK_DELETE_RATE = 0.1
 
 
 def read_number(name: str) -> Callable[[Call], int | None]:
-    """Of topics, some numbers stand in the query."""
+    """Return a reader of a number in the query, for policies of topics."""
 
     def read(call: Call) -> int | None:
         value = call.query.get(name)
@@ -39,25 +39,25 @@ def read_number(name: str) -> Callable[[Call], int | None]:
 
 
 def read_strategy(call: Call) -> Any:
-    """Of a topic, UNDEFINED is none."""
+    """Read the schema compatibility strategy of a topic. UNDEFINED removes it."""
     value = values.STRATEGY_OF_TOPIC.read(call)
     return None if value == UNDEFINED else value
 
 
 def dispatch_rate_twice(kept: Json, value: Any) -> dict[str, Any]:
-    """Pulsar keeps that of a namespace twice: clusterDispatchRate is its older name."""
+    """Return the policies with a dispatch rate under both names. Pulsar stores clusterDispatchRate as the older one."""
     return with_value(with_value(kept, rows.DISPATCH_RATE.kept, value), "clusterDispatchRate", value)
 
 
 def strategy_in_force(call: Call, kept: Json, namespace: Json) -> Any:
-    """Of a topic, or of its namespace, which has one when it is not UNDEFINED."""
+    """Return the strategy of the topic, of its namespace, or of the broker. UNDEFINED counts as none."""
     name = rows.SCHEMA_STRATEGY.kept
     found = kept.get(name) or namespace.get(name, UNDEFINED)
     return call.broker.config.schemaCompatibilityStrategy if found == UNDEFINED else found
 
 
 def persistence_in_force(call: Call, kept: Json, namespace: Json) -> Any:
-    """Return what is set, or the broker's one bookie."""
+    """Return the stored policy, or the broker's one bookie."""
     rate = call.broker.config.managedLedgerDefaultMarkDeleteRateLimit
     own = {
         **dict.fromkeys(values.BOOKIES.values(), 1),

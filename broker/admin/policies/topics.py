@@ -1,7 +1,7 @@
-"""/admin/v2/persistent and non-persistent: the policies of a topic one by one, as the table has them.
+"""/admin/v2/persistent and non-persistent: each policy of a topic, by the table.
 
-They are kept for the topic by its own name, a partitioned one by that of all its partitions, and hold before those of
-its namespace. With ?isGlobal=true they are kept apart, for all clusters, and a topic's local ones hold before them.
+They are stored by the topic's name, or by that of the partitioned topic, and override those of the namespace. With
+?isGlobal=true they are stored apart, for all clusters. Local policies of a topic override its global ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WRITE = topic_policy(rows.SUBSCRIPTION_DISPATCH_RATE.right, write=True)
 
 
 def _routes(policy: Taken) -> Iterator[tuple[Route, Handler]]:
-    """Yield the handlers of one policy."""
+    """Yield the routes and handlers of one policy."""
     row, rule, is_local = policy.row, policy.rule, policy.place.is_local
 
     def get(call: Call) -> Reply:
@@ -70,14 +70,17 @@ __routes__ = tuple(found for policy in POLICIES for found in _routes(policy))
 
 @route("DELETE", *of_topic("/policies"), needs=topic_policy("MAX_PRODUCERS", write=True), anywhere=True)
 def delete_policies(call: Call) -> Reply:
-    """Forget all policies of the topic, which need not exist."""
+    """Remove all policies of the topic, which need not exist."""
     call.broker.metadata.forget_topic_policies(call.topic)
     return done()
 
 
 @route("GET", *PATHS, needs=topic_policy(rows.SUBSCRIPTION_DISPATCH_RATE.right, write=False))
 def get_rate(call: Call) -> Reply:
-    """The subscription's rate; ?applied=true: that of all subscriptions of the topic, if it has none."""
+    """Return the dispatch rate of a subscription.
+
+    With ?applied=true, the topic's rate for all subscriptions may apply.
+    """
     name = topic_of(call)
     kept = kept_of(call, name)
     rate = kept.get(FIELD, {}).get(call.encoded_parameter("subscription"), {}).get(DISPATCH)
@@ -89,7 +92,7 @@ def get_rate(call: Call) -> Reply:
 
 @route("POST", *PATHS, needs=WRITE)
 def set_rate(call: Call) -> Reply:
-    """Set it; a rate that limits nothing changes nothing."""
+    """Set the dispatch rate of a subscription. As in Pulsar, a rate without a limit changes nothing."""
     rate = DISPATCH_RATE.read(call)
     topic_of(call)
     if rate is None or (rate["dispatchThrottlingRateInMsg"] <= 0 and rate["dispatchThrottlingRateInByte"] <= 0):
@@ -99,7 +102,7 @@ def set_rate(call: Call) -> Reply:
 
 @route("DELETE", *PATHS, needs=WRITE)
 def delete_rate(call: Call) -> Reply:
-    """Take it away."""
+    """Remove the dispatch rate of a subscription."""
     return _change(call, None)
 
 

@@ -1,4 +1,4 @@
-"""/admin/v2/persistent and non-persistent: moving subscriptions, and letting go of messages."""
+"""/admin/v2/persistent and non-persistent: move mark-delete positions, expire and delete messages, measure backlogs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ JAVA_CLASS = "org.apache.pulsar.broker.service.{0}.{1}"
 
 @route("POST", *of_topic(SUBSCRIPTION + "/skip/{count}"), needs=topic_operation("SKIP"))
 def skip_messages(call: Call) -> Reply:
-    """Acknowledge the next entries, for everybody."""
+    """Acknowledge the next `count` entries of a subscription."""
     count = number_of(call, "count", bits=32)
     refuse_parent(call, "Skip messages on a partitioned topic is not allowed")
     skip(subscription_of(call, find(call)), count)
@@ -43,7 +43,7 @@ def skip_messages(call: Call) -> Reply:
 
 @route("POST", *of_topic(SUBSCRIPTION + "/skip_all"), needs=topic_operation("SKIP"))
 def skip_all_messages(call: Call) -> Reply:
-    """Acknowledge everything that there is, on each partition."""
+    """Acknowledge the whole backlog of a subscription, on each partition."""
     for subscription in [subscription_of(call, topic, named=str(call.topic)) for topic in each(call)]:
         skip_all(subscription)
     return done()
@@ -51,7 +51,7 @@ def skip_all_messages(call: Call) -> Reply:
 
 @route("POST", *of_topic(SUBSCRIPTION + "/resetcursor/{timestamp}"), needs=topic_operation("RESET_CURSOR"))
 def reset_cursor(call: Call) -> Reply:
-    """Move to the first message of that time or later, in ms since the epoch, on each partition."""
+    """Reset to the first message published at or after a time, in milliseconds since the epoch, on each partition."""
     timestamp = number_of(call, "timestamp", bits=64)
     name = call.encoded_parameter("subscription")
     for topic in each(call):
@@ -65,7 +65,7 @@ def reset_cursor(call: Call) -> Reply:
 
 @route("POST", *of_topic(SUBSCRIPTION + "/resetcursor"), needs=topic_operation("RESET_CURSOR"))
 def reset_cursor_to_position(call: Call) -> Reply:
-    """Move to a message; the next one comes first when it is excluded."""
+    """Reset to a message, or behind it if it is excluded."""
     place = read_place(call)
     refuse_parent(call, "Reset-cursor at position is not allowed for partitioned-topic")
     subscription = subscription_of(call, find(call))
@@ -82,7 +82,7 @@ def _reset(subscription: PersistentSubscription, target: Position, ack_set: list
 
 @route("POST", *of_topic(SUBSCRIPTION + "/expireMessages/{seconds}"), needs=topic_operation("EXPIRE_MESSAGES"))
 def expire_messages(call: Call) -> Reply:
-    """Acknowledge what is older than that, on each partition; 409 where that was not tried."""
+    """Acknowledge messages older than some seconds, on each partition. Answer 409 if a partition did not try."""
     seconds = number_of(call, "seconds", bits=32)
     topics = _persistent_of(call, "Expire messages on a non-persistent topic is not allowed")
     name = call.encoded_parameter("subscription")
@@ -95,7 +95,7 @@ def expire_messages(call: Call) -> Reply:
 
 @route("POST", *of_topic("/all_subscription/expireMessages/{seconds}"), needs=topic_operation("EXPIRE_MESSAGES"))
 def expire_messages_of_all(call: Call) -> Reply:
-    """The same for every subscription."""
+    """Acknowledge older messages for every subscription."""
     seconds = number_of(call, "seconds", bits=32)
     topics = _persistent_of(call, "Expire messages for all subscriptions on a non-persistent topic is not allowed")
     _expire([topic.subscriptions[name] for topic in topics for name in sorted(topic.subscriptions)], seconds)
@@ -103,7 +103,7 @@ def expire_messages_of_all(call: Call) -> Reply:
 
 
 def _expire(subscriptions: list[PersistentSubscription], seconds: int) -> None:
-    """All are tried; the first that was not is what the caller hears of."""
+    """Expire messages of all subscriptions. Raise `AdminError` 409 for the first one that did not try."""
     left = [subscription for subscription in subscriptions if not expire_older_than(subscription, seconds)]
     if left:
         raise AdminError(
@@ -117,7 +117,7 @@ def _expire(subscriptions: list[PersistentSubscription], seconds: int) -> None:
 
 @route("POST", *of_topic(SUBSCRIPTION + "/expireMessages"), needs=topic_operation("EXPIRE_MESSAGES"))
 def expire_messages_to_position(call: Call) -> Reply:
-    """Acknowledge everything up to a message."""
+    """Acknowledge all messages up to a message."""
     place = read_place(call)
     if place.partition != call.topic.partition_index:
         text = "Invalid parameter for expire message by position, partition index of passed in message position "
@@ -135,7 +135,7 @@ def expire_messages_to_position(call: Call) -> Reply:
 
 @route("POST", *of_topic("/trim"), needs=topic_operation("TRIM_TOPIC"))
 def trim_topic(call: Call) -> Reply:
-    """Let go now of what is consumed and not retained."""
+    """Delete the ledgers that are consumed and not retained."""
     if call.domain != "persistent":
         raise AdminError(405, ONLY_PERSISTENT_IS_TRIMMED)
     for topic in _persistent(each(call), ONLY_PERSISTENT_IS_TRIMMED):
@@ -145,7 +145,7 @@ def trim_topic(call: Call) -> Reply:
 
 @route("DELETE", *of_topic("/truncate"), needs=TENANT_ADMIN)
 def truncate_topic(call: Call) -> Reply:
-    """Skip everything for every subscription, and delete what was written before."""
+    """Skip the backlog of every subscription, and delete all earlier messages."""
     if call.domain != "persistent":
         raise AdminError(412, NOT_TRUNCATED)
     for topic in _persistent(each(call), NOT_TRUNCATED):
@@ -153,23 +153,23 @@ def truncate_topic(call: Call) -> Reply:
     return done()
 
 
-# reading a call
+# parts of a call
 
 
 def number_of(call: Call, name: str, *, bits: int) -> int:
-    """A number in the path."""
+    """Return a number of the path."""
     return number_in(call.parameter(name), bits=bits)
 
 
 def number_in(text: str, *, bits: int) -> int:
-    """A number of a path or query; nothing is there for anything else."""
+    """Return a number of a path or query. Raise `ContainerError` 404 for any other text."""
     if NUMBER.fullmatch(text) and -(2 ** (bits - 1)) <= int(text) < 2 ** (bits - 1):
         return int(text)
     raise ContainerError(404, NAMES[404])
 
 
 def refuse_parent(call: Call, text: str) -> None:
-    """405 for a partitioned topic as a whole."""
+    """Raise `AdminError` 405 for a partitioned topic as a whole."""
     if call.broker.metadata.partitions_of(call.topic):
         raise AdminError(405, text)
 
@@ -188,7 +188,7 @@ def _persistent(topics: Iterator[Topic], text: str) -> Iterator[PersistentTopic]
 
 
 def persistent_only(topic: Topic) -> PersistentTopic:
-    """The topic, where Pulsar does not think of another kind."""
+    """Return a persistent topic. Raise the error of Pulsar's failed cast for another one."""
     if not isinstance(topic, PersistentTopic):
         found = JAVA_CLASS.format("nonpersistent", "NonPersistentTopic")
         wanted = JAVA_CLASS.format("persistent", "PersistentTopic")
@@ -198,7 +198,7 @@ def persistent_only(topic: Topic) -> PersistentTopic:
 
 
 def subscription_of(call: Call, topic: Topic, named: str = "") -> PersistentSubscription:
-    """The subscription of the path on one topic; `named` is the topic that a refusal speaks of."""
+    """Return the subscription of the path on one topic. Errors name the topic as `named`."""
     topic = persistent_only(topic)
     name = call.encoded_parameter("subscription")
     if name not in topic.subscriptions:
@@ -207,7 +207,7 @@ def subscription_of(call: Call, topic: Topic, named: str = "") -> PersistentSubs
 
 
 def no_subscription(subscription: str, topic: str) -> AdminError:
-    """404, in the words that Pulsar has for it."""
+    """Return a 404 for a missing subscription, in Pulsar's words."""
     return AdminError(404, f"Subscription {subscription} not found for topic {topic}")
 
 
@@ -218,7 +218,7 @@ NO_ID = 'Cannot invoke "org.apache.pulsar.client.impl.MessageIdImpl.getLedgerId(
 
 @route("PUT", *of_topic("/backlogSize"), needs=GET_BACKLOG_SIZE)
 def get_backlog_size(call: Call) -> Reply:
-    """The bytes behind a message, about; of the whole topic behind the earliest one."""
+    """Return the approximate bytes behind a message, or the whole size behind the earliest one."""
     position = read_message_id(call)
     refuse_parent(call, "calculate backlog size is not allowed for partitioned-topic")
     topic = persistent_only(find(call))
@@ -231,7 +231,10 @@ def get_backlog_size(call: Call) -> Reply:
 
 @route("GET", *of_topic("/backlog"), needs=GET_BACKLOG_SIZE, anywhere=True)
 def get_backlog(call: Call) -> Reply:
-    """An estimate that Pulsar makes without loading the topic: nothing for what is no topic, or a partitioned one."""
+    """Return an estimate of the backlog, which Pulsar makes without loading the topic.
+
+    The estimate is 0 for a missing or partitioned topic.
+    """
     name, broker = call.topic, call.broker
     topic = broker.topics.find(name) if broker.topics.exists(name) else None
     count = size = 0
@@ -257,7 +260,7 @@ def get_backlog(call: Call) -> Reply:
 
 @route("POST", *of_topic(SUBSCRIPTION + "/analyzeBacklog"), needs=topic_operation("CONSUME"))
 async def analyze_backlog(call: Call) -> Reply:
-    """Look at each entry that a subscription has before it, or from a position on."""
+    """Count the entries of a subscription's backlog, from its start or from a position."""
     start = read_place(call).position if call.json() is not None else None
     refuse_parent(call, f"Analyze backlog on a partitioned topic {ON_PARTITION}")
     topic, name = find(call), call.encoded_parameter("subscription")
@@ -277,7 +280,7 @@ async def analyze_backlog(call: Call) -> Reply:
 
 @dataclass(slots=True)
 class Analysis:
-    """What was found; entries and messages without markers. There are no entry filters that could reject any."""
+    """Counts of a backlog. Markers are counted apart. Without entry filters, no entry is rejected."""
 
     entries: int = 0
     messages: int = 0
@@ -290,7 +293,7 @@ class Analysis:
         self.first, self.last = self.first or position, position
         try:
             metadata = parse_metadata(entry)
-        except EntryError:  # consumers are not given it either
+        except EntryError:  # consumers do not get such an entry either
             return
         if metadata.HasField("marker_type"):
             self.markers += 1
@@ -299,7 +302,7 @@ class Analysis:
             self.messages += metadata.num_messages_in_batch
 
     def json(self) -> dict[str, Any]:
-        """AnalyzeSubscriptionBacklogResult."""
+        """Return Pulsar's AnalyzeSubscriptionBacklogResult."""
         found: dict[str, Any] = {
             "entries": self.entries,
             "messages": self.messages,
@@ -318,7 +321,7 @@ class Analysis:
 
 
 async def _scan(cursor: ManagedCursor, start: Position | None, limit: int, found: Analysis) -> None:
-    """Look at no more than `limit` entries (subscriptionBacklogScanMaxEntries)."""
+    """Add up to `limit` entries to `found` (subscriptionBacklogScanMaxEntries)."""
     ledger = cursor.ledger
     position = ledger.next(cursor.mark_delete) if start is None else ledger.clamp(start)
     scanned = 0

@@ -1,4 +1,4 @@
-"""/admin/v2/persistent and non-persistent: ledgers and cursors of topics, and what the metadata store holds of them."""
+"""/admin/v2/persistent and non-persistent: ledgers and cursors of topics, in memory and in the metadata store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pulsarium.proto.topic_name import TopicName
 
 Json = dict[str, Any]
 
-BOOKIE = "localhost:3181"  # the one of a standalone
+BOOKIE = "localhost:3181"  # the one bookie of a standalone
 
 NOTHING_STORED = {
     "numberOfEntries": 0,
@@ -57,7 +57,7 @@ NO_CURSOR = {
 
 @route("GET", *of_topic("/internalStats"), needs=topic_operation("GET_STATS"))
 async def get_internal_stats(call: Call) -> Reply:
-    """The ledgers of a topic, and where its cursors stand."""
+    """Return the ledgers of a topic, and the positions of its cursors."""
     if call.domain != "persistent" and not call.broker.topics.exists(call.topic):
         raise AdminError(404, "Topic not found")
     return json_reply(await internal_stats(find(call), metadata=call.flag("metadata")))
@@ -65,7 +65,7 @@ async def get_internal_stats(call: Call) -> Reply:
 
 @route("GET", *of_topic("/partitioned-internalStats"), needs=topic_operation("GET_STATS"), anywhere=True)
 async def get_partitioned_internal_stats(call: Call) -> Reply:
-    """The same of each partition."""
+    """Return ledgers and cursors of each partition."""
     name, broker = call.topic, call.broker
     info = broker.metadata.partitioned.get(str(name))
     if info is None:
@@ -73,15 +73,15 @@ async def get_partitioned_internal_stats(call: Call) -> Reply:
     each = {
         str(part): await internal_stats(broker.topics.find(part))
         for part in parts(broker, name)
-        if broker.topics.exists(part)  # still, for it is asked when the partition's turn comes
+        if broker.topics.exists(part)  # a partition may be deleted before its turn
     }
     return json_reply({"metadata": shown(info), "partitions": each})
 
 
 async def internal_stats(topic: Topic, *, metadata: bool = False) -> Json:
-    """Return a topic's internalStats, with what BookKeeper would know of its ledgers as `metadata`.
+    """Return a topic's internalStats. With `metadata`, include BookKeeper's metadata of the ledgers.
 
-    Others have their turn between two cursors; those that go meanwhile are not told of.
+    Other tasks run between two cursors. Cursors deleted meanwhile are left out.
     """
     if not isinstance(topic, PersistentTopic):
         return {
@@ -131,7 +131,7 @@ async def internal_stats(topic: Topic, *, metadata: bool = False) -> Json:
 
 
 def ledger_metadata(topic: PersistentTopic, ledger: Ledger) -> str:
-    """A ledger's metadata as BookKeeper puts it in words."""
+    """Return a ledger's metadata in BookKeeper's textual form."""
     closed = f"state=CLOSED, length={ledger.size}, lastEntryId={ledger.confirmed - 1}"
     made_for = {
         "component": "managed-ledger",
@@ -147,7 +147,7 @@ def ledger_metadata(topic: PersistentTopic, ledger: Ledger) -> str:
 
 
 def compacted_ledger(topic: PersistentTopic) -> Json:
-    """What compaction left, in a ledger of its own; -1 when there is none."""
+    """Return the ledger of the last compaction; -1 without one."""
     compacted = topic.log.compaction.compacted
     numbers = dict.fromkeys(("ledgerId", "entries", "size"), -1)
     if isinstance(compacted, CompactedLedger):
@@ -157,14 +157,14 @@ def compacted_ledger(topic: PersistentTopic) -> Json:
 
 
 def subscription_stats(subscription: PersistentSubscription) -> Json:
-    """The cursor of a subscription."""
+    """Return the stats of a subscription's cursor."""
     active = bool(subscription.consumers)
     waiting = active and subscription.reason in (Reason.CAUGHT_UP, Reason.OPEN_TRANSACTION)
     return cursor_stats(subscription.cursor, active=active, waiting=waiting)
 
 
 def cursor_stats(cursor: ManagedCursor, *, active: bool = False, waiting: bool = False) -> Json:
-    """One cursor."""
+    """Return the stats of a cursor."""
     return {
         "markDeletePosition": str(cursor.mark_delete),
         "readPosition": str(cursor.read_position),
@@ -186,7 +186,7 @@ def cursor_stats(cursor: ManagedCursor, *, active: bool = False, waiting: bool =
 
 
 def ranges_text(positions: PositionSet) -> str:
-    """Each unbroken run, open below and closed above; all of them, however many."""
+    """Return all runs of positions, each open below and closed above."""
     texts: list[str] = []
     for ledger_id, firsts, lasts in positions.runs():
         lower, upper = f"({ledger_id}:", f"..{ledger_id}:"
@@ -195,14 +195,14 @@ def ranges_text(positions: PositionSet) -> str:
 
 
 def entries_to_read_position(cursor: ManagedCursor) -> int:
-    """How far reading is ahead of the mark-delete position, the place it will read next included."""
+    """Return the number of entries from the mark-delete position through the read position."""
     before = Position(cursor.read_position.ledger_id, cursor.read_position.entry_id - 1)
     return cursor.ledger.count_after(cursor.mark_delete, before) + 1
 
 
 @route("GET", *of_topic("/internal-info"), needs=topic_operation("GET_STATS"), anywhere=True)
 def get_internal_info(call: Call) -> Reply:
-    """The stored ledgers and cursors of a topic, or of each partition."""
+    """Return the stored ledgers and cursors of a topic, or of each partition."""
     name, partitioned = call.topic, bool(call.broker.metadata.partitions_of(call.topic))
     if not name.is_persistent:
         raise _refusal(call, name, partitioned)
@@ -220,7 +220,7 @@ def _info(call: Call, name: TopicName) -> Json:
 
 
 def _refusal(call: Call, name: TopicName, partitioned: bool) -> AdminError | ContainerError:
-    """What is told of something that has no managed ledger."""
+    """Return the error for a topic without a managed ledger."""
     if call.broker.profile.own_faults_are_shown:
         return unexpected_body(f"HTTP 500 {NAMES[500]}") if partitioned else ContainerError(500, NAMES[500])
     if name.is_persistent or not (partitioned or call.broker.topics.exists(name)):
@@ -229,7 +229,7 @@ def _refusal(call: Call, name: TopicName, partitioned: bool) -> AdminError | Con
 
 
 def ledger_info(topic: PersistentTopic) -> Json:
-    """A ManagedLedgerInfo. The ledger that is written to has no counts there."""
+    """Return Pulsar's ManagedLedgerInfo. The current ledger has no counts there."""
     ledger, now_ms = topic.ledger, topic.now_ms()
     info = _stat(ledger.stat)
     info["ledgers"] = [
@@ -251,7 +251,7 @@ def ledger_info(topic: PersistentTopic) -> Json:
 
 
 def _cursor(cursor: ManagedCursor) -> Json:
-    """A CursorInfo: once the cursor has a ledger of its own, what is here is of when that was begun."""
+    """Return Pulsar's CursorInfo. Once the cursor has its own ledger, this is the state at that ledger's creation."""
     kept = read_cursor_info(cursor.info)
     info = _stat(cursor.stat)
     info["cursorsLedgerId"] = kept.cursorsLedgerId

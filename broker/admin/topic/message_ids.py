@@ -1,4 +1,4 @@
-"""/admin/v2/persistent and non-persistent: which message id has an index, a time, or is the last."""
+"""/admin/v2/persistent and non-persistent: find message ids by index or time, and the last one."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PEEK = topic_operation("PEEK_MESSAGES")
 
 
 def check_index(call: Call) -> int:
-    """The index that is asked for, before anything else is looked at (X-14)."""
+    """Return the index in the query. Pulsar checks it before the role and the owner (X-14)."""
     broker, text = call.broker, call.query.get("index", "")
-    _ = call.topic_anywhere  # its name is right
+    _ = call.topic_anywhere  # raises for an invalid name
     index = number_in(text, bits=64) if text.strip() else 0
     if not broker.config.brokerEntryMetadataInterceptors:
         raise AdminError(412, "GetMessageIDByIndex is not allowed when broker entry metadata is disabled")
@@ -48,7 +48,7 @@ def check_index(call: Call) -> int:
     first=check_index,
 )
 async def get_message_id_by_index(call: Call) -> Reply:
-    """The entry in which the message with an index is (PIP-415); -1:-1 when it was deleted."""
+    """Return the entry that holds the message of an index (PIP-415); -1:-1 for a deleted one."""
     index, profile = check_index(call), call.broker.profile
     refuse_parent(call, "GetMessageIDByIndex is not allowed on partitioned-topic")
     refusal = AdminError(
@@ -68,7 +68,7 @@ async def get_message_id_by_index(call: Call) -> Reply:
 
 
 def _without_entries(call: Call, topic: PersistentTopic, index: int, absent: AdminError) -> Position:
-    """What an index means when nothing is left, or nothing was there."""
+    """Return the answer for an index of an empty topic: -1:-1 for a deleted message. Raise `AdminError` otherwise."""
     last = kept_index(topic.ledger.properties)
     if last < 0:
         raise AdminError(404, f"No messages found in topic {topic.name}")
@@ -87,7 +87,10 @@ def _id_by_index(call: Call, position: Position) -> Reply:
 
 @route("GET", *of_topic("/messageid/{timestamp}"), needs=PEEK)
 async def get_message_id_by_timestamp(call: Call) -> Reply:
-    """The first message of that time or later, in ms since the epoch; the place after the last when there is none."""
+    """Return the first message at or after a time in milliseconds since the epoch.
+
+    Return the position behind the last one if none is.
+    """
     timestamp = number_of(call, "timestamp", bits=64)
     refuse_parent(call, f"Get message ID by timestamp on a partitioned topic {ON_PARTITION}")
     topic = persistent(call, AdminError(405, "Get message ID by timestamp on a non-persistent topic is not allowed"))
@@ -105,7 +108,7 @@ async def get_message_id_by_timestamp(call: Call) -> Reply:
 
 
 async def _compacted_at(topic: PersistentTopic, timestamp: int) -> Position | None:
-    """The first entry of that publish time or later that compaction kept; None: all are older, or there are none."""
+    """Return the first compacted entry at or after that publish time, or None."""
     compacted, start = topic.compaction.compacted, EARLIEST
     while entries := await loaded(lambda ready: compacted.read(start, READ_BATCH, ready)):  # noqa: B023
         for position, entry in entries:
@@ -119,7 +122,7 @@ async def _compacted_at(topic: PersistentTopic, timestamp: int) -> Position | No
 
 @route("GET", *of_topic("/lastMessageId"), needs=PEEK)
 async def get_last_message_id(call: Call) -> Reply:
-    """The last message of a topic."""
+    """Return the id of the last message of a topic."""
     topic = persistent(call, AdminError(405, "GetLastMessageId on a non-persistent topic is not allowed"))
     last, partition = topic.ledger.last_confirmed, topic.name.partition_index
     if last.entry_id < 0:
@@ -139,7 +142,7 @@ async def get_last_message_id(call: Call) -> Reply:
 
 
 def persistent(call: Call, refusal: AdminError) -> PersistentTopic:
-    """The topic of the path, or `refusal` when it is a non-persistent one."""
+    """Return the topic of the path. Raise `refusal` for a non-persistent one."""
     topic = find(call)
     if not isinstance(topic, PersistentTopic):
         raise refusal

@@ -35,13 +35,12 @@ from pulsarium.proto.errors import ProtocolError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 REPLICATOR = "pulsar.repl."  # replicatorPrefix
-NO_SUCH_ENTRY = "Incorrect parameter input error code: -14"  # BookKeeper's, for an entry before the first
+NO_SUCH_ENTRY = "Incorrect parameter input error code: -14"  # BookKeeper's error for an entry before the first
 
 
 @route("GET", *of_topic(SUBSCRIPTION + "/position/{position}"), needs=PEEK)
 async def peek_message(call: Call) -> Reply:
-    """The nth message, from 1 on, that a subscription has before it; it is made where there is none (clients count on
-    that)."""
+    """Return the nth message of a subscription's backlog, from 1. Create a missing subscription, as clients expect."""
     number, absent = number_of(call, "position", bits=32), AdminError(404, "Message not found")
     refuse_parent(call, "Peek messages on a partitioned topic is not allowed")
     topic = persistent(call, AdminError(405, "Peek messages on a non-persistent topic is not allowed"))
@@ -65,7 +64,7 @@ def _subscription(call: Call, topic: PersistentTopic) -> PersistentSubscription:
 
 @route("GET", *of_topic("/ledger/{ledger}/entry/{entry}"), needs=PEEK)
 async def get_message_by_id(call: Call) -> Reply:
-    """The message, or batch, at a position."""
+    """Return the message, or batch, at a position."""
     position = Position(number_of(call, "ledger", bits=64), number_of(call, "entry", bits=64))
     refuse_parent(call, "GetMessageById is not allowed on partitioned-topic")
     topic = persistent_only(find(call))
@@ -79,7 +78,7 @@ async def get_message_by_id(call: Call) -> Reply:
 
 @route("GET", *of_topic("/examinemessage"), needs=PEEK)
 async def examine_message(call: Call) -> Reply:
-    """The nth message of a topic, from its first on, or back from its last."""
+    """Return the nth message of a topic, counted from its first, or back from its last."""
     text = call.query.get("messagePosition", "").strip()
     number = max(number_in(text, bits=64), 1) if text else 1
     part = (
@@ -109,7 +108,7 @@ async def _message(topic: PersistentTopic, position: Position | None, absent: Ad
 
 Headers = Iterator[tuple[str, str]]
 
-# Fields of the metadata that have a header of their name, in the order of Pulsar's code
+# Metadata fields with a header of their own, in the order of Pulsar's code
 FIELDS = (
     *("producer_name", "sequence_id", "replicated_from", "replicate_to", "partition_key", "compression"),
     *("uncompressed_size", "encryption_algo", "encryption_keys", "encryption_param", "schema_version"),
@@ -119,15 +118,16 @@ FIELDS = (
 BASE64 = {"encryption_keys", "encryption_param", "schema_version", "ordering_key"}
 OTHER_NAMES = {"replicate_to": "replicated-to"}
 
-NOT_IN_HEADERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]")  # nothing that a client chose ends a header
-HTML = re.compile("[<>&='\u2028\u2029]")  # what Gson escapes beside what JSON asks for
+NOT_IN_HEADERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]")  # no client's text may end a header
+HTML = re.compile("[<>&='\u2028\u2029]")  # Gson escapes these beside JSON's own
 FOUR_CENTURIES_MS, FOUR_CENTURIES = 146_097 * 86_400_000, 400
 
 
 def message_reply(position: Position, entry: bytes, *, uncommitted: bool = False, aborted: bool = False) -> Reply:
-    """The message, or the batch as a whole, as it was before compression; what is encrypted stays as it is.
+    """Return a message, or a whole batch, uncompressed; encrypted data stays encrypted.
 
-    `uncommitted`: consumers may not read so far yet; `aborted`: its transaction was. Clients pass over such messages.
+    `uncommitted`: consumers may not read this position yet. `aborted`: the transaction was aborted. Clients skip such
+    messages.
     """
     try:
         metadata = parse_metadata(entry)
@@ -144,7 +144,7 @@ def message_reply(position: Position, entry: bytes, *, uncommitted: bool = False
 
 
 def _in_header(text: str) -> str:
-    """Without white space at its ends, which no server writes."""
+    """Return a text without white space at its ends, which HTTP servers drop."""
     return NOT_IN_HEADERS.sub(" ", text).strip(" \t")
 
 
@@ -183,27 +183,27 @@ def _fields(metadata: pb.MessageMetadata) -> Headers:
 
 
 def _values(metadata: pb.MessageMetadata, field: str) -> list[Any]:
-    """What was set: nothing, a value, or several."""
+    """Return the values of a field: none, one or several."""
     if field in ("replicate_to", "encryption_keys"):
         return list(getattr(metadata, field))
     return [getattr(metadata, field)] if metadata.HasField(field) else []
 
 
 def _text(value: object) -> str:
-    """A value as Java prints it: numbers are signed there."""
+    """Return a value as Java prints it, with signed numbers."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(signed(value)) if isinstance(value, int) else str(value)
 
 
 def _properties(metadata: pb.MessageMetadata) -> str:
-    """As Gson writes a map; of several with one key the last counts."""
+    """Return the properties as Gson writes a map. The last of equal keys counts."""
     text = json.dumps({each.key: each.value for each in metadata.properties}, separators=(",", ":"), ensure_ascii=False)
     return HTML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def date_text(ms: int) -> str:
-    """An instant, also of years that Python does not know: a producer may send any number."""
+    """Return an instant as text, also in years beyond Python's, because a producer may send any number."""
     cycles = 0 if 0 <= ms < 2 * FOUR_CENTURIES_MS else ms // FOUR_CENTURIES_MS
     year, rest = time_text(ms - cycles * FOUR_CENTURIES_MS).split("-", 1)
     number = int(year) + cycles * FOUR_CENTURIES

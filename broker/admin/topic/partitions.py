@@ -21,13 +21,13 @@ JAVA_INT = range(-(2**31), 2**31)
 
 @route("GET", *of_domain("/partitioned"), needs=namespace_operation("GET_TOPICS"))
 def get_partitioned_topics(call: Call) -> Reply:
-    """The partitioned topics of a namespace, by their own names."""
+    """Return the partitioned topics of a namespace."""
     return json_reply(sorted(call.broker.metadata.partitioned_of(call.existing_namespace, call.domain)))
 
 
 @route("GET", *of_topic("/partitions"), needs=topic_operation("LOOKUP"), anywhere=True)
 def get_partitions(call: Call) -> Reply:
-    """How many partitions a topic has: 0 for one that is not partitioned."""
+    """Return the number of partitions of a topic: 0 for one that is not partitioned."""
     name, broker = call.topic, call.broker
     info = broker.metadata.partitioned.get(str(name))
     if info is not None:
@@ -38,7 +38,10 @@ def get_partitions(call: Call) -> Reply:
 
 
 def shown(info: dict[str, Any]) -> dict[str, Any]:
-    """A partitioned topic's metadata as JSON; properties only where some were set, if only to be removed again."""
+    """Return a partitioned topic's metadata as JSON.
+
+    The JSON has properties once any were set, even if they were removed.
+    """
     properties = info.get("properties")
     fields = {"partitions": info["partitions"], "deleted": False}
     return fields if properties is None else {**fields, "properties": properties}
@@ -46,11 +49,11 @@ def shown(info: dict[str, Any]) -> dict[str, Any]:
 
 @route("PUT", *of_topic("/partitions"), needs=topic_policy("PARTITION", write=True), anywhere=True)
 def create_partitioned_topic(call: Call) -> Reply:
-    """Make a partitioned topic with its partitions."""
+    """Create a partitioned topic with its partitions."""
     partitions, properties = _read(call)
     name, broker = call.topic, call.broker
     if not name.is_persistent and broker.metadata.partitions_of(name.partitioned_name):
-        raise AdminError(409, TAKEN)  # whose name is not looked at before
+        raise AdminError(409, TAKEN)  # Pulsar checks this before the name
     _check_name(name)
     limit = broker.config.maxNumPartitionsPerPartitionedTopic
     if partitions <= 0:
@@ -69,7 +72,7 @@ def create_partitioned_topic(call: Call) -> Reply:
 
 @route("POST", *of_topic("/partitions"), needs=topic_policy("PARTITION", write=True), anywhere=True)
 def add_partitions(call: Call) -> Reply:
-    """Give a partitioned topic more partitions."""
+    """Increase the number of partitions of a topic."""
     partitions, _ = _read(call)
     name, broker = call.topic, call.broker
     _check_name(name)
@@ -110,12 +113,12 @@ def delete_partitioned_topic(call: Call) -> Reply:
 
 @route("POST", *of_topic("/createMissedPartitions"), needs=namespace_operation("CREATE_TOPIC"), anywhere=True)
 def create_missed_partitions(call: Call) -> Reply:
-    """Make the partitions that are not there."""
+    """Create the partitions that are missing."""
     name, broker = call.topic, call.broker
     partitions = broker.metadata.partitions_of(name)
     if not partitions:
         raise AdminError(404, f"Topic {name} does not exist")
-    if name.is_persistent:  # others are there while they are used
+    if name.is_persistent:  # non-persistent ones exist only while they are used
         for index in range(partitions):
             broker.topics.create(name.partition(index))
     return done()
@@ -127,7 +130,10 @@ def _check_name(name: TopicName) -> None:
 
 
 def _read(call: Call) -> tuple[int, dict[str, str] | None]:
-    """The body: a number, as JSON or as text, or an object with properties in its own media type."""
+    """Return partitions and properties of the body.
+
+    The body is a number, as JSON or as text, or an object in its own media type.
+    """
     media_type = call.headers.get("content-type", "").partition(";")[0].strip()
     if call.body.lstrip().startswith(b"{") and media_type != METADATA_TYPE:
         raise wrong_type("int", {})

@@ -23,7 +23,7 @@ MESSAGE_ID = "org.apache.pulsar.client.impl.MessageIdImpl"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A message id; `excluded` means the message after it."""
+    """A message id of a body; `excluded` means the message after it."""
 
     position: Position
     partition: int = -1
@@ -31,7 +31,7 @@ class Place:
     excluded: bool = False
 
     def in_ledger(self, ledger: ManagedLedger) -> tuple[Position, list[int]]:
-        """The entry, and where it is inside a batch the ack set of what begins there."""
+        """Return the entry, and the ack set of the first message if it is inside a batch."""
         size = _batch_size(ledger, self.position) if self.batch_index >= 0 else 0
         first = self.batch_index + 1 if self.excluded else self.batch_index
         if 0 < first < size:
@@ -42,13 +42,13 @@ class Place:
 
 
 def _batch_size(ledger: ManagedLedger, position: Position) -> int:
-    """How many messages a batch has; 0 for what is none, or claims to have more than anybody sends."""
+    """Return the number of messages in a batch; 0 for an entry that is none, or claims more than LARGEST_BATCH."""
     size = batch_size(ledger.read_now(position)) if ledger.is_valid(position) else 0
     return size if size <= LARGEST_BATCH else 0
 
 
 def read_place(call: Call) -> Place:
-    """The message id of a body, which must be there."""
+    """Return the message id of a body. Raise `AdminError` without a body."""
     value: Any = call.json()
     if value is None:
         why = 'because "resetCursorData" is null'
@@ -57,7 +57,7 @@ def read_place(call: Call) -> Place:
 
 
 def read_start(call: Call) -> tuple[Position, dict[str, str]]:
-    """Where to begin, at the end unless the body says otherwise; and the properties of the subscription."""
+    """Return the start position of a subscription, by default the end, and the subscription's properties."""
     value: Any = call.json()
     if value is None:
         return LATEST, {}
@@ -70,7 +70,7 @@ def read_start(call: Call) -> tuple[Position, dict[str, str]]:
 
 
 def read_message_id(call: Call) -> Position | None:
-    """The message id of a body that is one (MessageIdImpl); None when there is no body."""
+    """Return the message id of a body (MessageIdImpl), or None without a body."""
     value: Any = call.json()
     if value is None:
         return None
@@ -85,7 +85,7 @@ def read_message_id(call: Call) -> Position | None:
 
 
 def message_id_json(position: Position, partition: int) -> dict[str, int]:
-    """A message id as Pulsar's answers have it."""
+    """Return a message id as Pulsar's answers have it."""
     return {
         "ledgerId": position.ledger_id,
         "entryId": position.entry_id,
@@ -113,7 +113,7 @@ def _place(value: Any) -> Place:
 
 
 def _long(value: dict[str, Any], field: str, default: int = 0) -> int:
-    """A long as Jackson takes it: texts of digits too, and numbers with a fraction, which it cuts off."""
+    """Return a long as Jackson reads it: also from strings of digits, and from fractions, which it cuts off."""
     found = value.get(field, default)
     if found is None:
         return 0

@@ -1,4 +1,4 @@
-"""/topics: messages over HTTP."""
+"""/topics: publish messages over HTTP."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOPIC = tuple(f"/topics/{domain}/{{tenant}}/{{namespace}}/{{topic}}" for domain 
 PARTITION = tuple(f"{path}/partitions/{{partition}}" for path in TOPIC)
 NEEDS = topic_operation("PRODUCE")
 NAME = "RestProducer"
-NEW_VERSION = -1  # the schema stands in the request
+NEW_VERSION = -1  # the request has the schema
 JAVA_TYPE = "org.apache.pulsar.websocket.data.ProducerMessages"
 FAILED = "Fail to publish message:"
 SCHEMA_FAILED = f"{FAILED}java.util.concurrent.ExecutionException: "
@@ -48,7 +48,7 @@ NOT_OWNED = f"{NOT_FOUND}Topic not owned by current broker."
 
 @route("POST", *TOPIC, needs=NEEDS)
 async def produce(call: Call) -> Reply:
-    """Publish messages, to the partitions in turn where there are any."""
+    """Publish messages, round-robin to the partitions of a partitioned topic."""
     request = call.json_object(JAVA_TYPE)
     name = _topic(call)
     partitions = call.broker.metadata.partitions_of(name)
@@ -65,7 +65,10 @@ async def produce_to_partition(call: Call) -> Reply:
 
 
 def _topic(call: Call) -> TopicName:
-    """The topic of the path, or the partitioned one; 500 for one that there is not, as in Pulsar."""
+    """Return the topic of the path, or the partitioned topic.
+
+    Raise `AdminError` 500 for a missing one, as Pulsar does.
+    """
     name, broker = call.topic_anywhere, call.broker
     if str(name.namespace_name) not in broker.metadata.namespaces:
         raise AdminError(500, f"{FAILED} Namespace not found", AdminError(404, "Namespace not found"))
@@ -103,7 +106,10 @@ def _text(request: dict[str, Any], name: str) -> str | None:
 
 
 def _asked(call: Call, request: dict[str, Any]) -> tuple[Schema, bytes]:
-    """The schema of the request with its version. One that does not fit the topic's is refused."""
+    """Return the schema of the request, and its version.
+
+    Raise `AdminError` if the topic's strategy refuses the schema.
+    """
     schema = Schema(read_info(_text(request, "valueSchema")) or STRING, read_info(_text(request, "keySchema")))
     schemas, topic, now_ms = call.broker.schemas, call.topic_anywhere, call.broker.clock.now_ms()
     wanted = SchemaData.from_proto(schema.to_proto())
@@ -118,7 +124,7 @@ def _asked(call: Call, request: dict[str, Any]) -> tuple[Schema, bytes]:
 
 
 def _known(call: Call, version: int) -> tuple[Schema, bytes]:
-    """A schema that the topic has."""
+    """Return a registered schema of the topic, and its version."""
     stored = call.broker.schemas.get(call.topic_anywhere, version)
     if stored is None:
         raise AdminError(500, FAILED + NO_VERSION, AdminError(404, "Schema not found"))
@@ -126,7 +132,7 @@ def _known(call: Call, version: int) -> tuple[Schema, bytes]:
 
 
 def _publish_one(call: Call, index: int, target: TopicName, entry: bytes) -> dict[str, Any]:
-    """What came of one message: its id, or why it has none. `index` is the partition that was asked for."""
+    """Publish one message, and return its result: an id or an error. `index` is the requested partition."""
     topics = call.broker.topics
     partitions = call.broker.metadata.partitions_of(target.partitioned_name)
     there = topics.exists(target) or index < partitions
@@ -140,7 +146,7 @@ def _publish_one(call: Call, index: int, target: TopicName, entry: bytes) -> dic
 
 
 def _append(topic: Topic, entry: bytes) -> Position:
-    """Publish, without deduplication: over HTTP nobody tries again by himself."""
+    """Publish an entry without deduplication: HTTP clients do not resend by themselves."""
     if topic.checks is not None:
         topic.checks.check_encryption(entry)
         topic.checks.check_limits(entry, False)
@@ -149,7 +155,7 @@ def _append(topic: Topic, entry: bytes) -> Position:
     return topic.publish_unwatched(entry)
 
 
-# SchemaType -> the wire's name for it
+# SchemaType -> its name on the wire
 TYPES: Mapping[str, str] = {
     "BYTES": "None",
     "STRING": "String",
@@ -171,7 +177,7 @@ NO_SCHEMA = AdminError(500, "Fail to add or retrieve schema.")
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """One schema, of keys or of values (SchemaInfo)."""
+    """A schema of keys or of values (SchemaInfo)."""
 
     name: str
     type: str
@@ -179,7 +185,7 @@ class Info:
     properties: Mapping[str, str]
 
     def about(self, what: str) -> dict[str, str]:
-        """What a key-value schema says of its half."""
+        """Return the properties of a key-value schema that describe this half."""
         properties = json.dumps(dict(self.properties), separators=(",", ":"))
         values = {"name": self.name, "type": self.type, "properties": properties}
         return {f"{what}.schema.{field}": value for field, value in values.items()}
@@ -189,7 +195,7 @@ STRING = Info("String", "STRING", b"", {"__charset": "UTF-8"})
 
 
 def read_info(text: str | None) -> Info | None:
-    """A schema from its JSON; None for none. Raises AdminError."""
+    """Return a schema from its JSON, or None for no text. Raise `AdminError` for invalid JSON."""
     if not text:
         return None
     try:
@@ -206,13 +212,13 @@ def read_info(text: str | None) -> Info | None:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What the messages of one request are written with."""
+    """The schemas of the messages of one request."""
 
     value: Info
     key: Info | None
 
     def to_proto(self) -> pb.Schema:
-        """As the registry takes it: with a key, both as one, keys and values apart."""
+        """Return the schema for the registry. With a key, both halves are one schema of SEPARATED encoding."""
         found = pb.Schema(name="", schema_data=self.value.data)
         properties = dict(self.value.properties)
         wire_type = TYPES[self.value.type]
@@ -227,7 +233,7 @@ class Schema:
         return found
 
     def refused(self, topic: str, now_ms: int) -> str:
-        """How Pulsar says that a topic does not take it."""
+        """Return Pulsar's words for a schema that the topic refuses."""
         schema = self.to_proto()
         data = ", ".join(str(byte - 256 if byte > 127 else byte) for byte in schema.schema_data)
         pairs: Any = schema.properties
@@ -238,7 +244,7 @@ class Schema:
 
 
 def stored_schema(stored: StoredSchema) -> Schema:
-    """What a topic has. Raises AdminError for types that cannot be written."""
+    """Return a registered schema of a topic. Raise `AdminError` for types that cannot be written over HTTP."""
     if stored.schema.type != "KEY_VALUE":
         return Schema(_stored_info(stored.schema), None)
     key, value = split(stored.schema)
@@ -257,7 +263,7 @@ def cannot_write(kind: str) -> AdminError:
 
 
 def encode(text: str, info: Info) -> bytes:
-    """A payload from its text; none for a text that is no such value, as in Pulsar."""
+    """Return the payload of a text, or an empty one for an invalid text, as Pulsar does."""
     try:
         if info.type in NUMBERS:
             return struct.pack(NUMBERS[info.type], int(text))
@@ -273,12 +279,12 @@ def encode(text: str, info: Info) -> bytes:
 
 
 def _utf8(text: str) -> str:
-    """A text as it can be written: JSON may hold halves of characters."""
+    """Return a text that can be encoded: JSON may hold half surrogate pairs."""
     return text.encode(errors="replace").decode()
 
 
 def entry_of(sent: Mapping[str, Any], schema: Schema, producer: str, version: bytes, now_ms: int) -> bytes:
-    """One message as it is stored. Raises UnreadableBody for fields of another kind."""
+    """Return the entry to store for one message. Raise `UnreadableBody` for fields of the wrong kind."""
     metadata = pb.MessageMetadata(
         producer_name=_utf8(producer), sequence_id=LONG.value_of(sent.get("sequenceId")) % 2**64, publish_time=now_ms
     )

@@ -1,4 +1,4 @@
-"""/admin/v2/persistent: the properties that users give topics and subscriptions."""
+"""/admin/v2/persistent: user-defined properties of topics and subscriptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pulsarium.proto.topic_name import TopicName
 
 @route("GET", *of_topic("/properties"), needs=topic_operation("GET_METADATA"))
 def get_properties(call: Call) -> Reply:
-    """The properties of a topic."""
+    """Return the properties of a topic."""
     name = _persistent(call)
     info = call.broker.metadata.partitioned.get(str(name))
     if info is not None:
@@ -25,21 +25,21 @@ def get_properties(call: Call) -> Reply:
 
 
 def ledger_properties(topic: PersistentTopic) -> dict[str, str]:
-    """The properties of a topic's managed ledger; interceptors have theirs there too."""
+    """Return the properties of a topic's managed ledger, including those of interceptors."""
     index = {INDEX_PROPERTY: "-1"} if topic.stores.config.appends_index else {}
     return {**index, **topic.ledger.properties}
 
 
 @route("PUT", *of_topic("/properties"), needs=topic_operation("UPDATE_METADATA"))
 def put_properties(call: Call) -> Reply:
-    """Give a topic more properties."""
+    """Set properties of a topic. Other properties stay."""
     sent = call.json_strings() or {}
     return _change(call, _persistent(call), dict(sent))
 
 
 @route("DELETE", *of_topic("/properties"), needs=topic_operation("DELETE_METADATA"))
 def delete_property(call: Call) -> Reply:
-    """Take a property away."""
+    """Remove a property."""
     name, key = _persistent(call), call.query.get("key")
     if key is None:
         raise unexpected_body('Cannot invoke "Object.hashCode()" because "key" is null')
@@ -69,7 +69,7 @@ def _change(call: Call, name: TopicName, changes: dict[str, str | None]) -> Repl
 
 @route("GET", *of_topic("/subscription/{subscription}/properties"), needs=topic_operation("CONSUME"))
 def get_subscription_properties(call: Call) -> Reply:
-    """The properties of a subscription; of a partitioned topic's those of all its partitions."""
+    """Return the properties of a subscription, merged over all partitions."""
     found: dict[str, str] = {}
     for subscription in _subscriptions(call):
         found |= subscription.cursor.cursor_properties

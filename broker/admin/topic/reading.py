@@ -1,4 +1,4 @@
-"""Reading entries for a call, which waits for those that are not in memory. The loop does not."""
+"""Read entries for a call. The call waits for entries that are not in memory; the event loop does not."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SLICE = 64  # steps
 
 
 async def pause_after(number: int) -> None:
-    """Let the rest of the broker have its turn, now and then in a long row of steps."""
+    """Let other tasks run, once every SLICE steps."""
     if number % SLICE == 0:
         await trio.lowlevel.checkpoint()
 
 
 async def read_entry(ledger: LedgerSequence, position: Position) -> bytes:
-    """An entry that is there. Raises why the store cannot read it; nothing waits when it is in memory."""
+    """Return an existing entry, without a wait if it is in memory. Raise the store's error when it cannot be read."""
     found: list[bytes | Exception] = []
     arrived = trio.Event()
 
@@ -42,7 +42,7 @@ async def read_entry(ledger: LedgerSequence, position: Position) -> bytes:
 
 
 async def entry_at(ledger: LedgerSequence, position: Position) -> bytes | None:
-    """The entry there; None when there is none, also when it is deleted while it is read."""
+    """Return an entry. Return None if it does not exist, or is deleted during the read."""
     if not _is_there(ledger, position):
         return None
     try:
@@ -54,12 +54,12 @@ async def entry_at(ledger: LedgerSequence, position: Position) -> bytes | None:
 
 
 def _is_there(ledger: LedgerSequence, position: Position) -> bool:
-    """Whether an entry can be read; the ledgers of a deleted topic have no blocks any more."""
+    """Return whether an entry can be read. The ledgers of a deleted topic have no blocks."""
     return ledger.is_valid(position) and bool(ledger.ledgers[position.ledger_id].blocks)
 
 
 async def follow(topic: PersistentTopic, begin: Callable[[], Reading[T]]) -> T:
-    """What a reading of the topic finds; it begins anew when an entry that it wants is deleted meanwhile."""
+    """Return the result of a reading, which starts again when one of its entries is deleted meanwhile."""
     looks = 0
     while not topic.closed:
         reading = begin()
@@ -83,7 +83,7 @@ async def follow(topic: PersistentTopic, begin: Callable[[], Reading[T]]) -> T:
 
 
 async def loaded(read: Callable[[Callable[[], None]], T | None]) -> T:
-    """What `read(ready)` gives; while that is None it is being loaded."""
+    """Return the result of `read(ready)`. While it is None, entries are being loaded."""
     while True:
         ready = trio.Event()
         found = read(ready.set)

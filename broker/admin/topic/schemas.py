@@ -1,4 +1,4 @@
-"""/admin/v2/schemas: the schemas of topics, which need not exist."""
+"""/admin/v2/schemas: schemas of topics. The topics need not exist."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ UNKNOWN = -1
 
 @route("GET", f"{TOPIC}/schema", needs=READS)
 def get_schema(call: Call) -> Reply:
-    """The newest version of a topic's schema."""
+    """Return the newest version of a topic's schema."""
     return _shown(call.broker.schemas.latest(call.topic_anywhere))
 
 
 @route("GET", f"{TOPIC}/schema/{{version}}", needs=READS)
 def get_version(call: Call) -> Reply:
-    """One version of a topic's schema."""
+    """Return one version of a topic's schema."""
     text = call.parameter("version")
     try:
         version = int(text)
@@ -56,14 +56,14 @@ def get_version(call: Call) -> Reply:
 
 @route("GET", f"{TOPIC}/schemas", needs=READS)
 def get_all_versions(call: Call) -> Reply:
-    """Every version since the schema was last deleted."""
+    """Return all versions since the last deletion."""
     versions = call.broker.schemas.versions(call.topic_anywhere)
     return json_reply({"getSchemaResponses": [_json(each) for each in versions]})
 
 
 @route("GET", f"{TOPIC}/metadata", needs=READS)
 def get_metadata(call: Call) -> Reply:
-    """Where each version is kept: in a ledger of its own."""
+    """Return the position of each version, which is in a ledger of its own."""
     versions = call.broker.schemas.all(call.topic_anywhere)
     if not versions:
         return nothing()
@@ -73,7 +73,7 @@ def get_metadata(call: Call) -> Reply:
 
 @route("POST", f"{TOPIC}/schema", needs=topic_operation("PRODUCE"))
 def post_schema(call: Call) -> Reply:
-    """Give a topic a schema, which must fit those that it has."""
+    """Register a schema that is compatible with the topic's versions."""
     name = _in_namespace(call)
     schema, broker = _sent(call, type_first=False), call.broker
     try:
@@ -91,7 +91,7 @@ def post_schema(call: Call) -> Reply:
 
 @route("DELETE", f"{TOPIC}/schema", needs=TENANT_ADMIN)
 def delete_schema(call: Call) -> Reply:
-    """Let a topic have no schema any more; `force` forgets the versions, too."""
+    """Mark the schema of a topic as deleted. With `force`, delete all versions."""
     name, broker = call.topic_anywhere, call.broker
     if call.flag("force"):
         broker.schemas.delete(name)
@@ -101,7 +101,7 @@ def delete_schema(call: Call) -> Reply:
 
 @route("POST", f"{TOPIC}/compatibility", needs=TENANT_ADMIN)
 def check_compatibility(call: Call) -> Reply:
-    """Whether a schema would fit, which is an error where it would not."""
+    """Return whether a schema would be accepted. An incompatible schema is an error."""
     name, schema, broker = _in_namespace(call), _sent(call), call.broker
     strategy = broker.topics.policies_of(name).schemas.strategy
     try:
@@ -117,13 +117,13 @@ def check_compatibility(call: Call) -> Reply:
 
 @route("POST", f"{TOPIC}/version", needs=READS)
 def find_version(call: Call) -> Reply:
-    """Which version a schema is, by its words; -1 for none."""
+    """Return the version of an identical schema; -1 for none."""
     found = call.broker.schemas.find_exact(call.topic_anywhere, _sent(call))
     return json_reply({"version": UNKNOWN if found is None else found.version})
 
 
 def _in_namespace(call: Call) -> TopicName:
-    """The topic, whose namespace must exist: policies of it count."""
+    """Return the topic. Raise `AdminError` 404 when its namespace, whose policies apply, does not exist."""
     name = call.topic_anywhere
     if str(name.namespace_name) not in call.broker.metadata.namespaces:
         raise AdminError(404, "Namespace does not exist")
@@ -148,13 +148,13 @@ def _json(found: StoredSchema) -> dict[str, Any]:
 
 
 def _halves_shown(schema: SchemaData) -> str:
-    """Key and value as one JSON; "" stands for the definition of a primitive type."""
+    """Return key and value as one JSON. "" is the definition of a primitive type."""
     key, value = (json.loads(each.data) if each.type in STRUCTURED else "" for each in split(schema))
     return json.dumps({"key": key, "value": value}, separators=(",", ":"), ensure_ascii=False)
 
 
 def _sent(call: Call, *, type_first: bool = True) -> SchemaData:
-    """The schema in the body (PostSchemaPayload). `type_first`: so the faults of the body are found."""
+    """Return the schema in the body (PostSchemaPayload). `type_first`: the type is checked before the definition."""
     sent = call.json_object(PAYLOAD)
     if sent is None:
         raise unexpected_body(NO_BODY)
@@ -172,7 +172,7 @@ def _sent(call: Call, *, type_first: bool = True) -> SchemaData:
 
 
 def _halves_read(text: str) -> bytes:
-    """The other way round."""
+    """Return the stored form of key and value in one JSON."""
     try:
         sent = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""POST .../subscription/{subscription}/skipByMessageIds (PIP-423): acknowledging messages by their ids."""
+"""POST .../subscription/{subscription}/skipByMessageIds (PIP-423): acknowledge messages by their ids."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from pulsarium.proto.message_id import MessageId
     offered=lambda profile: profile.skip_by_message_ids,
 )
 async def skip_by_message_ids(call: Call) -> Reply:
-    """Acknowledge messages by their ids, for everybody: entries or single messages of batches, on each partition."""
+    """Acknowledge entries, or single messages of batches, by their ids on each partition."""
     body = call.json()
-    _skips(call, {})  # what is wrong with the subscription comes before what is wrong with ids
+    _skips(call, {})  # errors of the subscription come before errors of ids
     ids = read_message_ids(body)
     in_batches = call.broker.config.acknowledgmentAtBatchIndexLevelEnabled
     if not in_batches and any(message_id.batch_index >= 0 for message_id in ids):
@@ -47,7 +47,7 @@ async def skip_by_message_ids(call: Call) -> Reply:
         asked[message_id.ledger_id].append(message_id)
     sizes: dict[Position, int] = {}
     while True:
-        skips = _skips(call, asked)  # anew: anything may have happened while entries were read
+        skips = _skips(call, asked)  # again, as anything may have changed while entries were read
         unknown = [(skip.ledger, position) for skip in skips for position in skip.partial if position not in sizes]
         if not unknown:
             break
@@ -60,7 +60,7 @@ async def skip_by_message_ids(call: Call) -> Reply:
 
 
 def _skips(call: Call, asked: Mapping[int, Sequence[MessageId]]) -> list[Skip]:
-    """What there is to do, on each partition; `asked`: the ids in each ledger."""
+    """Return the skips of each partition. `asked`: the ids in each ledger."""
     topics, name = list(each(call)), call.encoded_parameter("subscription")
     if name == COMPACTION_CURSOR or name.startswith(REPLICATOR):
         raise UnsupportedSubscriptionTypeError
@@ -69,7 +69,7 @@ def _skips(call: Call, asked: Mapping[int, Sequence[MessageId]]) -> list[Skip]:
 
 
 def _entries(subscription: PersistentSubscription, asked: Mapping[int, Sequence[MessageId]]) -> list[SkipEntry]:
-    """What of it is in a topic's ledgers: a topic may have many partitions, and a body many ids."""
+    """Return the entries of `asked` in a topic's ledgers: a topic may have many partitions, and a body many ids."""
     here = [message_id for ledger_id in subscription.cursor.ledger.ledgers for message_id in asked.get(ledger_id, ())]
     return skip_entries(here, subscription.topic.name.partition_index)
 
@@ -87,7 +87,7 @@ LONG_MAX, INT_MAX = 2**63 - 1, 2**31 - 1
 
 
 def read_message_ids(body: Any) -> list[MessageId]:
-    """The ids of a body that was JSON. Nulls among them are passed over."""
+    """Return the ids of a parsed body. Null ids are ignored."""
     if isinstance(body, list):
         return _each(body, _from_bytes)
     if not isinstance(body, dict):
@@ -106,7 +106,10 @@ def read_message_ids(body: Any) -> list[MessageId]:
 
 
 def skip_entries(ids: Sequence[MessageId], partition: int) -> list[SkipEntry]:
-    """What of them a topic is asked for; an id of another partition is not for it. The whole entry wins over parts."""
+    """Return the entries to skip on one partition, without ids of other partitions.
+
+    An id of a whole entry includes its parts.
+    """
     found: dict[Position, set[int] | None] = {}
     for asked in ids:
         if asked.partition >= 0 <= partition != asked.partition:
@@ -144,7 +147,10 @@ def _from_fields(value: Any) -> MessageId:
 
 
 def _number(value: dict[str, Any], field: str, largest: int) -> int:
-    """A number, or a text of digits; nothing below zero, for a negative batch index would mean the whole entry."""
+    """Return a number, or a string of digits.
+
+    Refuse negative ones, as a negative batch index would mean the whole entry.
+    """
     found = value.get(field)
     if found is None:
         raise ValueError(f"missing {field}")
@@ -156,7 +162,7 @@ def _number(value: dict[str, Any], field: str, largest: int) -> int:
 
 
 def _from_bytes(value: Any) -> MessageId:
-    """MessageId.toByteArray() in base64, with or without padding."""
+    """Return the id of a MessageId.toByteArray() in base64, with or without padding."""
     if not isinstance(value, str):
         raise ValueError('not a text in base64; objects need "type":"messageId"')
     padding = "" if value.endswith("=") else "=" * (-len(value) % 4)

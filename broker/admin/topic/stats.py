@@ -1,4 +1,4 @@
-"""/admin/v2/persistent and non-persistent: stats of topics, and of partitioned ones together."""
+"""/admin/v2/persistent and non-persistent: stats of topics, and sums over partitions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pulsarium.broker.slices import Slice
 
 @route("GET", *of_topic("/stats"), needs=topic_operation("GET_STATS"))
 async def get_stats(call: Call) -> Reply:
-    """Who publishes to a topic, who consumes it, and how far they are."""
+    """Return the stats of a topic, its producers, subscriptions and consumers."""
     return json_reply(await _writer(call).topic(find(call), Written()))
 
 
 @route("GET", *of_topic("/partitioned-stats"), needs=topic_operation("GET_STATS"), anywhere=True)
 async def get_partitioned_stats(call: Call) -> Reply:
-    """The stats of all partitions added up, and unless perPartition=false of each."""
+    """Return the stats of all partitions added up. Include each partition unless perPartition=false."""
     name, broker = call.topic, call.broker
     info = broker.metadata.partitioned.get(str(name))
     if info is None:
@@ -35,7 +35,7 @@ async def get_partitioned_stats(call: Call) -> Reply:
     stats = {
         str(part): await writer.topic(broker.topics.find(part), {})
         for part in parts(broker, name)
-        if broker.topics.exists(part)  # still, for it is asked when the partition's turn comes
+        if broker.topics.exists(part)  # a partition may be deleted before its turn
     }
     each = stats if call.flag("perPartition", default=True) else {}
     return json_reply(await together(list(stats.values()), shown(info), each, persistent=name.is_persistent))
@@ -58,7 +58,7 @@ NOT_OF_ALL = ("ownerBroker", "deduplicationStatus")
 OLDEST = ("topicCreationTimeStamp", "earliestMsgPublishTimeInBacklogs")
 NEWEST = ("lastPublishTimeStamp", "backlogQuotaLimitSize", "backlogQuotaLimitTime")
 ZERO = ("oldestBacklogMessageAgeSeconds",)
-# of clients, which may be others on each partition
+# of clients, which may differ between partitions
 PUBLISHER_FIELDS = ("msgRateIn", "msgThroughputIn", "averageMsgSize", "chunkedMessageRate")
 CONSUMER_NOT_ADDED = ("avgMessagesPerEntry", "lastAckedTimestamp", "lastConsumedTimestamp", "lastConsumedFlowTimestamp")
 CONSUMER_OWN = ("address", "connectedSince", "clientVersion", "metadata")
@@ -66,7 +66,7 @@ EPOCH = "1970-01-01T00:00:00Z"
 
 
 async def together(partitions: list[Json], metadata: Json, each: Mapping[str, Json], *, persistent: bool) -> Json:
-    """Stats added up. `each` is shown under "partitions"."""
+    """Return stats added up over `partitions`. The answer has `each` under "partitions"."""
     publishers = _publishers([stats["publishers"] for stats in partitions], persistent=persistent)
     subscriptions = await _subscriptions([stats["subscriptions"] for stats in partitions])
     total: Json = {}
@@ -101,7 +101,7 @@ def _added(field: str, values: list[Any], first: Any) -> Any:
 
 
 def _publishers(lists: list[list[Json]], *, persistent: bool) -> list[Json]:
-    """One entry for each client that is a partial producer, by name; of the others the first with the first, ..."""
+    """Return one entry for each partial producer by name. Add up other producers by their place in the lists."""
     named: dict[str, list[Json]] = {}
     for publisher in (each for publishers in lists for each in publishers if each["supportsPartialProducer"]):
         named.setdefault(publisher["producerName"], []).append(publisher)

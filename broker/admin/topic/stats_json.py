@@ -1,4 +1,4 @@
-"""Stats of topics as JSON: Pulsar's fields, in Pulsar's order."""
+"""Write stats of topics as JSON, with Pulsar's fields in Pulsar's order."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ NO_FILTERS = {f"filter{what}MsgCount": 0 for what in ("Processed", "Accepted", "
 
 
 def time_text(ms: int) -> str:
-    """An instant as Jackson writes it: no zeros at the end."""
+    """Return an instant as Jackson writes it, without zeros at the end."""
     seconds, dot, fraction = instant_text(ms).removesuffix("Z").partition(".")
     fraction = fraction.rstrip("0")
     return f"{seconds}{dot if fraction else ''}{fraction}Z"
 
 
 def compaction_figures(topic: Topic) -> Json:
-    """What the last compaction did."""
+    """Return the result of the last compaction."""
     last = LastRun() if topic.compaction is None else topic.compaction.last_run
     return {
         "lastCompactionRemovedEventCount": last.removed,
@@ -66,13 +66,13 @@ def compaction_figures(topic: Topic) -> Json:
 
 
 class Into(Protocol):
-    """What takes the stats of subscriptions: a dict, or what needs less of them."""
+    """A receiver of the stats of subscriptions, such as a dict."""
 
     def __setitem__(self, name: str, stats: Json, /) -> None: ...
 
 
 class StatsWriter:
-    """Writes one topic's stats. The options are the query of GET .../stats."""
+    """Write the stats of a topic. The options are those in the query of GET .../stats."""
 
     def __init__(
         self,
@@ -93,9 +93,9 @@ class StatsWriter:
         self._slice = Slice()
 
     async def topic(self, topic: Topic, subscriptions: Into) -> Json:
-        """Return all of a topic's stats; `subscriptions` is given those of its subscriptions, one after the other.
+        """Return all stats of a topic, and put those of each subscription into `subscriptions`.
 
-        Others have their turn between two. A subscription that goes before its own is left out.
+        Other tasks run between two subscriptions. A subscription deleted before its turn is left out.
         """
         sums = Sums(topic)
         await self._put_subscriptions(topic, subscriptions, sums)
@@ -140,7 +140,7 @@ class StatsWriter:
                 sums.add_gone(each)
             await self._slice.pause()
         if isinstance(topic, PersistentTopic) and topic.log.compaction.cursor is not None:
-            shown = PersistentSubscription(topic, topic.log.compaction.cursor)  # in Pulsar it is one
+            shown = PersistentSubscription(topic, topic.log.compaction.cursor)  # Pulsar shows it too
             into[shown.name] = stats = {**await self.subscription(shown), "type": "Exclusive"}
             sums.add(stats)
 
@@ -168,7 +168,7 @@ class StatsWriter:
         }
 
     def publisher(self, producer: Producer) -> Json:
-        """One producer."""
+        """Return the stats of one producer."""
         rate = self._rates.of(producer)
         stats = {
             "accessMode": pb.ProducerAccessMode.Name(producer.access_mode),
@@ -271,7 +271,7 @@ class StatsWriter:
         }
 
     def consumer(self, consumer: Consumer, ranges: Json) -> Json:
-        """One consumer; `ranges` are its keys on Key_Shared."""
+        """Return the stats of one consumer; `ranges` are its hash ranges on Key_Shared."""
         rate = self._rates.of(consumer)
         return {
             "msgRateOut": rate.messages,
@@ -303,8 +303,10 @@ class StatsWriter:
 
 
 class Sums:
-    """What a topic's stats add up of its subscriptions. `earliest` is the oldest of what they still have to deliver; 0
-    when it was not asked for."""
+    """Sums over the subscriptions of a topic.
+
+    `earliest` is the publish time of the oldest message in any backlog; 0 if not requested.
+    """
 
     def __init__(self, topic: Topic) -> None:
         self.of: dict[str, float] = {
@@ -325,20 +327,20 @@ class Sums:
             self.earliest = min(self.earliest or time, time)
 
     def add_gone(self, subscription: Subscription) -> None:
-        """Add what a subscription had been sent that was removed before its turn came."""
+        """Add the messages dispatched to a subscription that was deleted before its turn."""
         self.of["bytesOutCounter"] += subscription.bytes_out
         self.of["msgOutCounter"] += subscription.messages_out
 
 
 def transaction_counts(topic: Topic) -> Json:
-    """How many transactions are open on a topic, and how many ended since it was loaded."""
+    """Return the number of open transactions of a topic, and of those that ended since it was loaded."""
     buffer = topic.transactions
     counts = (0, 0, 0) if buffer is None else (buffer.ongoing, buffer.aborted, buffer.committed)
     return dict(zip(("ongoingTxnCount", "abortedTxnCount", "committedTxnCount"), counts, strict=True))
 
 
 def publish_time(ledger: ManagedLedger, position: Position) -> int:
-    """When the entry there was published, by its producer's clock; 0 when nobody can tell."""
+    """Return the publish time of an entry, by its producer's clock; 0 when it cannot be read."""
     if not ledger.is_valid(position):
         return 0
     try:
@@ -348,7 +350,7 @@ def publish_time(ledger: ManagedLedger, position: Position) -> int:
 
 
 def last_publish_ms(topic: Topic) -> int:
-    """When the last entry was published; 0 when none was since the topic was loaded."""
+    """Return the publish time of the last entry; 0 for none since the topic was loaded."""
     if topic.ledger is None or not topic.messages_in:
         return 0
     return publish_time(topic.ledger, topic.ledger.last_confirmed)
@@ -358,7 +360,7 @@ NO_DRAINING = {"drainingHashesCount": 0, "drainingHashesClearedTotal": 0, "drain
 
 
 def held_back(subscription: Subscription) -> Json:
-    """What a subscription holds back."""
+    """Return the messages that a subscription holds back."""
     dispatcher = subscription.dispatcher
     if dispatcher is None:
         return {"blockedSubscriptionOnUnackedMsgs": False, "msgDelayed": 0, "msgInReplay": 0}
@@ -371,13 +373,13 @@ def held_back(subscription: Subscription) -> Json:
 
 
 def recently_joined(dispatcher: Dispatcher | None) -> Json:
-    """Where reading stood when consumers joined that still wait for what was read before."""
+    """Return the read positions at which consumers joined that still wait for earlier messages."""
     joined = {} if dispatcher is None else dispatcher.joined
     return {consumer.name: str(position) for consumer, position in joined.items()}
 
 
 def key_sharing(dispatcher: Dispatcher | None) -> Json:
-    """How a subscription divides keys."""
+    """Return the mode by which a subscription assigns keys."""
     if not isinstance(dispatcher, KeySharedDispatcher):
         return {"allowOutOfOrderDelivery": False}
     mode = pb.KeySharedMode.Name(dispatcher.mode)
@@ -385,7 +387,7 @@ def key_sharing(dispatcher: Dispatcher | None) -> Json:
 
 
 def draining(dispatcher: Dispatcher | None) -> Json:
-    """The hashes that change hands, of all consumers."""
+    """Return the draining hashes of all consumers."""
     if not isinstance(dispatcher, KeySharedDispatcher):
         return NO_DRAINING
     each = [draining_of(dispatcher, consumer) for consumer in dispatcher.consumers]
@@ -393,7 +395,7 @@ def draining(dispatcher: Dispatcher | None) -> Json:
 
 
 def draining_of(dispatcher: Dispatcher | None, consumer: Consumer) -> Json:
-    """The hashes that a consumer has to let go of."""
+    """Return the hashes that one consumer drains before other consumers get them."""
     if not isinstance(dispatcher, KeySharedDispatcher) or not dispatcher.drains:
         return NO_DRAINING
     hashes = dispatcher.owed.draining_of(consumer)
@@ -409,7 +411,7 @@ def draining_of(dispatcher: Dispatcher | None, consumer: Consumer) -> Json:
 
 
 def key_ranges(dispatcher: Dispatcher | None) -> dict[Consumer, Json]:
-    """Which hashes belong to whom."""
+    """Return the hash ranges of each consumer."""
     if not isinstance(dispatcher, KeySharedDispatcher):
         return {}
     ranges = dispatcher.selector.ranges()
@@ -417,7 +419,7 @@ def key_ranges(dispatcher: Dispatcher | None) -> dict[Consumer, Json]:
 
 
 def quotas(topic: Topic) -> Json:
-    """The limits of a topic's backlog, and how old it is as far as that is known; -1: none."""
+    """Return the backlog quota of a topic, and the age of its backlog in seconds; -1 for none."""
     size = seconds = age = 0
     if isinstance(topic, PersistentTopic):
         size, seconds = quota_of(topic, STORAGE).limit_size, quota_of(topic, AGE).limit_seconds
@@ -431,7 +433,7 @@ def quotas(topic: Topic) -> Json:
 
 
 def expired(subscription: Subscription, rates: Rates) -> Json:
-    """How many entries of a subscription expired, in the last interval and in all."""
+    """Return the number of expired entries of a subscription, in the last interval and in total."""
     return {
         "msgRateExpired": rates.of(subscription).messages,
         "msgExpired": rates.events(subscription),

@@ -1,4 +1,4 @@
-"""/admin/v2: the subscriptions of topics, and whether they should be replicated: kept; nothing is replicated."""
+"""/admin/v2: subscriptions of topics, and their replication status, which is stored only."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pulsarium.broker.model.subscription.persistent import PersistentSubscriptio
 
 @route("GET", *of_topic("/subscriptions"), needs=topic_operation("GET_SUBSCRIPTIONS"))
 def get_subscriptions(call: Call) -> Reply:
-    """The names of a topic's subscriptions; of all partitions together."""
+    """Return the names of a topic's subscriptions, on any partition."""
     return json_reply(list(dict.fromkeys(name for topic in each(call) for name in topic.cursor_names)))
 
 
 @route("PUT", *of_topic(SUBSCRIPTION), needs=topic_operation("SUBSCRIBE"))
 def create_subscription(call: Call) -> Reply:
-    """Make a subscription, without a consumer, at a position or at the end; on those partitions that lack it."""
+    """Create a subscription without a consumer, at a position or at the end, on partitions that lack it."""
     position, properties = read_start(call)
     if call.domain != "persistent":
         raise AdminError(400, "Create subscription on non-persistent topic can only be done through client")
@@ -56,7 +56,7 @@ def create_subscription(call: Call) -> Reply:
 
 @route("DELETE", *of_topic(SUBSCRIPTION), needs=topic_operation("UNSUBSCRIBE"))
 def delete_subscription(call: Call) -> Reply:
-    """Delete a subscription; with connected consumers only with force=true."""
+    """Delete a subscription. Refuse while consumers are connected, unless force=true."""
     subscription, force = call.encoded_parameter("subscription"), call.flag("force")
     topics = [topic for topic in each(call) if subscription in topic.subscriptions]
     if not topics:
@@ -75,14 +75,14 @@ STATUS = "/subscription/{subscription}/replicatedSubscriptionStatus"
 
 @route("GET", *of_topic(STATUS), needs=topic_operation("GET_REPLICATED_SUBSCRIPTION_STATUS"))
 def get_replicated(call: Call) -> Reply:
-    """For the topic, or each partition of it, by name."""
+    """Return whether the subscription is replicated, by topic or partition."""
     found = _subscriptions(call, "Cannot get replicated subscriptions on non-persistent topics")
     return json_reply({str(subscription.topic.name): subscription.replicated for subscription in found})
 
 
 @route("POST", *of_topic(STATUS), needs=topic_operation("SET_REPLICATED_SUBSCRIPTION_STATUS"))
 def set_replicated(call: Call) -> Reply:
-    """Wish it, or not."""
+    """Set whether the subscription is replicated."""
     replicated = BOOL.read(call)
     for subscription in _subscriptions(call, "Cannot enable/disable replicated subscriptions on non-persistent topics"):
         subscription.set_replicated(replicated)

@@ -1,4 +1,4 @@
-"""/admin/v2/persistent and non-persistent: topics come, go and are listed."""
+"""/admin/v2/persistent and non-persistent: list, create, delete and unload topics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pulsarium.proto.topic_name import TopicName
 
 @route("GET", *of_domain(), needs=namespace_operation("GET_TOPICS"))
 def get_topics(call: Call) -> Reply:
-    """The topics of a namespace, partitions one by one; ?bundle= names a range of them."""
+    """Return the topics of a namespace, or of ?bundle=; of partitioned topics, the partitions."""
     broker, namespace = call.broker, call.existing_namespace
     persistent = call.domain == "persistent"
     names = broker.topics.names(
@@ -41,7 +41,7 @@ def get_topics(call: Call) -> Reply:
     anywhere=True,
 )
 def get_topics_of_bundle(call: Call) -> Reply:
-    """The non-persistent topics in a range of their namespace; the range stands where else a topic does."""
+    """Return the non-persistent topics of a bundle, which stands in place of a topic."""
     namespace = call.existing_namespace
     bundle = named_bundle(call, "topic")
     return json_reply([name for name in names_in(call.broker, namespace, bundle) if not name.startswith("persistent")])
@@ -49,7 +49,7 @@ def get_topics_of_bundle(call: Call) -> Reply:
 
 @route("PUT", *of_topic(), needs=namespace_operation("CREATE_TOPIC"))
 def create_topic(call: Call) -> Reply:
-    """Make a topic without partitions."""
+    """Create a topic without partitions."""
     properties = call.json_strings()
     name, broker = call.topic, call.broker
     if name.partition_index >= 0 and not broker.metadata.partitions_of(name.partitioned_name):
@@ -68,7 +68,7 @@ def create_topic(call: Call) -> Reply:
 
 
 def _check_source(broker: Broker, source: str) -> None:
-    """Refuse a shadow of a topic that there is not."""
+    """Refuse a shadow topic whose source does not exist."""
     try:
         name = TopicName.parse(source)
     except InvalidTopicName as error:
@@ -79,20 +79,20 @@ def _check_source(broker: Broker, source: str) -> None:
 
 @route("DELETE", *of_topic(), needs=namespace_operation("DELETE_TOPIC"))
 def delete_topic(call: Call) -> Reply:
-    """Delete a topic that nobody is connected to, or with force=true any."""
+    """Delete a topic without clients, or any topic with force=true."""
     name, broker = call.topic_anywhere, call.broker
     if broker.metadata.partitions_of(name):
         text = f"{name} is a partitioned topic, instead of calling delete topic, please call delete-partitioned-topic."
         raise AdminError(409, text)
     if not broker.topics.exists(name) and not name.is_persistent:
-        return done()  # a non-persistent topic is there while it is used, so this one is gone
+        return done()  # a non-persistent topic exists only while it is used
     broker.topics.delete(name, force=call.flag("force"))
     return done()
 
 
 @route("PUT", *of_topic("/unload"), needs=topic_operation("UNLOAD"))
 def unload_topic(call: Call) -> Reply:
-    """Disconnect a topic's clients; they come back by looking it up."""
+    """Disconnect the clients of a topic. They look the topic up again."""
     name, broker = call.topic, call.broker
     for part in parts(broker, name) if broker.metadata.partitions_of(name) else [name]:
         broker.topics.unload(part)
@@ -100,13 +100,13 @@ def unload_topic(call: Call) -> Reply:
 
 
 def parts(broker: Broker, name: TopicName) -> list[TopicName]:
-    """The existing partitions of a partitioned topic; none when it is not partitioned."""
+    """Return the existing partitions of a partitioned topic; none for another topic."""
     count = broker.metadata.partitions_of(name)
     return [part for part in map(name.partition, range(count)) if broker.topics.exists(part)]
 
 
 def find(call: Call) -> Topic:
-    """The topic of the path, loaded; 404 when there is none."""
+    """Return the topic of the path, loaded. Raise a 404 when it does not exist."""
     name, broker = call.topic, call.broker
     partitions = broker.metadata.partitions_of(name.partitioned_name) if name.is_partition else 0
     if name.partition_index >= partitions > 0:
@@ -117,12 +117,12 @@ def find(call: Call) -> Topic:
 
 
 def find_persistent(call: Call) -> PersistentTopic:
-    """The same where the path says that the topic is persistent."""
+    """Return the topic of a path that names a persistent one."""
     return call.broker.topics.find_persistent(find(call).name)
 
 
 def each(call: Call) -> Iterator[Topic]:
-    """The topic of the path, or each partition of it."""
+    """Yield the topic of the path, or each of its partitions."""
     name, broker = call.topic, call.broker
     if broker.metadata.partitions_of(name):
         yield from map(broker.topics.find, parts(broker, name))

@@ -1,4 +1,4 @@
-"""/admin/v2: compaction, offload (a broker without an offloader answers so) and termination of topics."""
+"""/admin/v2: compaction, offload and termination of topics. Offload fails, as on a broker without an offloader."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 
 @route("PUT", *of_topic("/compaction"), needs=topic_operation("COMPACT"))
 def compact_topic(call: Call) -> Reply:
-    """Keep only the latest message of each key, for readers that ask for it; of each partition."""
+    """Start compaction of a topic, or of each partition."""
     running: list[NotAllowedError] = []
     for topic in list(each(call)):
         try:
             persistent_only(topic).compaction.trigger()
-        except NotAllowedError as error:  # the other partitions are compacted all the same
+        except NotAllowedError as error:  # the other partitions are compacted nevertheless
             running.append(error)
     if running:
         raise running[0]
@@ -32,7 +32,7 @@ def compact_topic(call: Call) -> Reply:
 
 @route("GET", *of_topic("/compaction"), needs=topic_operation("COMPACT"))
 def get_compaction(call: Call) -> Reply:
-    """How the last compaction ended, or that it runs."""
+    """Return the status of the last compaction."""
     compaction = persistent_only(find(call)).compaction
     return json_reply({"status": compaction.status, "lastError": compaction.error})
 
@@ -51,14 +51,14 @@ FAILED = {
 
 @route("GET", *of_topic("/offload"), needs=NEEDS)
 def get_offload_status(call: Call) -> Reply:
-    """How far it is: it failed, if ever somebody asked for it."""
+    """Return the status of the offload, which fails whenever it is requested."""
     topic = persistent_only(find(call))
     return json_reply(NOT_RUN | FAILED if topic.offload_failed else NOT_RUN)
 
 
 @route("PUT", *of_topic("/offload"), needs=NEEDS)
 def offload(call: Call) -> Reply:
-    """Move what is older than a message, which fails."""
+    """Accept a request to offload older ledgers, which fails."""
     if read_message_id(call) is None:
         raise AdminError(400, "messageId is null")
     persistent_only(find(call)).offload_failed = True
@@ -67,7 +67,7 @@ def offload(call: Call) -> Reply:
 
 @route("GET", f"{NAMESPACE}/scanOffloadedLedgers", needs=namespace_policy("OFFLOAD", write=False))
 def scan_offloaded_ledgers(call: Call) -> Reply:
-    """What is there: Pulsar fails without an offloader."""
+    """Fail as Pulsar does without an offloader."""
     raise request_failed()
 
 
@@ -79,7 +79,7 @@ NOT_PARTITIONED = (
 
 @route("POST", *of_topic("/terminate"), needs=topic_operation("TERMINATE"))
 def terminate_topic(call: Call) -> Reply:
-    """Let nobody publish any more; the last message's id."""
+    """Terminate a topic, and return the id of its last message."""
     if call.domain != "persistent":
         raise AdminError(406, ONLY_PERSISTENT)
     if call.broker.metadata.partitions_of(call.topic):
@@ -89,7 +89,7 @@ def terminate_topic(call: Call) -> Reply:
 
 @route("POST", *of_topic("/terminate/partitions"), needs=topic_operation("TERMINATE"), anywhere=True)
 def terminate_partitions(call: Call) -> Reply:
-    """The same for every partition."""
+    """Terminate every partition, and return the ids of their last messages."""
     name, topics = call.topic, call.broker.topics
     if not call.broker.metadata.partitions_of(name):
         raise AdminError(405, NOT_PARTITIONED)

@@ -32,21 +32,21 @@ NOT_FOUND = "Transaction coordinator not found! coordinator id : {}"
 TOO_FEW = "Number of transaction coordinators should be more than the current number of transaction coordinator"
 MOST_COORDINATORS = MOST_BUNDLES
 LOG = "pulsar/system/persistent/__transaction_log_{}"
-LOOKUP = topic_operation("LOOKUP")  # on ASSIGN: what Pulsar asks of who reads about all coordinators at once
-READING = topic_operation("LOOKUP", unasked=True)  # the same of who reads about one
+LOOKUP = topic_operation("LOOKUP")  # on ASSIGN: Pulsar's check for reading about all coordinators
+READING = topic_operation("LOOKUP", unasked=True)  # the same check for reading about one
 Json = dict[str, Any]
 
 
 @route("GET", f"{ROOT}/coordinators", needs=ANYBODY, first=check_enabled)
 def list_coordinators(call: Call) -> Reply:
-    """All of them, with the broker that serves each, or is to serve it."""
+    """Return all coordinators, each with its present or future broker."""
     _check_reader(call)
     owners = (_owner(call.broker, number) for number in range(_all(call).count))
     return json_reply([{"id": number, "brokerServiceUrl": _url(owner)} for number, owner in enumerate(owners)])
 
 
 def _owner(broker: Broker, number: int) -> Broker:
-    """Whom clients end up with who look for a coordinator."""
+    """Return the broker that clients find for a coordinator."""
     ownership = broker.cluster.ownership
     found = ownership.find(ownership.leader, ASSIGN.partition(number), authoritative=False)
     if found is None:
@@ -66,12 +66,12 @@ def _url(broker: Broker) -> str:
 
 @route("GET", f"{ROOT}/coordinatorStats", needs=ANYBODY, first=check_enabled)
 def get_coordinator_stats(call: Call) -> Reply:
-    """How many transactions each has, or with ?coordinatorId= one."""
+    """Return the stats of all coordinators, or of ?coordinatorId=."""
     return _of_one_or_all(call, stats_of, lambda stats: {str(number): each for number, each in stats.items()})
 
 
 def stats_of(coordinator: Coordinator) -> Json:
-    """As TransactionCoordinatorStats of Pulsar's admin client."""
+    """Return TransactionCoordinatorStats of Pulsar's admin client."""
     return {
         "state": "Ready",
         "leastSigBits": coordinator.last,
@@ -84,7 +84,7 @@ def stats_of(coordinator: Coordinator) -> Json:
 
 @route("GET", f"{ROOT}/slowTransactions/{{timeout}}", needs=ANYBODY, first=check_enabled)
 def get_slow_transactions(call: Call) -> Reply:
-    """Open transactions that have more time than so many milliseconds, as in Pulsar, of all coordinators or of one."""
+    """Return open transactions with a longer timeout than `timeout` milliseconds, of all coordinators or of one."""
     timeout_ms = _number(call, "timeout")
 
     def slow(coordinator: Coordinator) -> Json:
@@ -119,7 +119,7 @@ def _of_one_or_all(
 
 @route("GET", f"{ROOT}/coordinatorInternalStats/{{coordinatorId}}", needs=ANYBODY, first=check_enabled)
 def get_coordinator_internal_stats(call: Call) -> Reply:
-    """The ledger of its log, which has none: transactions are pieces of metadata."""
+    """Return the ledger of a coordinator's log. It is empty, because the metadata has the transactions."""
     _check_reader(call)
     number = _number(call, "coordinatorId", bits=32)
     moved = _moved(call, number)
@@ -142,7 +142,7 @@ def get_coordinator_internal_stats(call: Call) -> Reply:
 
 @route("GET", f"{ROOT}/transactionMetadata/{{mostSigBits}}/{{leastSigBits}}", needs=ANYBODY, first=check_enabled)
 def get_transaction_metadata(call: Call) -> Reply:
-    """One that is not over: its state, and what became of what it touched."""
+    """Return an open transaction: its state, topics and subscriptions."""
     number, least = _number(call, "mostSigBits", bits=32), _number(call, "leastSigBits")
     moved = _moved(call, number)
     if moved is not None:
@@ -159,7 +159,7 @@ def get_transaction_metadata(call: Call) -> Reply:
 
 @route("POST", f"{ROOT}/abortTransaction/{{mostSigBits}}/{{leastSigBits}}", first=check_enabled)
 def abort_transaction(call: Call) -> Reply:
-    """Abort one, whoever's it is. What cannot be ended now is ended later."""
+    """Abort a transaction of any client. Topics that cannot end it now do so later."""
     number, least = (_parsed(call, name) for name in ("mostSigBits", "leastSigBits"))
     if not 0 <= number < 2**31:
         raise unexpected_body("mostSigBits out of bounds")
@@ -177,7 +177,7 @@ def abort_transaction(call: Call) -> Reply:
 
 @route("POST", f"{ROOT}/transactionCoordinator/replicas", first=check_enabled)
 def scale_coordinators(call: Call) -> Reply:
-    """Have more coordinators: they are never less again."""
+    """Increase the number of coordinators. It can never decrease."""
     replicas = INT.read(call)
     if replicas <= _all(call).count:
         raise AdminError(406, TOO_FEW)
@@ -187,11 +187,11 @@ def scale_coordinators(call: Call) -> Reply:
     return done()
 
 
-# what they share
+# helpers
 
 
 def _check_reader(call: Call) -> None:
-    """Refuse who may not even look a coordinator up."""
+    """Raise `AdminError` when the role may not look a coordinator up."""
     check_target(call, READING, of_topic(ASSIGN))
 
 
@@ -202,7 +202,7 @@ def _all(call: Call) -> Coordinators[Broker]:
 
 
 def _moved(call: Call, number: int) -> Reply | None:
-    """The way to the broker that serves a coordinator; None when that is this one."""
+    """Return the redirect to the broker that serves a coordinator, or None if this broker does."""
     broker, ownership = call.broker, call.broker.cluster.ownership
     found = ownership.find(broker, ASSIGN.partition(number), authoritative=call.flag("authoritative"))
     if found is None:
@@ -220,7 +220,10 @@ def _open(call: Call, number: int) -> Coordinator:
 
 
 def _number(call: Call, name: str, bits: int = 64, refusal: Exception | None = None) -> int:
-    """A number of the path, which Pulsar parses by hand: its own failure when it is none."""
+    """Return a number of the path, which Pulsar parses by hand.
+
+    Raise `refusal`, or Pulsar's own 500, for another text.
+    """
     text = call.parameter(name)
     if not NUMBER.fullmatch(text) or not -(2 ** (bits - 1)) <= int(text) < 2 ** (bits - 1):
         raise refusal or request_failed()
@@ -228,5 +231,5 @@ def _number(call: Call, name: str, bits: int = 64, refusal: Exception | None = N
 
 
 def _parsed(call: Call, name: str) -> int:
-    """The same where it tells why."""
+    """Return a number of the path. Raise an error that quotes any other text."""
     return _number(call, name, refusal=unexpected_body(f'For input string: "{call.parameter(name)}"'))

@@ -1,4 +1,4 @@
-"""/admin/v3/transactions: what topics know of transactions, in their buffers and pending acknowledgements."""
+"""/admin/v3/transactions: transaction buffers of topics, and pending acknowledgements of subscriptions."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from pulsarium.broker.model.transaction.buffer import TransactionBuffer, Transac
 from pulsarium.broker.model.transaction.coordinator import Transaction
 from pulsarium.proto.message_id import TxnId
 
-READING = topic_operation("GET_STATS", unasked=True)  # what every other statistic of a topic needs
+READING = topic_operation("GET_STATS", unasked=True)  # the right that other stats of a topic need
 H = TypeVar("H", bound=Handler)
 
 
 def _read(path: str) -> Callable[[H], H]:
-    """Make a function the handler of GET on a path of transactions, where there are any."""
+    """Make a function the handler of GET on a path of transactions. Without transactions, the route answers 503."""
     return route("GET", f"/admin/v3/transactions/{path}", needs=READING, first=check_enabled)
 
 
 def check_enabled(call: Call) -> None:
-    """503 where the broker serves no transactions."""
+    """Raise `AdminError` 503 on a broker that serves no transactions."""
     if not call.broker.config.transactionCoordinatorEnabled:
         raise AdminError(503, "This Broker is not configured with transactionCoordinatorEnabled=true.")
 
 
 def existing_topic(call: Call) -> PersistentTopic:
-    """The topic of the path, loaded; 404 also for one with partitions as a whole."""
+    """Return the topic of the path, loaded. Raise `AdminError` 404 for a missing or partitioned one."""
     name = call.topic
     try:
         return call.broker.topics.find_persistent(name)
@@ -48,32 +48,32 @@ def existing_topic(call: Call) -> PersistentTopic:
 
 
 def txn_of(call: Call) -> TxnId:
-    """The transaction of the path."""
+    """Return the transaction of the path."""
     most, least = (unsigned(number_of(call, name, bits=64)) for name in ("mostSigBits", "leastSigBits"))
     return TxnId(most, least)
 
 
 def low_watermarks_json(low_watermarks: Mapping[int, int], *, asked: bool) -> dict[str, Any]:
-    """As stats show them, by coordinator; nothing where nobody asked."""
+    """Return low watermarks by coordinator, as stats show them; nothing unless `asked`."""
     return {"lowWaterMarks": {str(tc): least for tc, least in low_watermarks.items()}} if asked else {}
 
 
 Json = dict[str, Any]
 
 TOPIC = "/{tenant}/{namespace}/{topic}"
-SNAPSHOT_TYPE = "Single"  # transactionBufferSegmentedSnapshotEnabled=false; nothing takes snapshots here
+SNAPSHOT_TYPE = "Single"  # transactionBufferSegmentedSnapshotEnabled=false; Pulsarium takes no snapshots
 SNAPSHOT_TOPIC = "__transaction_buffer_snapshot"
 
 
 @_read(f"transactionBufferStats{TOPIC}")
 def get_transaction_buffer_stats(call: Call) -> Reply:
-    """How far consumers may read, and how many transactions are open or were aborted."""
+    """Return the max read position, and the numbers of open and aborted transactions."""
     return json_reply(buffer_stats(_buffer(call).stats(), low_watermarks=call.flag("lowWaterMarks")))
 
 
 @_read(f"transactionBufferInternalStats{TOPIC}")
 def get_transaction_buffer_internal_stats(call: Call) -> Reply:
-    """The ledgers of the snapshots, of which there are none: the topic's own metadata has what they would tell."""
+    """Return the ledgers of the snapshots. They are empty, because the topic's own metadata has that state."""
     _buffer(call)
     stored = {"entriesAddedCounter": 0, **NOTHING_STORED, "ledgers": [], "cursors": {}}
     snapshots = {"managedLedgerName": SNAPSHOT_TOPIC, "managedLedgerInternalStats": stored}
@@ -82,19 +82,19 @@ def get_transaction_buffer_internal_stats(call: Call) -> Reply:
 
 @_read(f"transactionInBufferStats{TOPIC}/{{mostSigBits}}/{{leastSigBits}}")
 def get_transaction_in_buffer_stats(call: Call) -> Reply:
-    """What became of one transaction on a topic."""
+    """Return the state of one transaction on a topic."""
     return json_reply(in_buffer_stats(_buffer(call), txn_of(call)))
 
 
 def in_buffer_stats(buffer: TransactionBuffer, txn: TxnId) -> Json:
-    """As TransactionInBufferStats of Pulsar's admin client."""
+    """Return TransactionInBufferStats of Pulsar's admin client."""
     stats = buffer.stats_of(txn)
     start = {} if stats.start is None else {"startPosition": str(stats.start)}
     return {**start, "aborted": stats.aborted}
 
 
 def buffer_stats(stats: TransactionBufferStats, *, low_watermarks: bool) -> Json:
-    """As TransactionBufferStats of Pulsar's admin client."""
+    """Return TransactionBufferStats of Pulsar's admin client."""
     return {
         "state": stats.state,
         "maxReadPosition": str(stats.max_read_position),
@@ -123,13 +123,13 @@ OF_TOPIC = f"{JAVA}.PersistentTopic.getSubscription(String)"
 
 @_read(f"pendingAckStats{SUBSCRIPTION}")
 def get_pending_ack_stats(call: Call) -> Reply:
-    """How many transactions acknowledged entries one by one and are open."""
+    """Return the number of open transactions with individual acknowledgements."""
     pending = _pending(call, NULL.format("getTransactionPendingAckStats(boolean)", OF_MAP))
     return json_reply(pending_ack_stats(pending, low_watermarks=call.flag("lowWaterMarks")))
 
 
 def pending_ack_stats(pending: PendingAcks, *, low_watermarks: bool) -> Json:
-    """As TransactionPendingAckStats of Pulsar's admin client."""
+    """Return TransactionPendingAckStats of Pulsar's admin client."""
     stats = pending.stats()
     return {
         "state": stats.state,
@@ -142,13 +142,13 @@ def pending_ack_stats(pending: PendingAcks, *, low_watermarks: bool) -> Json:
 
 @_read(f"transactionInPendingAckStats{SUBSCRIPTION}/{{mostSigBits}}/{{leastSigBits}}")
 def get_transaction_in_pending_ack_stats(call: Call) -> Reply:
-    """Up to where one transaction acknowledged everything."""
+    """Return the cumulative acknowledgement of one transaction."""
     signature = "getTransactionInPendingAckStats(org.apache.pulsar.client.api.transaction.TxnID)"
     return json_reply(in_pending_ack_stats(_pending(call, NULL.format(signature, OF_MAP)), txn_of(call)))
 
 
 def in_pending_ack_stats(pending: PendingAcks, txn: TxnId) -> Json:
-    """As TransactionInPendingAckStats of Pulsar's admin client: nothing of what was acknowledged one by one."""
+    """Return TransactionInPendingAckStats of Pulsar's admin client, which has no individual acknowledgements."""
     acked = pending.cumulative_of(txn)
     if acked is None:
         return {}
@@ -158,7 +158,7 @@ def in_pending_ack_stats(pending: PendingAcks, txn: TxnId) -> Json:
 
 @_read(f"pendingAckInternalStats{SUBSCRIPTION}")
 def get_pending_ack_internal_stats(call: Call) -> Reply:
-    """The ledgers of the log, of which there are none: the topic's own metadata has what they would tell."""
+    """Return the ledgers of the log. They are empty, because the topic's own metadata has that state."""
     topic, name = existing_topic(call), call.encoded_parameter("subscription")
     subscription = topic.subscriptions.get(name)
     if subscription is None:
@@ -183,7 +183,7 @@ def get_pending_ack_internal_stats(call: Call) -> Reply:
 
 @_read(f"positionStatsInPendingAck{SUBSCRIPTION}/{{ledgerId}}/{{entryId}}")
 def get_position_stats_in_pending_ack(call: Call) -> Reply:
-    """Whether an entry, or with ?batchIndex= a message of it, waits for the end of a transaction."""
+    """Return whether an entry, or the message ?batchIndex= of its batch, waits for the end of a transaction."""
     position = Position(number_of(call, "ledgerId", bits=64), number_of(call, "entryId", bits=64))
     asked = call.query.get("batchIndex")
     index = None if asked is None else number_in(asked, bits=32)
@@ -215,7 +215,7 @@ def _of(subscription: PersistentSubscription) -> PendingAcks:
 
 
 def _subscription(call: Call, fault: str) -> PersistentSubscription:
-    """The subscription of the path; `fault` is what Pulsar says where there is none."""
+    """Return the subscription of the path. Raise Pulsar's `fault` when it does not exist."""
     topic, name = existing_topic(call), call.encoded_parameter("subscription")
     if name not in topic.subscriptions:
         raise unexpected_body(fault, no_subscription(name, str(topic.name)))
@@ -223,7 +223,7 @@ def _subscription(call: Call, fault: str) -> PersistentSubscription:
 
 
 def metadata_of(topics: Topics, number: int, transaction: Transaction) -> Json:
-    """With what became of it on each topic and subscription; nothing is said of those that are gone."""
+    """Return a transaction with its state on each topic and subscription. Deleted ones are empty."""
     txn = TxnId(number, transaction.least)
     owner = {} if transaction.owner is None else {"owner": transaction.owner}
     produced = {name: _produced(topics, name, txn) for name in transaction.topics}

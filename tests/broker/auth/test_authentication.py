@@ -73,11 +73,11 @@ def test_providers_by_the_method_of_connect() -> None:
 
 def test_authentication_without_providers_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     assert role(authentication()) is None
-    assert "authenticationEnabled without authenticationProviders" in str(caplog.records[0].msg)
+    assert "no client can prove a role with authenticationEnabled" in str(caplog.records[0].msg)
 
 
 def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r"authenticationProviders: 'false' is not among .*, \S+Token$"):
+    with pytest.raises(ConfigError, match=r"authenticationProviders: 'false' is not one of .*, \S+Token$"):
         authentication("false")
 
 

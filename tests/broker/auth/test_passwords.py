@@ -62,7 +62,7 @@ def test_headers_that_prove_nothing(text: str) -> None:
 def test_a_hash_that_pulsar_does_not_take_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     found = provider("sha:{SHA}fEqNCco3Yq9h5ZUglD3CZJT4lBs=\n")
     assert [str(record.msg) for record in caplog.records] == [
-        "this user's password has a hash that Pulsar does not take: use htpasswd -m user=sha"
+        "a user's password has a hash that Pulsar cannot verify: hash it with htpasswd -m user=sha"
     ]
     with pytest.raises(AuthenticationError):
         found.authenticate(b"sha:123456", None)
@@ -70,7 +70,7 @@ def test_a_hash_that_pulsar_does_not_take_is_warned_of(caplog: pytest.LogCapture
 
 @pytest.mark.parametrize(
     ("users", "message"),
-    [("one\n", "its line 1 is not user:hash"), (PASSWORDS + "a:b:c", "its line 3 is not user:hash")],
+    [("one\n", "line 1 of the file is not user:hash"), (PASSWORDS + "a:b:c", "line 3 of the file is not user:hash")],
 )
 def test_a_file_that_htpasswd_did_not_write_is_refused(users: str, message: str) -> None:
     with pytest.raises(ConfigError, match=f"^basicAuthConf: {message}"):
@@ -78,7 +78,7 @@ def test_a_file_that_htpasswd_did_not_write_is_refused(users: str, message: str)
 
 
 def test_users_are_wanted() -> None:
-    with pytest.raises(ConfigError, match=r"^basicAuthConf: is wanted by AuthenticationProviderBasic"):
+    with pytest.raises(ConfigError, match=r"^basicAuthConf: is not set, and AuthenticationProviderBasic needs it"):
         PasswordProvider(Config())
 
 

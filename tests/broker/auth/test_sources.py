@@ -36,14 +36,14 @@ def test_a_key_may_be_its_own_content(value: str, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("data:nothing", "a data: URL has a comma"),
-        ("data:;base64,hush!", "is no file and no base64"),
-        ("hushé", "is no file and no base64"),
-        ("hush!", "is no file and no base64"),
-        ("hush" * 5000 + "!", "is no file and no base64"),
+        ("data:nothing", "this data: URL has no comma before its content"),
+        ("data:;base64,hush!", "is neither a file nor base64"),
+        ("hushé", "is neither a file nor base64"),
+        ("hush!", "is neither a file nor base64"),
+        ("hush" * 5000 + "!", "is neither a file nor base64"),
         ("file:///not/there", "/not/there cannot be read: No such file or directory"),
         ("file:///%FF", "cannot be read: No such file or directory"),
-        ("file:///%00", "is no path of a file"),
+        ("file:///%00", "is not the path of a file"),
     ],
 )
 def test_a_source_that_is_none_is_refused_by_key_and_not_shown(value: str, message: str) -> None:
@@ -62,7 +62,8 @@ def test_a_file_that_is_not_there_is_told_with_the_folder_it_was_looked_for_in(
     with pytest.raises(ConfigError) as refused:
         read_source("tokenSecretKey", name)
     path = name.removeprefix("file:")
-    assert str(refused.value).startswith(f"tokenSecretKey: no file {path} in {tmp_path}, where relative paths begin; ")
+    expected = f"tokenSecretKey: no file {path} in {tmp_path}, the folder of relative paths; "
+    assert str(refused.value).startswith(expected)
 
 
 def test_what_may_be_a_secret_is_not_shown() -> None:

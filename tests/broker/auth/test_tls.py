@@ -88,7 +88,7 @@ def test_changed_files_are_taken_at_the_next_look(
     assert context.current() is first
     now = 10.0
     assert context.current() is first  # what was good stays
-    assert "changed TLS files are not taken" in caplog.text
+    assert "the changed TLS files cannot be used" in caplog.text
     authority.sign("server")
     now = 20.0
     second = context.current()

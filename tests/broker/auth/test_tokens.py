@@ -153,10 +153,10 @@ def test_a_request_brings_its_token_in_a_header_or_in_its_query() -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"tokenSecretKey": None}, "tokenSecretKey: or tokenPublicKey is wanted by AuthenticationProviderToken"),
-        ({"tokenSecretKey": base64_of(b"short")}, "tokenSecretKey: is a key of 5 bytes; HS256 wants 32 at least"),
-        ({"tokenAudienceClaim": "aud"}, "tokenAudience: is wanted by tokenAudienceClaim"),
-        ({"tokenSecretKey": None, "tokenPublicKey": "c2VjcmV0"}, "tokenPublicKey: is no public key in DER"),
+        ({"tokenSecretKey": None}, "tokenSecretKey: is not set, and AuthenticationProviderToken needs it"),
+        ({"tokenSecretKey": base64_of(b"short")}, "tokenSecretKey: is a key of 5 bytes; HS256 needs at least 32"),
+        ({"tokenAudienceClaim": "aud"}, "tokenAudience: is not set, and tokenAudienceClaim needs it"),
+        ({"tokenSecretKey": None, "tokenPublicKey": "c2VjcmV0"}, "tokenPublicKey: is not a public key in DER"),
     ],
 )
 def test_settings_of_tokens_that_cannot_be_used_are_refused(keys: dict[str, Any], message: str) -> None:
@@ -166,12 +166,12 @@ def test_settings_of_tokens_that_cannot_be_used_are_refused(keys: dict[str, Any]
 
 
 def test_a_public_key_of_another_kind_is_refused(rsa_key: rsa.RSAPrivateKey) -> None:
-    with pytest.raises(ConfigError, match=r"^tokenPublicAlg: ES256 is not of the kind of tokenPublicKey"):
+    with pytest.raises(ConfigError, match=r"^tokenPublicAlg: ES256 does not fit the kind of key in tokenPublicKey"):
         with_public(rsa_key, tokenPublicAlg="ES256")
 
 
 def test_a_public_key_that_is_too_small_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^tokenPublicKey: has 1024 bits; 2048 are wanted at least"):
+    with pytest.raises(ConfigError, match=r"^tokenPublicKey: has 1024 bits; at least 2048 are needed"):
         with_public(rsa.generate_private_key(65537, 1024))
 
 

@@ -119,7 +119,7 @@ def test_every_key_that_is_honoured_is_one_of_pulsar_but_for_our_own() -> None:
 @pytest.mark.parametrize("text", ["\x7fELF\x02\x01\x01\x00\x00", "c\x00l\x00u\x00"])
 def test_a_binary_file_is_refused(text: str, tmp_path: Path) -> None:
     said = refused(tmp_path, text)
-    assert said == "--config TMP/broker.conf: is a binary file; a broker.conf is text, key=value on each line"
+    assert said == "--config TMP/broker.conf: is a binary file; broker.conf is a text file with key=value on each line"
 
 
 BLANK = "advertisedAddress=\nbrokerServicePort=  \nsubscriptionTypesEnabled=\nallowAutoTopicCreation\nclusterName=\t\n"
@@ -179,14 +179,14 @@ def test_the_last_value_of_file_and_set_counts(text: str, overrides: list[str], 
         ("maxProducersPerTopic=7.0", "'7.0' is not a whole number from -2147483648 to 2147483647"),
         ("maxProducersPerTopic=2147483648", "'2147483648' is not a whole number from -2147483648 to 2147483647"),
         ("maxMessageSize=0", "'0' is not a whole number from 1 to 2147473407"),
-        ("managedLedgerDefaultMarkDeleteRateLimit=-0.1", "'-0.1' is not a number from 0 on"),
-        ("managedLedgerDefaultMarkDeleteRateLimit=NaN", "'NaN' is not a number from 0 on"),
-        ("managedLedgerDefaultMarkDeleteRateLimit=inf", "'inf' is not a number from 0 on"),
-        ("managedLedgerDefaultMarkDeleteRateLimit=1_0", "'1_0' is not a number from 0 on"),
-        ("managedLedgerDefaultMarkDeleteRateLimit=fast", "'fast' is not a number from 0 on"),
+        ("managedLedgerDefaultMarkDeleteRateLimit=-0.1", "'-0.1' is not a number of at least 0"),
+        ("managedLedgerDefaultMarkDeleteRateLimit=NaN", "'NaN' is not a number of at least 0"),
+        ("managedLedgerDefaultMarkDeleteRateLimit=inf", "'inf' is not a number of at least 0"),
+        ("managedLedgerDefaultMarkDeleteRateLimit=1_0", "'1_0' is not a number of at least 0"),
+        ("managedLedgerDefaultMarkDeleteRateLimit=fast", "'fast' is not a number of at least 0"),
         ("allowAutoTopicCreationType=Partitioned", "'Partitioned' is not one of partitioned, non-partitioned"),
-        ("subscriptionTypesEnabled=Shared,shared", "'shared' is not among Exclusive, Shared, Failover, Key_Shared"),
-        ("brokerEntryMetadataInterceptors=Index", f"'Index' is not among {APPEND_BROKER_TIMESTAMP}, {APPEND_INDEX}"),
+        ("subscriptionTypesEnabled=Shared,shared", "'shared' is not one of Exclusive, Shared, Failover, Key_Shared"),
+        ("brokerEntryMetadataInterceptors=Index", f"'Index' is not one of {APPEND_BROKER_TIMESTAMP}, {APPEND_INDEX}"),
         ("advertisedListeners=a:b", "'a:b' is not name:pulsar://host:port (or pulsar+ssl, http, https)"),
     ],
 )
@@ -214,7 +214,7 @@ def test_set_wants_key_and_value(override: str) -> None:
 
 
 def test_set_refuses_a_key_that_has_no_effect_here() -> None:
-    with pytest.raises(ConfigError, match=r"^--set: zookeeperServers: this key of Pulsar has no effect here"):
+    with pytest.raises(ConfigError, match=r"^--set: zookeeperServers: Pulsarium does not have this key of Pulsar"):
         load(None, ["zookeeperServers=x"])
 
 
@@ -240,7 +240,7 @@ def test_a_namespace_has_65536_bundles_at_most_by_default() -> None:
 
 
 def test_a_broken_escape_names_the_line(tmp_path: Path) -> None:
-    assert refused(tmp_path, "a=1\nb=\\u12\n") == "TMP/broker.conf:2: a \\u wants four hexadecimal digits after it"
+    assert refused(tmp_path, "a=1\nb=\\u12\n") == "TMP/broker.conf:2: a \\u must have four hexadecimal digits after it"
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_listeners_are_read(text: str, expected: dict[str, Listener]) -> None:
         ("a:h:1", "'a:h:1' is not name:"),
         ("a:ftp://h:1", "'a:ftp://h:1' is not name:"),
         ("a:pulsar://", "'a:pulsar://' is not name:"),
-        ("a:pulsar://h:1,a:pulsar://h:2", "'a:pulsar://h:2' is the second pulsar URL of the listener 'a'"),
+        ("a:pulsar://h:1,a:pulsar://h:2", "'a:pulsar://h:2' is a second pulsar URL of the listener 'a'"),
         ("a:pulsar://h:1,b:pulsar://h:1", "'b:pulsar://h:1' has the address of the listener 'a'"),
     ],
 )

@@ -37,7 +37,7 @@ async def test_the_refusal_names_the_page_and_the_key(rest: Rest) -> None:
     answer = await rest.call("POST", "/lab/reset", host="localhost:8080", origin=EVIL)
     assert answer.reason == (
         "a page of https://evil.example may not call this broker; "
-        "if that is you, name it: pulsarium serve --set httpAllowedHosts=evil.example"
+        "if you trust it, allow it: pulsarium serve --set httpAllowedHosts=evil.example"
     )
     assert answer.headers["connection"] == "close"
 

@@ -126,5 +126,5 @@ async def test_no_secret_is_in_the_log_nor_in_an_answer(caplog: pytest.LogCaptur
                 await wire.next()
                 await wire.aclose()
     said = caplog.text + repr(config) + "".join(answer.body.decode() for answer in answers)
-    assert "not authenticated" in said
+    assert "refused a request without valid credentials" in said
     assert [secret for secret in secrets if secret in said] == []

@@ -112,7 +112,7 @@ async def test_a_fault_of_the_broker_is_answered(rest: Rest, bed: Bed, caplog: p
         status, reason = await rest.refused("PUT", f"{TENANTS}/t", TENANT)
     assert status == 500
     assert reason.startswith("\n --- An unexpected error occurred in the server ---\n\nMessage: RuntimeError: boom")
-    assert "a request failed" in caplog.text
+    assert "a handler failed" in caplog.text
     assert await rest.get(TENANTS) == ["public", "pulsar"]
 
 
