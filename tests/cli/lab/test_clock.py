@@ -21,14 +21,14 @@ async def clock() -> AsyncIterator[LabLine]:
 
 
 async def test_a_week(clock: LabLine) -> None:
-    assert (await clock.said("show")).endswith("Z, the machine's time, nothing waits\n")
+    assert (await clock.said("show")).endswith("Z, the machine's time, no timer waits\n")
     said = await clock.said("advance", "7d")
     assert said.startswith("advanced by 7d\n")
-    assert said.endswith("Z, 7d ahead of the machine's clock, nothing waits\n")
+    assert said.endswith("Z, 7d ahead of the machine's clock, no timer waits\n")
     lab = clock.live.bed.broker.cluster.lab
     assert lab is not None
     assert lab.clock.offset_ms == 7 * DAY * 1000
-    assert (await clock.said("reset")).endswith("Z, the machine's time, nothing waits\n")
+    assert (await clock.said("reset")).endswith("Z, the machine's time, no timer waits\n")
 
 
 async def test_standing_still_and_stepping(clock: LabLine) -> None:

@@ -155,6 +155,6 @@ def test_the_command_line_knows_every_action_and_argument() -> None:
 
 def test_help() -> None:
     text = CliRunner().invoke(cli, ["fault", "add", "--help"], prog_name="pulsarium").output
-    assert "What can happen to a frame:" in text
+    assert "Actions:" in text
     for name, does in command_line.ACTIONS.items():
         assert f"  {name:17} {does}" in text
