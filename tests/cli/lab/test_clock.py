@@ -38,7 +38,7 @@ async def test_standing_still_and_stepping(clock: LabLine) -> None:
     assert "next timer in 1m 4" not in await clock.said("run-next")
     assert ran == [1]
     failed = await clock.run("run-next")
-    why = "nothing waits for a time: there is no timer to run"
+    why = "the clock has no timer to run: no timer waits"
     assert (failed.exit_code, failed.stderr) == (1, f"pulsarium: {why}\n")
     assert "frozen" not in await clock.said("resume")
 

@@ -134,7 +134,7 @@ async def test_what_cannot_be(fault: Fault) -> None:
         (("add", "SEND", "drop", "--seconds", "1"), "the action drop has no 'seconds'"),
         (("add", "SEND", "explode"), "'explode' is not one of 'answer', 'drop'"),
         (("add", "SEND", "drop", "--forever", "--count", "2"), "not both"),
-        (("remove",), "some IDs, or --all"),
+        (("remove",), "the IDs of the faults to remove, or --all"),
         (("remove", "5"), "There is no fault 5"),
         (("wait", "5"), "There is no fault 5"),
     ):
