@@ -149,7 +149,7 @@ def _names(given: str | None) -> list[str]:
 def _known(names: list[str], known: Collection[str], what: str) -> list[str]:
     for name in names:
         if name not in known:
-            raise RequestRefused(f"there is no {what} {name}: use one of {', '.join(known)}")
+            raise RequestRefused(f"no {what} {name}; there are {', '.join(known)}")
     return names
 
 

@@ -197,7 +197,7 @@ def _not_writable(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
 def _consumers_owe(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     details["limit"] = limit = facts.subscription.topic.policies.max_unacked_per_consumer
     owing = [each for each in facts.subscription.consumers if each.blocked]
-    return f"{_names(owing)} has {limit} unacknowledged messages or more, the limit of maxUnackedMessagesPerConsumer"
+    return f"{_names(owing)} has {limit} or more unacknowledged messages (maxUnackedMessagesPerConsumer)"
 
 
 def _subscription_owes(facts: Facts, details: dict[str, Any], reason: Reason) -> str:

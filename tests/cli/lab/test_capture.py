@@ -196,7 +196,7 @@ def test_a_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (["show"], "pass a FILE, or --live"),
         (["show", "{file}", "--live"], "pass a FILE, or --live"),
         (["show", "{folder}/absent"], "No such file"),
-        (["show", "{text}"], "the file is not a capture"),
+        (["show", "{text}"], "not a capture"),
         (["show", "{empty}"], "not a capture"),
         (["export", "{file}"], "--parquet DIR, or --jsonl"),
         (["diff", "{file}", "{text}"], "not a capture"),

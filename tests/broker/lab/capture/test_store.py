@@ -73,7 +73,7 @@ def test_a_file_that_is_no_capture_stays_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="is not a capture"):
         File(path)
     assert path.read_text() == "clusterName=mine\n"
-    with pytest.raises(OSError, match="no file"):
+    with pytest.raises(OSError, match="is not a file"):
         File(Path("/dev/null"))
 
 

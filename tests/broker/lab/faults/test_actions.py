@@ -341,7 +341,7 @@ async def test_a_command_whose_connection_ended_before_its_answer_leaves_its_tur
 @pytest.mark.parametrize(
     ("action", "command", "options", "why"),
     [
-        (Drop, "FLOW", {}, r"it is one such as Drop\(\)"),
+        (Drop, "FLOW", {}, r"pass an action such as Drop\(\)"),
         (Drop(), "FLOW", {"stage": "after"}, "FLOW has no answer"),
         (Drop(), "PONG", {"stage": "after", "sender": "client"}, "PONG has no answer"),
         (Drop(), "SEND_RECEIPT", {"stage": "after"}, "is for commands of a client"),

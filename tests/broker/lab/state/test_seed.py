@@ -125,7 +125,7 @@ async def test_a_topic_that_is_there_keeps_what_it_has(either: Bed) -> None:
         ({"topics": [{"name": "t", "size": 3}]}, r"topics\[0\].size: there are name, partitions"),
         ({"topics": [{"name": "t", "partitions": "3"}]}, r"topics\[0\].partitions: a number"),
         ({"topics": [{"name": "t", "partitions": True}]}, r"topics\[0\].partitions: a number"),
-        ({"topics": [{"name": "non-persistent://public/default/t"}]}, r"topics\[0\].name: non-persistent"),
+        ({"topics": [{"name": "non-persistent://public/default/t"}]}, r"topics\[0\].name: a non-persistent"),
         ({"topics": [{"name": "a://b"}]}, r"topics\[0\].name: "),
         (
             {"topics": [{"name": "t"}, {"name": "t", "messages": [{"key": 1}]}]},

@@ -170,7 +170,7 @@ async def test_a_consumer_that_owes_too_much(autojump_clock: object) -> None:
         found = await owing(bed)
         assert (found.reason, found.details["limit"]) == ("consumers-owe", 4)
         assert found.text == (
-            "c has 4 unacknowledged messages or more, the limit of maxUnackedMessagesPerConsumer; 1 entry comes before it"
+            "c has 4 or more unacknowledged messages (maxUnackedMessagesPerConsumer); 1 entry comes before it"
         )
 
 
@@ -614,7 +614,7 @@ async def test_who_is_not_there(bed: Bed, wire: Wire, sender: Wire) -> None:
     for topic, name, asked, error, text in (
         ("other", "sub", None, NotThere, "there is no topic persistent://public/default/other"),
         (TOPIC, "other", None, NotThere, f"{TOPIC} has no subscription other; there are: sub"),
-        (TOPIC, "sub", "1", WhyError, "'1' is no message id; say LEDGER:ENTRY"),
+        (TOPIC, "sub", "1", WhyError, "'1' is no message id; write LEDGER:ENTRY"),
         (TOPIC, "sub", f"{2**63}:1", WhyError, "is no message id"),
         ("non-persistent://public/default/np", "sub", None, WhyError, "stores no messages"),
         ("parts", "sub", "1:1", WhyError, "has 3 partitions; name one: persistent://public/default/parts-partition-0"),
