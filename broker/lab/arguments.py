@@ -57,7 +57,7 @@ class When(TypedDict, total=False):
     count: Annotated[
         int | None,
         Told(
-            "Act N times in all, by default once. No limit: `None`, in JSON `null`, on the command line `--forever`.",
+            "Act N times in all, by default once. No limit: `--forever`, in Python `None`, in JSON `null`.",
             "N",
         ),
     ]

@@ -79,7 +79,7 @@ def resume(lab: LabOf, as_json: bool) -> None:
 @as_json
 @of_broker
 def reset(lab: LabOf, as_json: bool) -> None:
-    """Return the broker to the machine's time, and exclude all included timers."""
+    """Return to the machine's time. All included timers are excluded again."""
     _print(lab.call("POST", "clock/reset"), as_json)
 
 
@@ -112,7 +112,7 @@ def run_next(lab: LabOf, as_json: bool) -> None:
 @as_json
 @of_broker
 def auto(lab: LabOf, switch: str, as_json: bool) -> None:
-    """Switch auto-advance: an idle broker goes to its next timer by itself."""
+    """Switch auto-advance on or off. With auto-advance, an idle broker goes to its next timer by itself."""
     _print(lab.call("POST", "clock/auto-advance", {"on": switch == "on"}), as_json)
 
 

@@ -120,7 +120,7 @@ def observe(lab: LabOf, command: str, as_json: bool, **given: Any) -> None:
 @as_json
 @of_broker
 def list_(lab: LabOf, as_json: bool) -> None:
-    """List the faults in the order in which they are tried, with how often each has acted (hits)."""
+    """List the faults, and how often each has acted (hits). The broker tries them in this order."""
     _print(lab.call("GET", "faults"), as_json)
 
 

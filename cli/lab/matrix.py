@@ -61,7 +61,7 @@ def matrix(
     broker: str | None,
     show: bool,
 ) -> None:
-    """Run small programs of many clients, and show which features work with which client.
+    """Show which features work with which client, by small programs of many clients.
 
     A column is a client on a profile behind a mask. Each column has its own brokers, and each cell its own namespace.
     Separate names with commas. A client whose build tool is missing (go, cargo, mvn, a JDK) is skipped, and the table

@@ -38,7 +38,7 @@ def state() -> None:
 @click.option("--keep-lab", is_flag=True, help="Keep faults, masks and the clock.")
 @of_broker
 def reset(lab: LabOf, keep_lab: bool) -> None:
-    """Delete all topics, subscriptions, policies and tenants, as if the broker had just started."""
+    """Delete all topics, subscriptions, policies and tenants. The broker is then as if it had just started."""
     lab.call("POST", "reset", **({"lab": "false"} if keep_lab else {}))
 
 
@@ -66,7 +66,7 @@ def restore(lab: LabOf, file: Path) -> None:
 @click.argument("file", type=FILE)
 @of_broker
 def seed(lab: LabOf, file: Path) -> None:
-    """Create the tenants, namespaces, topics and messages that FILE describes, where they do not exist yet."""
+    """Create what FILE describes, in TOML or JSON. Tenants, namespaces and topics that exist stay as they are."""
     made = _send(lab, "seed", file)
     click.echo(", ".join(f"{count} {name}" for name, count in made.items() if count) or "nothing new")
 

@@ -147,7 +147,7 @@ class Reorder(Action):
 class Corrupt(Action):
     """Corrupt the frame: "checksum" breaks the CRC32C of a SEND or MESSAGE, "byte" changes one byte.
 
-    The byte is one of the entry, or of the command without an entry. The seed chooses it.
+    The byte is one of the entry, or of the command without an entry. The seed chooses the byte.
     """
 
     what: str = "checksum"

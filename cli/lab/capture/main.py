@@ -59,7 +59,7 @@ def start(lab: LabOf, file: str | None, keep_entry: int | None) -> None:
     """Capture every frame of a running broker from now on.
 
     Without FILE the broker keeps the newest 64 MB in memory, for capture stop --out. With FILE, which must end with
-    .pulscap, the broker writes the file below the folder of its --lab-dir. FILE/ is a new file in that subfolder.
+    .pulscap, the broker writes the file below the folder of its --lab-dir. FILE/ makes a new file in that subfolder.
 
     \b
       pulsarium capture start
@@ -104,7 +104,7 @@ def stop(lab: LabOf, number: int | None, out: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as JSON.")
 @of_broker
 def list_(lab: LabOf, as_json: bool) -> None:
-    """List the running captures of a broker, and the last ones that ended."""
+    """List the running captures, and the last ones that ended."""
     import json
 
     found = lab.call("GET", "captures")

@@ -45,10 +45,10 @@ def proxy_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @click.argument("target", metavar="URL", required=False)
-@click.option("--target", "named", metavar="URL", help="Do the same as URL.")
+@click.option("--target", "named", metavar="URL", help="Name the broker by an option instead.")
 @proxy_options
 def proxy(target: str | None, named: str | None, **options: Any) -> None:
-    """Listen in front of a broker, and capture every frame that passes, until Ctrl-C.
+    """Proxy a broker, and capture every frame that passes. The proxy runs until Ctrl-C.
 
     \b
       pulsarium capture proxy pulsar://localhost:6650 --port 6651 --out real.pulscap

@@ -58,8 +58,8 @@ def wrong(pytester: pytest.Pytester, mark: str, fixtures: str = "", *options: st
             "set={'maxMessageSize': 1024}",
             "tmp_path",
             (
-                "pytest.mark.pulsar has no effect on a test without the fixture pulsar_broker (or one that is made of "
-                "it): add it"
+                "pytest.mark.pulsar has no effect on a test without the fixture pulsar_broker (or one that uses it): "
+                "add it"
             ),
         ),
         (

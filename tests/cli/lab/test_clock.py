@@ -63,7 +63,7 @@ async def test_switches(clock: LabLine) -> None:
     assert "auto-advance" in await clock.said("auto", "on")
     assert "auto-advance" not in await clock.said("auto", "off")
     assert "keep-alive included, token-expiry included" in await clock.said("include", "keep-alive", "token-expiry")
-    assert "keep-alive included, nothing" in await clock.said("exclude", "token-expiry")
+    assert "keep-alive included, no timer" in await clock.said("exclude", "token-expiry")
 
 
 @pytest.mark.parametrize("arguments", [["advance"], ["advance", "1d", "--to", "2030-01-01"], ["advance", "soon"]])
