@@ -66,7 +66,7 @@ def restore(lab: LabOf, file: Path) -> None:
 @click.argument("file", type=FILE)
 @of_broker
 def seed(lab: LabOf, file: Path) -> None:
-    """Create what FILE describes, in TOML or JSON. Tenants, namespaces and topics that exist stay as they are."""
+    """Create what FILE describes, in TOML or JSON. Existing topics stay as they are; policies of namespaces are set."""
     made = _send(lab, "seed", file)
     click.echo(", ".join(f"{count} {name}" for name, count in made.items() if count) or "nothing new")
 

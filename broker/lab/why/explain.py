@@ -118,7 +118,7 @@ def _of_subscription(subscription: PersistentSubscription, asked: MessageId | No
     if asked is None:
         position = next_undelivered(subscription)
         if position is None:
-            text = "every message was delivered" if subscription.cursor.backlog() else "every message was acknowledged"
+            text = "everything was delivered" if subscription.cursor.backlog() else "everything was acknowledged"
             return Why("caught-up", text, {"backlog": subscription.cursor.backlog()})
         why = _of_message(subscription, MessageId(position))
         return Why(why.reason, why.text, {"messageId": str(position), **why.details})

@@ -75,7 +75,7 @@ async def test_the_overview_says_why_nothing_more_is_delivered(rest: Rest, wire:
     await wire.flow(100)
     await wire.messages(3)
     (topic,) = (await rest.get(OVERVIEW))["topics"]
-    assert topic["subscriptions"][0]["reason"] == "every message was delivered"
+    assert topic["subscriptions"][0]["reason"] == "everything was delivered"
 
 
 async def test_the_reason_that_the_page_knows() -> None:

@@ -45,7 +45,7 @@ def test_what_cannot_be(broker: PulsarBroker) -> None:
         broker.create_namespace("acme/once")
     with pytest.raises(ValueError, match="deduplication=True is not a valid policy of a namespace"):
         broker.create_namespace("x", deduplication=True)
-    with pytest.raises(ValueError, match="message_ttl_in_seconds='5' is no policy"):
+    with pytest.raises(ValueError, match="message_ttl_in_seconds='5' is not a valid policy"):
         broker.create_namespace("x", message_ttl_in_seconds="5")
     with pytest.raises(ValueError, match="the namespace acme/none does not exist"):
         broker.create_topic("acme/none/topic")

@@ -15,7 +15,7 @@ async def test_a_message_that_nobody_asked_for() -> None:
         wire = await here.bed.connect()
         await wire.producer()
         await wire.subscribe(consumer_name="c")
-        assert await why.said("t", "sub") == "caught-up: every message was acknowledged\n"
+        assert await why.said("t", "sub") == "caught-up: everything was acknowledged\n"
         (position,) = await wire.publish(plain(b"0"))
         said = f"{position} no-permits: c has no permits left: its client sent no FLOW\n"
         assert await why.said("t", "sub") == await why.said("t", "sub", str(position)) == said

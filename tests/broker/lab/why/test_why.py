@@ -549,7 +549,7 @@ async def test_a_marker(bed: Bed, wire: Wire, sender: Wire) -> None:
 
 async def test_the_next_one(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared, permits=2)
-    assert (why(bed).reason, why(bed).text) == ("caught-up", "every message was acknowledged")
+    assert (why(bed).reason, why(bed).text) == ("caught-up", "everything was acknowledged")
     sent = await sender.publish(*entries(4))
     await got(wire)
     assert (why(bed).reason, why(bed).details["messageId"]) == ("no-permits", str(sent[2]))
@@ -559,7 +559,7 @@ async def test_the_next_one(bed: Bed, sender: Wire) -> None:
     await wire.flow(100)
     await got(wire)
     found = why(bed)
-    assert (found.reason, found.text, found.details["backlog"]) == ("caught-up", "every message was delivered", 4)
+    assert (found.reason, found.text, found.details["backlog"]) == ("caught-up", "everything was delivered", 4)
     (late,) = await sender.publish(plain(b"0", deliver_at_time=bed.broker.clock.now_ms() + 3_600_000))
     assert (why(bed).reason, why(bed).details["messageId"]) == ("delayed", str(late))
 
