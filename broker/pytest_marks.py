@@ -1,6 +1,6 @@
-"""Judge `@pytest.mark.pulsar(...)` when tests are collected: its options, and whether they can take effect.
+"""Check the marks `@pytest.mark.pulsar(...)` of collected tests: their options, and whether they take effect.
 
-Every run of pytest imports this module: it imports nothing of the broker.
+Every run of pytest imports this module, so it imports nothing of the broker.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import pytest
 
 MARKER: Final = "pulsar"
 POLICIES: Final = "policies"
-OPTIONS: Final = (  # of `running`: see tests/broker/testing/test_marks.py
+OPTIONS: Final = (  # options of `running`; tests/broker/testing/test_marks.py compares them
     *("set", "profile", "max_protocol_version", "brokers", "config", "data", "durability", "port", "http_port"),
 )
-FIXTURES: Final = ("pulsar_broker", "pulsar_namespace")  # of which all others are made
+FIXTURES: Final = ("pulsar_broker", "pulsar_namespace")  # the other fixtures use one of these
 HELP: Final = (
-    f"{MARKER}({POLICIES}={{...}}, **options): what a test wants of pulsar_namespace, policies by their names over "
-    f"REST; and of pulsar_broker, options of pulsarium.broker.running ({', '.join(OPTIONS)}): those who wish the same "
-    "share one"
+    f"{MARKER}({POLICIES}={{...}}, **options): set policies of pulsar_namespace by their names in the "
+    f"REST API, and options of pulsar_broker ({', '.join(OPTIONS)}, as in pulsarium.broker.running). Tests with the "
+    "same options share a broker."
 )
 
 
 def marked(node: pytest.Item | pytest.Function) -> tuple[dict[str, Any], Mapping[str, object]]:
-    """Return the options of the broker, and the policies of the namespace; the nearest mark counts."""
+    """Return the broker's options and the namespace's policies. The nearest mark overrides the others."""
     options: dict[str, Any] = {}
     for mark in reversed(list(node.iter_markers(MARKER))):
         options |= mark.kwargs
@@ -33,7 +33,7 @@ def marked(node: pytest.Item | pytest.Function) -> tuple[dict[str, Any], Mapping
 
 
 def mistakes(items: list[pytest.Item]) -> dict[str, pytest.Item]:
-    """Return what is wrong with the marks of these tests, each fault with the first test that has it."""
+    """Return the mistakes in the marks of these tests, each with the first test that has it."""
     found: dict[str, pytest.Item] = {}
     for item in items:
         for mark in item.iter_markers(MARKER):
@@ -43,8 +43,10 @@ def mistakes(items: list[pytest.Item]) -> dict[str, pytest.Item]:
 
 
 def _wrong(mark: pytest.Mark, fixtures: Collection[str]) -> Iterator[str]:
-    """A mark of this name may be somebody else's, where a test has none of our fixtures: what is not wholly in our
-    words is left alone there."""
+    """Yield the mistakes of a mark.
+
+    Another plugin may own a mark of this name. So a test without our fixtures is wrong only when all options are ours.
+    """
     if not any(name in fixtures for name in FIXTURES):
         if mark.kwargs and not mark.args and mark.kwargs.keys() <= {POLICIES, *OPTIONS}:
             yield f"pytest.mark.{MARKER} has no effect on a test without the fixture {_needed(mark.kwargs)}: add it"
@@ -63,7 +65,7 @@ def _wrong(mark: pytest.Mark, fixtures: Collection[str]) -> Iterator[str]:
 
 
 def _needed(options: Mapping[str, object]) -> str:
-    return "pulsar_namespace (or pulsar_topic)" if POLICIES in options else "pulsar_broker (or one that is made of it)"
+    return "pulsar_namespace (or pulsar_topic)" if POLICIES in options else "pulsar_broker (or one that uses it)"
 
 
 def _wrong_policies(policies: object) -> Iterator[str]:
@@ -71,13 +73,13 @@ def _wrong_policies(policies: object) -> Iterator[str]:
     from pulsarium.rest.policies import NAMESPACE_DEFAULTS
 
     if not isinstance(policies, Mapping):
-        yield f"{POLICIES} of pytest.mark.{MARKER} is a dict of names and values, not {policies!r}"
+        yield f"{POLICIES} of pytest.mark.{MARKER} must be a dict of names and values, not {policies!r}"
         return
     for name, value in policies.items():
         if name not in NAMESPACE_DEFAULTS:
             yield f"there is no policy {name!r} of a namespace{_instead(name, NAMESPACE_DEFAULTS)}"
         elif not is_readable(name, value):
-            yield f"{value!r} is no value of the policy {name!r}"
+            yield f"{value!r} is not a valid value of the policy {name!r}"
 
 
 def _instead(name: str, known: Collection[str]) -> str:

@@ -1,6 +1,6 @@
-"""What pytest offers by itself where Pulsarium is installed: a broker, a namespace for each test, faults, the clock.
+"""Fixtures for pytest, loaded wherever Pulsarium is installed: a broker, a namespace for each test, faults, the clock.
 
-Every run of pytest imports this module: it imports nothing of the broker until a test asks for one.
+Every run of pytest imports this module, so it imports nothing of the broker until a test uses a fixture.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ if TYPE_CHECKING:
     from pulsarium.broker.testing import BrokerClock, BrokerLinter, FaultRules, PulsarBroker
 
 WRONG = pytest.StashKey[str]()
-UNNAMED = getattr(pytest, "HIDDEN_PARAM", MARKER)  # pytest before 8.4 has no way to leave names of tests as they are
+UNNAMED = getattr(pytest, "HIDDEN_PARAM", MARKER)  # pytest before 8.4 cannot hide a parameter in a test's name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     if _AsItIs not in sys.meta_path:
         sys.meta_path.insert(0, _AsItIs)
     parser.addini("pulsar_set", "broker.conf keys of the fixture pulsar_broker, one key=value a line", type="linelist")
-    parser.addini("pulsar_profile", "its profile: pip or pulsar-4.2", default="pip")
+    parser.addini("pulsar_profile", "profile of the fixture pulsar_broker: pip or pulsar-4.2", default="pip")
 
 
 class _AsItIs:
-    """Finds the modules of the broker for Python's import before pytest does, which compiles whole distributions of
-    plugins with assertions of its own: a broker would start slowly."""
+    """Find the broker's modules before pytest's importer does.
+
+    pytest rewrites the assertions of whole distributions of plugins, which would make a broker start slowly.
+    """
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -50,11 +52,11 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks that cannot have their effect end the run, also those of tests that others deselect."""
+    """End the run when a mark cannot take effect, also when its test is deselected."""
     wrong = mistakes(items)
     if wrong and not hasattr(config, "workerinput"):
         raise pytest.UsageError("\n".join(f"{item.nodeid}: {said}" for said, item in wrong.items()))
-    for said, item in wrong.items():  # a worker of pytest-xdist cannot say why it ends: its test can
+    for said, item in wrong.items():  # a worker of pytest-xdist cannot report why it ends, so its test fails
         item.stash[WRONG] = said
 
 
@@ -64,16 +66,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that is marked gets the broker it wishes: `pulsar_broker` is one for the whole run without this."""
+    """Give a marked test the broker of its options, for `pulsar_broker` is otherwise one broker for the whole run."""
     if "pulsar_broker" not in metafunc.fixturenames:
-        return  # whose mark of this name may mean something else
+        return  # a mark of this name may belong to another plugin
     options, _ = marked(metafunc.definition)
     if options:
         metafunc.parametrize("pulsar_broker", [options], indirect=True, ids=[UNNAMED], scope="session")
 
 
 class _Brokers:
-    """Those of a run, one for each set of options."""
+    """The brokers of a run, one for each set of options."""
 
     def __init__(self, config: pytest.Config) -> None:
         lines = [line.partition("=") for line in config.getini("pulsar_set")]
@@ -104,13 +106,13 @@ def _pulsar_brokers(pytestconfig: pytest.Config) -> Iterator[_Brokers]:
 
 @pytest.fixture(scope="session")
 def pulsar_broker(_pulsar_brokers: _Brokers, request: pytest.FixtureRequest) -> PulsarBroker:
-    """A broker on free ports, in memory, in a thread of its own, for the whole run.
+    """Start a broker on free ports, in memory and in its own thread, for the whole run.
 
-    A test with other wishes is marked, and shares its broker with those that wish the same:
+    Mark a test that needs other options. Tests with the same options share a broker:
 
         @pytest.mark.pulsar(profile="pulsar-4.2", set={"maxMessageSize": 1024})
 
-    All tests: the ini options pulsar_set and pulsar_profile. One test on several brokers:
+    For all tests, use the ini options pulsar_set and pulsar_profile. To run one test on several brokers:
 
         @pytest.mark.parametrize("pulsar_broker", [{"brokers": 1}, {"brokers": 3}], indirect=True)
     """
@@ -120,9 +122,9 @@ def pulsar_broker(_pulsar_brokers: _Brokers, request: pytest.FixtureRequest) -> 
 
 @pytest.fixture
 def pulsar_namespace(pulsar_broker: PulsarBroker, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace of the test's own, `public/<name of the test>`; it goes with its last client after the test.
+    """Create the test's own namespace, `public/<name of the test>`, and delete it when the last client has left.
 
-    Its policies, by their names in the REST API: @pytest.mark.pulsar(policies={"deduplicationEnabled": True}).
+    Set its policies by their names in the REST API: @pytest.mark.pulsar(policies={"deduplicationEnabled": True}).
     """
     policies = marked(request.node)[1]
     namespace = pulsar_broker.create_namespace(request.node.name.replace("/", "-"), **policies)
@@ -132,38 +134,38 @@ def pulsar_namespace(pulsar_broker: PulsarBroker, request: pytest.FixtureRequest
 
 @pytest.fixture
 def pulsar_topic(pulsar_namespace: str) -> str:
-    """The name of a topic of the test's own; the first client makes it."""
+    """Return the name of the test's own topic, which the first client creates."""
     return f"persistent://{pulsar_namespace}/topic"
 
 
 @pytest.fixture
 def pulsar_client(pulsar_broker: PulsarBroker) -> Iterator[Any]:
-    """The official client (`pip install pulsar-client`), connected to `pulsar_broker`, and closed after the test."""
+    """Connect the official client (`pip install pulsar-client`) to `pulsar_broker`, and close it after the test."""
     from pulsar import AlreadyClosed, Client, ConsoleLogger, LoggerLevel
 
     client = Client(pulsar_broker.service_url, logger=ConsoleLogger(LoggerLevel.Warn))
     yield client
-    with suppress(AlreadyClosed):  # by the test
+    with suppress(AlreadyClosed):  # the test may close the client
         client.close()
 
 
 @pytest.fixture
 def pulsar_faults(pulsar_broker: PulsarBroker) -> Iterator[FaultRules]:
-    """The faults of `pulsar_broker`; no rule outlives the test."""
+    """Return the faults of `pulsar_broker`. All rules are removed after the test."""
     yield pulsar_broker.faults
     pulsar_broker.faults.clear()
 
 
 @pytest.fixture
 def pulsar_clock(pulsar_broker: PulsarBroker) -> Iterator[BrokerClock]:
-    """The clock of `pulsar_broker`; after the test it has the machine's time again."""
+    """Return the clock of `pulsar_broker`. The clock returns to the machine's time after the test."""
     yield pulsar_broker.clock
     pulsar_broker.clock.reset()
 
 
 @pytest.fixture
 def pulsar_linter(pulsar_broker: PulsarBroker) -> Iterator[BrokerLinter]:
-    """Judges the connections that the test opens; the test fails if a client breaks a rule of the protocol."""
+    """Check the connections that the test opens. The test fails when a client breaks a rule of the protocol."""
     linter = pulsar_broker.linter
     linter.clear()
     linter.start()

@@ -1,4 +1,4 @@
-"""What only an emulator can do: faults, a clock to steer, masks, captures, a linter, reasons, states."""
+"""The lab, which only an emulator can offer: faults, a clock, masks, captures, a linter, explanations and states."""
 
 from pulsarium.broker.lab.lab import Lab
 

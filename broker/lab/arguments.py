@@ -1,5 +1,8 @@
-"""The arguments of rules and masks, each declared once: Python's keywords, JSON, the command line and docs/faults.md
-follow from these rows. Imports nothing of the broker: `pulsarium fault` begins with it."""
+"""Declare the arguments of rules and masks, each once.
+
+Python's keywords, JSON, the command line and docs/faults.md follow from these rows. Imports nothing of the broker,
+because `pulsarium fault` starts by importing this module.
+"""
 
 from __future__ import annotations
 
@@ -16,79 +19,78 @@ ANY: Final = "*"
 
 
 class Told(NamedTuple):
-    """Say what an argument means, and how the command line names a value of it."""
+    """The meaning of an argument, and the name that the command line gives to its value."""
 
     text: str
     metavar: str = ""
 
 
 class Selected(TypedDict, total=False):
-    """Which frames a rule is about: all of it has to fit. Texts are globs; "*" fits also what has no such name."""
+    """Select frames: all given arguments must match. Texts are globs; "*" also matches frames without such a name."""
 
     sender: Annotated[
         Literal["client", "broker"] | None,
-        Told("`client` or `broker`, where either sends the command (PING, CLOSE_CONSUMER); otherwise who sends it."),
+        Told("Sender of the frame, `client` or `broker`: needed where both send the command (PING, CLOSE_CONSUMER)."),
     ]
     topic: Annotated[
         str,
-        Told(
-            "Glob of the topic: `orders*`, `public/default/*`, `persistent://...`; partitions by the topic's name too."
-        ),
+        Told("Glob of the topic: `orders*`, `public/default/*`, `persistent://...`. Matches its partitions too."),
     ]
-    client_version: Annotated[str, Told("Glob of what the client calls itself in CONNECT.")]
+    client_version: Annotated[str, Told("Glob of the client's version in CONNECT.")]
     producer: Annotated[str, Told("Glob of the producer's name.")]
     consumer: Annotated[str, Told("Glob of the consumer's name.")]
     subscription: Annotated[str, Told("Glob of the subscription's name.")]
-    broker: Annotated[int | None, Told("Of one broker of several; the first is 0.", "INDEX")]
+    broker: Annotated[int | None, Told("Index of the broker in its cluster; the first is 0.", "INDEX")]
     predicate: Annotated[
         Predicate | None,
         Told(
-            "Python only: a function of the frame (`name`, `body`, `entry`, `topic`, `session` ...). It must not wait."
+            "Python only: a function of the frame (`name`, `body`, `entry`, `topic`, `session` ...) that does not wait."
         ),
     ]
 
 
 class When(TypedDict, total=False):
-    """Which of the frames that were selected."""
+    """Choose which of the selected frames the action applies to."""
 
-    skip: Annotated[int, Told("Not the first N.", "N")]
-    every: Annotated[int, Told("Only the first of each K.", "K")]
+    skip: Annotated[int, Told("Skip the first N matching frames.", "N")]
+    every: Annotated[int, Told("Act on the first of every K matching frames.", "K")]
     count: Annotated[
         int | None,
         Told(
-            "So many in all, 1 unless said; without end: `None`, in JSON `null`, on the command line `--forever`.", "N"
+            "Act N times in all, by default once. No limit: `--forever`, in Python `None`, in JSON `null`.",
+            "N",
         ),
     ]
-    probability: Annotated[float, Told("Only by chance, from 0 to 1.", "P")]
-    seed: Annotated[int | None, Told("Of chance, and of the byte that is corrupted: it falls the same way again.", "N")]
+    probability: Annotated[float, Told("Act with this probability, from 0 to 1.", "P")]
+    seed: Annotated[int | None, Told("Seed of the probability and of the corrupted byte, to repeat a run.", "N")]
 
 
 class Which(Selected, When, total=False):
-    """All that says what a rule acts on."""
+    """Select the frames that a rule acts on, and the stage."""
 
     stage: Annotated[
         Literal["before", "after"],
-        Told("`before`: the frame itself; `after`: the client's command is handled, and its answer is meant."),
+        Told("`before`: act on the frame itself. `after`: handle the client's command, and act on its answer."),
     ]
 
 
 class Whose(TypedDict, total=False):
-    """Which connections wear a mask: all of it has to fit."""
+    """Select the connections that receive a mask: all given arguments must match."""
 
-    client_version: Annotated[str, Told("Glob of what the client calls itself in CONNECT.")]
-    listener: Annotated[str, Told("Glob of the URL that the client came by, such as `pulsar+ssl:*`.")]
+    client_version: Annotated[str, Told("Glob of the client's version in CONNECT.")]
+    listener: Annotated[str, Told("Glob of the broker's URL that the client connected to, such as `pulsar+ssl:*`.")]
     role: Annotated[str, Told("Glob of the role that the client proved.")]
 
 
 class Worn(Whose, total=False):
-    """The same, and what becomes of those that are open."""
+    """Select the connections that receive a mask, and say whether to close open ones."""
 
-    disconnect: Annotated[bool, Told("Close open connections that it is for: they come back behind the mask.")]
+    disconnect: Annotated[bool, Told("Close the open connections that match: their clients reconnect behind the mask.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument as JSON and the command line take it. `types` are Python's for a value of JSON."""
+    """An argument as JSON and the command line accept it. `types` are the Python types of a JSON value."""
 
     name: str
     types: tuple[type, ...]
@@ -98,13 +100,13 @@ class Argument:
 
 
 def json_name(name: str) -> str:
-    """Return the name of an argument in JSON: clientVersion."""
+    """Return the name of an argument in JSON, such as clientVersion."""
     first, *rest = name.split("_")
     return first + "".join(word.title() for word in rest)
 
 
 def json_arguments(*kinds: type) -> dict[str, Argument]:
-    """Return those that JSON can have, by their names there."""
+    """Return the arguments that JSON can express, by their JSON names."""
     found = (each for kind in kinds for each in arguments_of(kind).values())
     return {json_name(each.name): each for each in found if {*each.types} - {type(None)}}
 
@@ -116,10 +118,10 @@ def arguments_of(kind: type) -> dict[str, Argument]:
 
 
 def check_names(given: Iterable[str], kind: type) -> None:
-    """Raise TypeError for an argument that is not declared."""
+    """Raise `TypeError` when `given` has a name that `kind` does not declare."""
     for name in given:
         if name not in kind.__annotations__:
-            raise TypeError(f"there is no argument {name!r}; there are {', '.join(kind.__annotations__)}")
+            raise TypeError(f"there is no argument {name!r}: use one of {', '.join(kind.__annotations__)}")
 
 
 def _argument(name: str, hint: Any) -> Argument:

@@ -1,4 +1,4 @@
-"""Steering the broker's clock: it stands still, jumps, or runs ahead to whatever waits."""
+"""Steer the broker's clock: freeze it, advance it, or run it ahead to the next timer."""
 
 from __future__ import annotations
 
@@ -14,32 +14,35 @@ if TYPE_CHECKING:
     from pulsarium.broker.cluster import Cluster
 
 
-MOST_CHECKS: Final = 64  # times that a periodic check runs on one way
-ROUNDING: Final = 1e-6  # seconds; a timer that fired too early by less would see a millisecond too few
+MOST_CHECKS: Final = 64  # times that a periodic check runs during one advance
+ROUNDING: Final = 1e-6  # seconds, added so that no timer fires before its millisecond
 
 
 class Advance:
-    """Timers that run once do so each at its own time. Of the moments at which a periodic check is due, the last one
-    counts before each of those, and before the end of each of MOST_CHECKS equal parts of the way."""
+    """Advance the clock timer by timer.
+
+    Timers that run once fire at their own times. A periodic check does not run at each of its times: it runs once
+    before each of those timers, and once at the end of each of MOST_CHECKS equal parts of the advance.
+    """
 
     def __init__(self, clock: Timeline, others: Sequence[Timeline], seconds: float) -> None:
         self._clock = clock
-        self._others = others  # others may join or leave on the way
+        self._others = others  # include() and exclude() may change this list during the advance
         self._left = seconds
         self._part = max(seconds / MOST_CHECKS, ROUNDING)
-        self._left_after = max(0.0, seconds - self._part)  # this part
+        self._left_after = max(0.0, seconds - self._part)  # at the end of this part
 
     @property
     def _lines(self) -> Sequence[Timeline]:
         return [self._clock, *self._others]
 
     def step(self) -> bool:
-        """Run the next timer, at its time; False: the end is reached, and there was none before it."""
+        """Run the next timer at its time. Return False when the end is reached without another timer."""
         while True:
             within = min(max(0.0, self._left - self._left_after), self._left)
             once = min(line.next_in(periodic=False) for line in self._lines)
             self._clock.skip_periods(min(once, within) + ROUNDING)
-            for line in self._others:  # clients cannot answer meanwhile: once on the whole way
+            for line in self._others:  # clients cannot answer during an advance: run these checks once in all
                 line.skip_periods(self._left + ROUNDING)
             first = min(self._lines, key=lambda line: line.next_in())
             if (seconds := first.next_in()) <= within + ROUNDING:
@@ -57,20 +60,20 @@ class Advance:
         self._left = max(0.0, self._left - seconds)
 
 
-IDLE: Final = 0.05  # seconds without a turn, before time runs ahead by itself
-LOOK: Final = 0.005  # seconds, how often that is looked at
-YIELD: Final = 64  # timers between two chances for everybody else
-END_OF_TIME: Final = 253_370_764_800  # year 9999, the last that can be written
+IDLE: Final = 0.05  # seconds without a turn before auto-advance goes on
+LOOK: Final = 0.005  # seconds between two looks of auto-advance
+YIELD: Final = 64  # timers after which other tasks may run
+END_OF_TIME: Final = 253_370_764_800  # seconds since the epoch: year 9999, the last that ISO 8601 can write
 
 
 class ClockError(ValueError):
-    """What was asked of the clock cannot be; the text says why."""
+    """A request that the clock cannot fulfill. The text says why."""
 
 
 class LabClock:
-    """The clock of a cluster, for those who do not want to wait.
+    """The clock of a cluster, which tests can steer instead of waiting.
 
-    Keep-alive and the expiry of credentials go with the machine's clock all the same, unless they are included.
+    Keep-alive and the expiry of credentials follow the machine's clock, unless they are included.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -79,50 +82,53 @@ class LabClock:
         self._turn = cluster.turn
         self._cache = cluster.cache
         self._apart: dict[str, Timeline] = {"keep-alive": clock.keep_alive, "token-expiry": clock.token_expiry}
-        self._others: list[Timeline] = []  # of these, those that are included
+        self._others: list[Timeline] = []  # the included ones of `_apart`
         self._frozen = False
         self._moving = trio.Lock()
         self._looking: Timer | None = None
-        self._advance: Advance | None = None  # that time goes now
-        self._going = False  # because it was asked for; else by itself
+        self._advance: Advance | None = None  # the running one
+        self._going = False  # whether a caller started the advance, and not auto-advance
         self._turns_seen = -1
         self._quiet_since = 0.0
 
-    # how it stands
+    # reading
 
     @property
     def frozen(self) -> bool:
-        """Whether time stands still."""
+        """Return whether the clock is frozen."""
         return self._frozen
 
     def now_ms(self) -> int:
-        """The broker's time, in milliseconds since the epoch."""
+        """Return the broker's time, in milliseconds since the epoch."""
         return self._clock.now_ms()
 
     @property
     def offset_ms(self) -> int:
-        """How far it is ahead of the machine's clock, in milliseconds; below 0: behind."""
+        """Return how far the clock is ahead of the machine's clock, in milliseconds. Below 0, the clock is behind."""
         return round(self._clock.ahead_of(self._clock.machine) * 1000)
 
     @property
     def next_in(self) -> float | None:
-        """Seconds until the next timer that runs once: what `run_next` goes to. None: nothing waits."""
+        """Return the seconds until the next timer that runs once, or None when no timer waits.
+
+        `run_next` goes there.
+        """
         first = min(line.next_in(periodic=False) for line in self._lines)
         return None if first == math.inf else first
 
     @property
     def included(self) -> Sequence[str]:
-        """What else obeys, by name."""
+        """Return the names of the included timers."""
         return sorted(name for name, line in self._apart.items() if line in self._others)
 
     @property
     def _lines(self) -> list[Timeline]:
         return [self._clock, *self._others]
 
-    # what obeys
+    # included timers
 
     def include(self, *names: str) -> None:
-        """Let "keep-alive" or "token-expiry" obey too. Its timers keep what they have left."""
+        """Put "keep-alive" or "token-expiry" under this clock too. Their timers keep the time that they have left."""
         for name in self._known(names):
             line = self._apart[name]
             if line not in self._others:
@@ -132,7 +138,7 @@ class LabClock:
             line.have_wall_of(self._clock)
 
     def exclude(self, *names: str) -> None:
-        """Let it go with the machine's clock again."""
+        """Return the named timers to the machine's clock."""
         for name in self._known(names):
             line = self._apart[name]
             if line in self._others:
@@ -148,24 +154,29 @@ class LabClock:
                 )
         return names
 
-    # standing still
+    # freezing
 
     def freeze(self) -> None:
-        """Let time stand still; only `advance`, `run_next` and `auto_advance` move it."""
+        """Freeze the clock. Only `advance`, `run_next` and `auto_advance` move a frozen clock."""
         self._frozen = True
         for line in self._lines:
             line.freeze()
 
     def resume(self) -> None:
-        """Let time go on, from where it stands: it stays behind by as long as it stood."""
+        """Let the clock run again from the time that it shows.
+
+        The clock stays behind by the time that it was frozen.
+        """
         self._frozen = False
-        if not self._going:  # else who moves it does this at the end
+        if not self._going:  # a running advance resumes the clock at its end
             for line in self._lines:
                 line.resume()
 
     def reset(self) -> None:
-        """Have the machine's time again, and obey nobody; who advances it now gets no further. Timers keep what they
-        have left."""
+        """Return to the machine's time, and exclude all timers.
+
+        A running advance ends where it is. Timers keep the time that they have left.
+        """
         self.auto_advance = self._going = False
         self._advance = None
         self.exclude(*self.included)
@@ -175,43 +186,46 @@ class LabClock:
     # moving
 
     async def advance(self, seconds: float) -> None:
-        """Be later by exactly so much, and run what comes due on the way, in its order and each at its own time.
+        """Advance the clock by exactly `seconds`, and run the timers that become due, each at its own time.
 
-        After each the turn is finished, and what it stored is kept, before the next one runs. Periodic checks do not
-        run at all the moments at which they are due (`Advance`). Who comes while another one advances waits. Raises
-        ClockError.
+        After each timer the turn is finished and its writes are committed. Periodic checks do not run at every time at
+        which they are due (see `Advance`). A second call waits for the first one. Raise `ClockError` when `seconds` is
+        negative, not finite, or leads beyond the year 9999.
         """
         if not 0 <= seconds < math.inf:
-            raise ClockError(f"the clock cannot advance by {seconds:g} seconds: time goes forward, and not for ever")
+            raise ClockError(f"the clock cannot advance by {seconds:g} seconds: pass a finite number, 0 or more")
         async with self._moving:
             await self._go(seconds)
 
     async def advance_to(self, time_ms: int) -> float:
-        """Be at a time (milliseconds since the epoch), as `advance`; how many seconds that was. Raises ClockError."""
+        """Advance the clock to `time_ms`, in milliseconds since the epoch, and return by how many seconds.
+
+        Raise `ClockError` when that time has passed.
+        """
         async with self._moving:
             ago = self.now_ms() - time_ms
             if ago > 0:
                 raise ClockError(f"the clock cannot go back: that was {ago / 1000:.3f} seconds ago")
-            middle = time_ms / 1000 + 0.0005  # of that millisecond: no rounding leads out of it
+            middle = time_ms / 1000 + 0.0005  # in seconds: the middle of the millisecond, which no rounding leaves
             seconds = max(0.0, middle - self._clock.wall())
             await self._go(seconds)
             return seconds
 
     async def run_next(self) -> float:
-        """Go on to the next timer that runs once, and run it, as `advance`; how many seconds that was.
+        """Advance the clock to the next timer that runs once, run the timer, and return by how many seconds.
 
-        Raises ClockError when there is none.
+        Raise `ClockError` when no timer waits.
         """
         async with self._moving:
             seconds = self.next_in
             if seconds is None:
-                raise ClockError("nothing waits for a time: there is no timer to run")
+                raise ClockError("the clock has no timer to run: no timer waits")
             await self._go(seconds)
             return seconds
 
     async def _go(self, seconds: float) -> None:
         if self._is_too_far(seconds):
-            raise ClockError(f"the clock cannot advance by {seconds:g} seconds: no year after 9999 can be written")
+            raise ClockError(f"the clock cannot advance by {seconds:g} seconds: the year 9999 is the last one")
         stood, self._going = self._frozen, True
         for line in self._lines:
             line.freeze()
@@ -241,7 +255,10 @@ class LabClock:
         return self._turn.is_settled and not self._cache.loading
 
     async def _settle(self) -> None:
-        """Wait until what was begun is kept, and delivered from disk. Not for what others begin meanwhile."""
+        """Wait until all begun writes are committed and entries are read from disk.
+
+        Writes begun meanwhile do not count.
+        """
         for _ in range(YIELD):
             kept = trio.Event()
             self._turn.after_commit(lambda error, kept=kept: kept.set())  # type: ignore[misc]
@@ -252,12 +269,14 @@ class LabClock:
             elif self._settled:
                 return
 
-    # by itself
+    # auto-advance
 
     @property
     def auto_advance(self) -> bool:
-        """Whether time goes to the next timer that runs once by itself, when the broker has had nothing to do for
-        IDLE seconds."""
+        """Return whether an idle broker goes to its next timer by itself.
+
+        A broker is idle when no turn has run for IDLE seconds. Only timers that run once count.
+        """
         return self._looking is not None
 
     @auto_advance.setter
@@ -281,7 +300,7 @@ class LabClock:
             if not self._advance.step():
                 self._advance = None
             self._turn.finish()
-            self._turns_seen = -1  # from now on, somebody may want something
+            self._turns_seen = -1  # the timer may have caused work: be idle for IDLE seconds again
 
     def _is_idle(self) -> bool:
         now = trio.current_time()

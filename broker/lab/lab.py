@@ -1,4 +1,4 @@
-"""The lab of a cluster: one for all its brokers, and nothing of it is in the way until it is used."""
+"""The lab of a cluster, shared by all its brokers. Parts that are not used cost nothing."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 class Lab:
-    """Made with its cluster; its parts are made when they are first asked for."""
+    """The parts of the lab, each created at its first use."""
 
     def __init__(self, cluster: Cluster, folder: Path | None = None) -> None:
         self.cluster = cluster
         self.folder = folder
-        """Return the folder below which HTTP callers may have files written; None: nowhere."""
+        """The folder below which HTTP callers may write files, or None to forbid files."""
         self.observers: list[Observer] = []
         self._numbers = itertools.count(1)
 
     def stop(self) -> None:
-        """The cluster closes: what is written to files is written, what runs ends."""
+        """End all captures, because the cluster closes."""
         if "captures" in vars(self):
             self.captures.stop()
 
@@ -41,48 +41,48 @@ class Lab:
 
     @cached_property
     def clock(self) -> LabClock:
-        """To freeze, to advance."""
+        """Return the clock that freezes and advances time."""
         from pulsarium.broker.lab.clock import LabClock
 
         return LabClock(self.cluster)
 
     @cached_property
     def faults(self) -> Faults:
-        """Rules for frames."""
+        """Return the rules that act on frames."""
         from pulsarium.broker.lab.faults import Faults
 
         return Faults(self)
 
     @cached_property
     def captures(self) -> Captures:
-        """Of every frame, in files or in memory."""
+        """Return the captures of frames, in files or in memory."""
         from pulsarium.broker.lab.capture import Captures
 
         return Captures(self)
 
     @cached_property
     def masks(self) -> Masks:
-        """What some clients see of the broker."""
+        """Return the masks that change the broker for some clients."""
         from pulsarium.broker.lab.masks import Masks
 
         return Masks(self)
 
     @cached_property
     def linter(self) -> Linter:
-        """What clients do wrong."""
+        """Return the linter that finds mistakes of clients."""
         from pulsarium.broker.lab.linter import Linter
 
         return Linter(self)
 
     @cached_property
     def state(self) -> State:
-        """All that is kept: forget it, write it to a file, take it from one."""
+        """Return the state, to reset, save, restore or seed it."""
         from pulsarium.broker.lab.state import State
 
         return State(self)
 
     def why(self, topic: str, subscription: str, message_id: str | None = None) -> Why:
-        """Why a message was not delivered, or what became of it; without an id: the next one. Raises WhyError."""
+        """Explain why a message was not delivered. Without an id, explain the next one. Raise `WhyError`."""
         from pulsarium.broker.lab.why import explain
 
         return explain(self.cluster, topic, subscription, message_id)
@@ -90,25 +90,26 @@ class Lab:
     # observers
 
     def observe(self, observer: Observer) -> None:
-        """Show it every frame from now on, of connections that are open too."""
+        """Show all frames to an observer from now on, including those of open connections."""
         self.observers.append(observer)
         self.use()
         for tap in self.taps():
             observer.opened(tap)
 
     def forget(self, observer: Observer) -> None:
-        """Show it nothing more."""
-        self.observers = [each for each in self.observers if each is not observer]  # it may go while all are shown one
+        """Show nothing more to an observer."""
+        # A new list, because an observer may leave while the list is iterated.
+        self.observers = [each for each in self.observers if each is not observer]
         self.rest()
 
     # connections
 
     def attend(self) -> None:
-        """Something looks at new connections."""
+        """Receive all new connections from the cluster."""
         self.cluster.hooks = self
 
     def use(self) -> None:
-        """Something looks at frames: every connection has a tap now."""
+        """Put a tap on every connection, because an observer or a rule needs frames."""
         self.attend()
         for broker in self.cluster.brokers:
             for session in broker.sessions:
@@ -116,7 +117,7 @@ class Lab:
                     self._tap(session)
 
     def rest(self) -> None:
-        """Take all taps away if nothing needs them any more: what is not used costs nothing."""
+        """Remove all taps when no observer and no rule needs them, so that an unused lab costs nothing."""
         if not self.busy:
             for tap in self.taps():
                 tap.remove()
@@ -125,11 +126,11 @@ class Lab:
 
     @property
     def busy(self) -> bool:
-        """Whether anything looks at frames."""
+        """Return whether an observer or a rule needs frames."""
         return bool(self.observers or self.faults.rules)
 
     def taps(self) -> list[SessionTap]:
-        """Of the open connections."""
+        """Return the taps of the open connections."""
         from pulsarium.broker.lab.tap import SessionTap
 
         sessions = (session for broker in self.cluster.brokers for session in broker.sessions)

@@ -1,4 +1,4 @@
-"""The linter at work on a running broker: what clients do wrong, as they do it."""
+"""Check the clients of a running broker against the rules of the protocol."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 log = Log("linter")
 
 KEPT = 200
-"""Findings of one rule, the first ones; of more there is a count."""
+"""Findings of one rule that are stored. Later ones are only counted."""
 
 
 class Linter:
-    """Judges every connection that is opened while it runs. Those that were open before are not judged: too much of
-    what their frames mean is unknown."""
+    """Check every connection that is opened while the linter runs.
+
+    Connections that were open before are not checked, because their earlier frames are unknown.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -34,10 +36,10 @@ class Linter:
         self._begun = False
         self.running = False
         self.counts: Counter[str] = Counter()
-        """How often each rule was broken since it was started, or cleared."""
+        """Broken rules by name, with a count since the linter was started or cleared."""
 
     def start(self) -> None:
-        """Judge from now on; what was found before stays until `clear`."""
+        """Check all connections from now on. Earlier findings stay until `clear`."""
         if self.running:
             return
         self._shared = Shared()
@@ -47,18 +49,18 @@ class Linter:
         self._begun = True
 
     def stop(self) -> None:
-        """Judge no more."""
+        """Stop checking."""
         if self.running:
             self.running = False
             self._lab.forget(self)
             self._checkers.clear()
 
     def violations(self) -> list[Finding]:
-        """What was found, in order; of each rule the first 200."""
+        """Return the findings in order, at most the first 200 of each rule."""
         return list(self._findings)
 
     def clear(self) -> None:
-        """Forget what was found."""
+        """Delete all findings."""
         self._findings.clear()
         self.counts.clear()
 
@@ -77,13 +79,13 @@ class Linter:
 
     def closed(self, tap: SessionTap, sender: Direction, reason: str) -> None:
         self._judge(self._record(Kind.CLOSED, tap, sender, note={"reason": reason} if reason else {}))
-        self._checkers.pop(tap.number, None)  # a last word of the broker is not judged any more
+        self._checkers.pop(tap.number, None)  # frames of the broker after the end are not checked
 
     def _record(
         self, kind: Kind, tap: SessionTap, sender: Direction, data: bytes = b"", note: Mapping[str, Any] | None = None
     ) -> Record:
         clock = self._lab.cluster.clock
-        # A client answers in its own time, also while the broker's stands still.
+        # Rules about time need the machine's clock: a client's time goes on while the broker's clock is frozen.
         monotonic, wall = int(clock.machine.monotonic() * 1e9), clock.now_ms() * 1_000_000
         return Record(kind, tap.number, sender, monotonic, wall, data, len(data), note or {})
 
@@ -93,8 +95,8 @@ class Linter:
             return
         try:
             violations = checker.feed(record).violations
-        except Exception as error:  # of ours; the connection goes on
-            log.error("a connection is judged no more", connection=record.connection, exception=error)
+        except Exception as error:  # a bug of the linter must not end the connection
+            log.error("the linter failed and skips a connection", connection=record.connection, exception=error)
             del self._checkers[record.connection]
             return
         for violation in violations:
@@ -103,4 +105,4 @@ class Linter:
             if self.counts[name] <= KEPT:
                 found = finding_of(violation, checker.conversation)
                 self._findings.append(found)
-                log.info("a rule was broken", finding=str(found))
+                log.info("a client broke a rule of the protocol", finding=str(found))

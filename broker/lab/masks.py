@@ -1,4 +1,4 @@
-"""Masks: what a broker can do, as some of its clients see it."""
+"""Mask the broker's abilities from some of its clients."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ ERRORS: Final = tuple(pb.ServerError.keys())
 TAKEN: Final = frozenset(spec.name for spec in COMMANDS.values() if spec.direction is not Direction.BROKER)
 """Commands that a client may send."""
 ALWAYS: Final = frozenset(spec.name for spec in COMMANDS.values() if spec.family == "connection") & TAKEN
-"""Those without which there is no connection."""
+"""Commands that every connection needs."""
 
 
 class MaskError(ValueError):
-    """A mask that makes no sense; the text says what is allowed."""
+    """A mask that is not valid. The text says what is allowed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mask:
-    """How a broker looks to a client. What is not given stays as it is. Raises MaskError.
+    """The abilities that a broker shows to a client. Values that are not given stay unchanged. Raise `MaskError`.
 
-    profile: behave to the client as this profile says; a name of `--profile`.
-    max_protocol_version: 0 to 22; nothing is sent that a later version brought, and CONNECTED says no higher one.
-    flags: the broker's, in CONNECTED, by their names in FeatureFlags.
-    client_flags: what the broker believes of the client's, whatever its CONNECT says.
-    allowed: names of commands that are known, beside those of the connection itself.
-    unknown_error: a ServerError's name that answers the others; None: they close the connection, as in Pulsar.
+    profile: behave as this profile, a name of `--profile`.
+    max_protocol_version: 0 to 22. CONNECTED announces at most this version, and later commands are not sent.
+    flags: feature flags of the broker in CONNECTED, by their names in FeatureFlags.
+    client_flags: feature flags of the client, which replace those of its CONNECT.
+    allowed: names of the commands that are accepted, beside those of the connection itself.
+    unknown_error: name of the ServerError that answers other commands. None closes the connection, as Pulsar does.
     """
 
     profile: str | None = None
@@ -67,7 +67,7 @@ class Mask:
             raise MaskError(f"no error {self.unknown_error!r}; there are {', '.join(ERRORS)}")
 
     def over(self, base: Profile) -> Profile:
-        """What is left of a profile behind this mask."""
+        """Return the profile `base` as this mask changes it."""
         masked = base if self.profile is None else PROFILES[self.profile]
         version = masked.max_protocol_version
         if self.max_protocol_version is not None:
@@ -85,7 +85,7 @@ class Mask:
 
 @dataclass(eq=False)
 class WornMask:
-    """A mask, whom it is for, and how many it was given to. A context manager that takes it away in the end."""
+    """A mask, the connections that it is for, and how many have received it. Leaving its `with` block removes it."""
 
     id: int
     mask: Mask
@@ -94,7 +94,7 @@ class WornMask:
     hits: int = 0
 
     def fits(self, session: Session) -> bool:
-        """Whether it is for this client. Texts are globs."""
+        """Return whether the mask is for this client. Texts are globs."""
         return (
             fnmatchcase(session.client_version, self.whose.get("client_version", ANY))
             and fnmatchcase(session.listener, self.whose.get("listener", ANY))
@@ -102,14 +102,14 @@ class WornMask:
         )
 
     def put_on(self, session: Session, connect: pb.CommandConnect) -> None:
-        """Before CONNECTED is sent."""
+        """Apply the mask to a session. Call this before CONNECTED is sent."""
         self.hits += 1
         session.profile = self.mask.over(session.profile)
         for name, value in self.mask.client_flags.items():
             setattr(connect.feature_flags, name, value)
 
     def remove(self) -> None:
-        """New connections do without it."""
+        """Remove the mask. Open connections keep it."""
         self._forget(self)
 
     def __enter__(self) -> WornMask:
@@ -120,13 +120,13 @@ class WornMask:
 
 
 def role_of(session: Session) -> str:
-    """Who the client is, also through a proxy; "" if nobody asked."""
+    """Return the client's role, of the original client behind a proxy, or "" without authentication."""
     principal = session.principal
     return principal.original or principal.role or ""
 
 
 class Masks:
-    """The masks of a cluster. Of those that fit, a new connection gets the one that was added last, for its life."""
+    """The masks of a cluster. A new connection receives the newest mask that matches, for its whole life."""
 
     def __init__(self, lab: Lab) -> None:
         self.worn: list[WornMask] = []
@@ -134,11 +134,12 @@ class Masks:
         self._numbers = itertools.count(1)
 
     def add(self, mask: Mask, *, disconnect: bool = False, **whose: Unpack[Whose]) -> WornMask:
-        """Connections opened from now on wear it, if their client fits these globs.
+        """Add a mask for connections that are opened from now on, and whose client matches these globs.
 
-        client_version: what the client calls itself in CONNECT. listener: the URL it came by, pulsar://HOST:PORT or
-        pulsar+ssl://HOST:PORT. role: the one that it proved, "" if none was asked for. `disconnect` closes those that
-        fit and are open, so that their clients come back behind the mask.
+        client_version: the client's version in CONNECT. listener: the broker's URL that the client connected to,
+        pulsar://HOST:PORT or pulsar+ssl://HOST:PORT. role: the client's role, "" without authentication. `disconnect`
+        closes the open connections that match, so that their clients reconnect behind the mask. Raise `TypeError` for
+        another name.
         """
         check_names(whose, Worn)
         worn = WornMask(next(self._numbers), mask, whose, self._remove)
@@ -151,7 +152,7 @@ class Masks:
         return worn
 
     def find(self, number: int) -> WornMask | None:
-        """The mask of this id."""
+        """Return the mask of this id, or None."""
         return next((worn for worn in self.worn if worn.id == number), None)
 
     def clear(self) -> None:
@@ -160,7 +161,7 @@ class Masks:
         self._lab.rest()
 
     def connecting(self, session: Session, connect: pb.CommandConnect) -> None:
-        """Give a new connection what is for it."""
+        """Apply the newest matching mask to a new connection."""
         for worn in reversed(self.worn):
             if worn.fits(session):
                 worn.put_on(session, connect)
@@ -175,9 +176,9 @@ _WORDS: Final = {str: "a text", int: "a number", dict: "an object", list: "a lis
 
 
 def add_from_json(masks: Masks, given: Any) -> WornMask:
-    """Masks.add, with its arguments in one object. Raises MaskError."""
+    """Add a mask, whose arguments are one JSON object. Raise `MaskError` when a value is not valid."""
     if not isinstance(given, dict):
-        raise MaskError("a mask is an object, such as " + '{"maxProtocolVersion": 19}')
+        raise MaskError("a mask is a JSON object, such as " + '{"maxProtocolVersion": 19}')
     mask_takes, known = arguments_of(Mask), json_arguments(Mask, Worn)
     for name, value in given.items():
         if name not in known:
@@ -199,7 +200,7 @@ def add_from_json(masks: Masks, given: Any) -> WornMask:
 
 
 def mask_to_json(worn: WornMask) -> dict[str, Any]:
-    """What it is and whom it was given to; only what was asked for."""
+    """Return a mask and its globs as JSON, without the values that were not given."""
     shown: dict[str, Any] = {"id": worn.id}
     for name, each in json_arguments(Mask).items():
         value = getattr(worn.mask, each.name)

@@ -1,4 +1,4 @@
-"""A tap between a session and its transport: frames of each direction, in order, and what holds them up."""
+"""A tap between a session and its transport: the frames of each direction in order, and the rules that hold them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from pulsarium.broker.session.hooks import Frame
     from pulsarium.broker.session.session import Session
 
-ENOUGH = 1 << 20  # bytes that may wait before no more is read from the socket
+ENOUGH = 1 << 20  # bytes that may wait before reading from the socket pauses
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why nothing moves: a rule, for some time or until it is removed; `swaps`: or until another frame overtakes."""
+    """The rule that holds a queue, until the timer fires or the rule is removed.
+
+    `swaps`: or until the next frame comes.
+    """
 
     rule: Rule
     timer: Timer | None
@@ -34,23 +37,24 @@ class Hold:
 
 
 class Queue:
-    """What waits in it has been on the wire of neither side, as far as the other side can tell."""
+    """The frames of one direction that the other side has not received yet."""
 
     def __init__(self, tap: SessionTap, sender: Direction) -> None:
         self.sender = sender
         self.size = 0
         """Bytes that wait."""
         self._tap = tap
-        self._frames: deque[tuple[float, bytes | Piece]] = deque()  # since when; as they came, or after a rule acted
+        # Arrival in seconds, and the frame, or its piece after a rule acted.
+        self._frames: deque[tuple[float, bytes | Piece]] = deque()
         self._hold: Hold | None = None
         self._flowing = False
-        self._came = 0.0  # the frame that is looked at now
-        self._overtakes = False  # that frame: it is not overtaken in its turn
-        self._hurries = False  # the connection ends: nothing is delayed any more
-        self._cut = False  # nothing moves any more
+        self._came = 0.0  # arrival of the current frame
+        self._overtakes = False  # whether the current frame has overtaken another: no frame overtakes it in turn
+        self._hurries = False  # whether the connection ends, so that frames are no longer delayed
+        self._cut = False  # whether a fault closed the connection
 
     def add(self, frames: Iterable[bytes]) -> None:
-        """They came, and will go in their turn."""
+        """Append frames that arrived."""
         if self._cut:
             return
         now = self._tap.clock.monotonic()
@@ -59,7 +63,7 @@ class Queue:
             self.size += len(each)
 
     def flow(self) -> Iterator[bytes]:
-        """What goes on now. Each frame is looked at when the one before it has been handled."""
+        """Yield the bytes that may go on now. A frame is looked at after the frame before it was handled."""
         if self._flowing:
             return
         self._flowing = True
@@ -93,18 +97,20 @@ class Queue:
 
     @property
     def may_read(self) -> bool:
-        """Whether more is wanted: nothing while it is stalled."""
+        """Return whether to read more from the socket: not while the queue is stalled or full."""
         stalled = self._hold is not None and self._hold.timer is None
         return not stalled and self.size < ENOUGH
 
     # what rules do
 
     def wait(self, piece: Piece, rule: Rule, seconds: float | None, *, swaps: bool) -> None:
-        """This one is first again, and nothing moves until it has been here for so long (`swaps`: for so long from
-        now), or until the rule is removed."""
+        """Put a piece back at the front, and hold the queue.
+
+        The hold ends `seconds` after the frame arrived (`swaps`: from now), or when the rule is removed.
+        """
         self._frames.appendleft((self._came, piece))
         self.size += len(piece.data)
-        if rule.removed:  # by its predicate
+        if rule.removed:  # its predicate removed it
             return
         if seconds is None:
             self._hold = Hold(rule, None, swaps)
@@ -119,12 +125,12 @@ class Queue:
         self._tap.pump(self)
 
     def cut(self, reason: str) -> None:
-        """Nothing comes out any more, and the connection is closed."""
+        """Stop the queue, and close the connection."""
         self._cut = True
         self._tap.session.close(reason)
 
     def release(self, rules: Collection[Rule]) -> None:
-        """What waits because of these rules goes on."""
+        """Release frames that these rules hold."""
         if self._hold is not None and self._hold.rule in rules:
             self._let_go()
             self._tap.pump(self)
@@ -137,18 +143,18 @@ class Queue:
     # the end
 
     def hurry(self) -> None:
-        """The connection ends: what is only late comes now, what is stalled never."""
+        """Release delayed frames, because the connection ends. Stalled frames stay."""
         self._hurries = True
         if self._hold is not None and self._hold.timer is not None:
             self._let_go()
 
     @property
     def is_stuck(self) -> bool:
-        """Whether nothing moves any more that the connection's end would not hurry."""
+        """Return whether `hurry` would not release the queue."""
         return self._cut or self._hold is not None
 
     def abandon(self) -> None:
-        """What has not gone never will."""
+        """Drop all waiting frames, and show them to observers as lost."""
         self._let_go()
         self._cut = True
         waiting, self._frames, self.size = self._frames, deque(), 0
@@ -161,40 +167,40 @@ TYPE_TAG = b"\x08"  # of BaseCommand.type
 
 
 class Observer(Protocol):
-    """Is shown what happens on connections, after faults; must not change anything."""
+    """An observer sees connections and frames, after faults have acted. An observer changes nothing."""
 
     def opened(self, tap: SessionTap) -> None:
-        """A connection was opened, or was open when the observer came."""
+        """Handle a new connection, or one that was open when the observer was added."""
         ...
 
     def frame(self, tap: SessionTap, sender: Direction, data: bytes, note: Mapping[str, Any]) -> None:
-        """A frame, whole, from its length word on, when it went over the wire or was lost on it.
+        """Handle a whole frame, from its length word on, which was sent or lost.
 
-        `note` says what a fault did to it, and is empty where none did anything:
+        `note` says what a fault did to the frame. An empty note means that no fault acted.
             fault: the id of the rule.
             did: answered, dropped, delayed, duplicated, reordered, corrupted, truncated (keep: bytes), closed,
-                stalled, renumbered; lost: it was still held up when the connection ended (perhaps without `fault`).
-            arrived: False where the other side never saw it.
+                stalled, renumbered; lost: the frame still waited when the connection ended (perhaps without `fault`).
+            arrived: False when the other side never received the frame.
 
-        A frame that was changed is shown as it arrived. One that was held up is shown when it moves on, so that the
-        order is that in which things arrived. Whoever judges a client takes all frames of the client, which did send
-        them, and of the broker those that arrived. After `closed` the broker's last words may follow.
+        A changed frame is shown as it arrived. A delayed frame is shown when it moves on, in the order of arrival. To
+        check a client, use all frames of the client, and those of the broker that arrived. Frames of the broker may
+        follow `closed`.
         """
         ...
 
     def closed(self, tap: SessionTap, sender: Direction, reason: str) -> None:
-        """A connection ended."""
+        """Handle the end of a connection."""
         ...
 
 
 class SessionTap:
-    """Between one session and its transport."""
+    """The tap of one session."""
 
     def __init__(self, lab: Lab, session: Session, number: int) -> None:
         self.lab = lab
         self.session = session
         self.number = number
-        """Of the connection, never used before in this cluster."""
+        """The number of the connection, unique in this cluster."""
         self._of_client = Queue(self, Direction.CLIENT)
         self._of_broker = Queue(self, Direction.BROKER)
         self._claims = Claims()
@@ -239,41 +245,41 @@ class SessionTap:
         return self.session.broker.clock
 
     def pump(self, queue: Queue) -> None:
-        """Let what waited in a queue go on, in a turn that ends by itself."""
+        """Send the waiting frames of a queue, in a turn of their own."""
         if queue.sender is Direction.CLIENT:
             self.session.gate.handle(self._handed())
         else:
             self.session.outgoing.past_the_tap(b"".join(queue.flow()))
-        self.session.broker.turn.flush(self.session)  # writes, and reads again
+        self.session.broker.turn.flush(self.session)  # sends the frames, and resumes reading
 
     def _handed(self) -> Iterator[Frame]:
-        """What the session gets of the client, who shows life with it: not with what is lost."""
+        """Yield the client's frames to the session. Only frames that arrive count as signs of life."""
         for data in self._of_client.flow():
             self.session.liveness.heard()
             yield taken_apart(data)
 
     def look(self) -> None:
-        """A rule was added: it may be about anybody who is here now."""
+        """Remember producers and consumers of now, because a new rule may be about them."""
         self._present.look()
 
     def release(self, rules: Collection[Rule]) -> None:
-        """Rules were removed: what waits because of them goes on, what they wait for is not waited for."""
+        """Release frames that removed rules hold, and forget the answers that those rules wait for."""
         self._claims.forget(rules)
         self._of_client.release(rules)
         self._of_broker.release(rules)
 
     def remove(self) -> None:
-        """Let frames pass by from now on. No rule is left, so nothing waits."""
+        """Take the tap away. No rule is left, so no frame waits."""
         self.session.outgoing.tap = None
 
     def struck(self, queue: Queue, data: bytes) -> Iterable[Piece]:
-        """What comes of a frame: the first rule that means it acts."""
+        """Return the pieces that replace a frame. The first matching rule acts."""
         rules = self.lab.faults.rules
         if not (rules and self._concerns(queue.sender, data)):
             return (Piece(data, UNTOUCHED, data),)
         try:
             passing = TappedFrame(self.session, self._present, queue.sender, data)
-        except CommandError:  # the session has its own words for that
+        except CommandError:  # the session refuses this frame itself
             return (Piece(data, UNTOUCHED, data),)
         if passing.spec.type in OPENED:
             self._present.look()
@@ -281,34 +287,37 @@ class SessionTap:
         claim = self._claims.answered(passing) if of_broker else None
         acting = None if claim is None else claim.rule
         for rule in rules:
-            if (rule.observes or acting is None) and not rule.removed:  # by a predicate
+            if (rule.observes or acting is None) and not rule.removed:  # a predicate may have removed it
                 meant = rule.meant(passing)
                 if meant and rule.observes:
                     rule.acted()
                 elif meant:
                     acting = rule
         if acting is None or (claim is None and acting.after):
-            if acting is not None and not acting.removed:  # by its predicate
+            if acting is not None and not acting.removed:  # its predicate may have removed it
                 self._claims.add(acting, passing)
             return (Piece(data, UNTOUCHED, data),)
         acting.acted()
         return acting.action.act(Strike(queue, acting, passing, None if claim is None else claim.command))
 
     def _concerns(self, sender: Direction, data: bytes) -> bool:
-        """Whether a frame is worth parsing: nearly all begin with their type."""
+        """Return whether a rule may match the frame.
+
+        The command type, which nearly all frames begin with, saves parsing.
+        """
         if data[8:9] != TYPE_TAG or len(data) < 10 or (sender is Direction.BROKER and self._claims.waiting):
             return True
         commands = self.lab.faults.commands
         return commands is None or data[9] in commands or data[9] in OPENED
 
     def show(self, sender: Direction, piece: Piece) -> None:
-        """To all observers."""
+        """Show a piece to all observers."""
         for observer in self.lab.observers:
             observer.frame(self, sender, piece.data, piece.note)
 
 
 def split(data: bytes) -> Iterator[bytes]:
-    """Whole frames, one after the other."""
+    """Yield each frame of `data`, which holds whole frames only."""
     start = 0
     while start < len(data):
         stop = start + 4 + int.from_bytes(data[start : start + 4], "big")
@@ -317,6 +326,6 @@ def split(data: bytes) -> Iterator[bytes]:
 
 
 def taken_apart(data: bytes) -> Frame:
-    """Command and trailing bytes of a frame."""
+    """Return the command of a frame, and its trailing bytes."""
     start = 8 + int.from_bytes(data[4:8], "big")
     return data[8:start], data[start:]

@@ -1,4 +1,7 @@
-"""A broker inside a test: in a thread of its own, its lab, assertions. Fixtures: `pulsarium.broker.pytest_plugin`."""
+"""Run a broker inside a test, in its own thread, with its lab and assertions.
+
+The fixtures are in `pulsarium.broker.pytest_plugin`.
+"""
 
 from pulsarium.broker.config import ConfigError
 from pulsarium.broker.lab.clock import ClockError

@@ -1,4 +1,4 @@
-"""A broker in a thread of its own, as a test sees it. Any thread may call all of it."""
+"""A broker in its own thread, for tests. Any thread may call its methods."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ TIMEOUT = 5.0  # seconds
 
 
 class PulsarBroker:
-    """What `with pulsarium.broker.running()` and the fixture `pulsar_broker` give."""
+    """The broker of `with pulsarium.broker.running()` and of the fixture `pulsar_broker`."""
 
     def __init__(self, running: RunningCluster, thread: LoopThread[RunningCluster]) -> None:
         self._running = running
         self._thread = thread
         self.service_url = running.service_url
-        """pulsar://host:port; of several brokers the first one's."""
+        """The URL pulsar://host:port; of the first broker when there are several."""
         self.admin_url = running.admin_url
-        """http://host:port"""
+        """The URL http://host:port."""
         self.service_url_tls = running.service_url_tls
-        """pulsar+ssl://host:port, where brokerServicePortTls is set."""
+        """The URL pulsar+ssl://host:port, when brokerServicePortTls is set."""
         self.admin_url_tls = running.admin_url_tls
-        """https://host:port, where webServicePortTls is set."""
+        """The URL https://host:port, when webServicePortTls is set."""
 
     def __repr__(self) -> str:
         return f"<Pulsarium at {self.service_url} and {self.admin_url}>"
 
     def call(self, function: Callable[[RunningCluster], R]) -> R:
-        """Run a plain function where the broker runs: it may look at everything there, and must not wait."""
+        """Run a plain function in the broker's thread. The function may read everything there, and must not wait."""
         return self._thread.call(function, self._running)
 
     @property
@@ -51,89 +51,89 @@ class PulsarBroker:
 
     @cached_property
     def faults(self) -> FaultRules:
-        """What goes wrong between clients and the broker."""
+        """Return the rules that inject faults into connections."""
         return FaultRules(self._thread, self._thread.call(lambda: self._running.lab.faults))
 
     @cached_property
     def clock(self) -> BrokerClock:
-        """The broker's time."""
+        """Return the broker's clock."""
         return BrokerClock(self._thread, self._thread.call(lambda: self._running.lab.clock))
 
     @cached_property
     def masks(self) -> BrokerMasks:
-        """What the broker can do, as some of its clients see it."""
+        """Return the masks that change the broker for some clients."""
         return BrokerMasks(self._thread, self._thread.call(lambda: self._running.lab.masks))
 
     @cached_property
     def captures(self) -> BrokerCaptures:
-        """Every frame, in files or in memory."""
+        """Return the captures of frames, in files or in memory."""
         return BrokerCaptures(self._thread, self._thread.call(lambda: self._running.lab.captures))
 
     @cached_property
     def linter(self) -> BrokerLinter:
-        """What clients do wrong."""
+        """Return the linter that finds mistakes of clients."""
         return BrokerLinter(self._thread, self._thread.call(lambda: self._running.lab.linter))
 
     def why(self, topic: str, subscription: str, message_id: object = None) -> Why:
-        """What becomes of a message for a subscription, by default of the next one that no consumer has.
+        """Explain why a message was not delivered, by default the next one that no consumer has.
 
-        The id as clients print theirs, or LEDGER:ENTRY. Raises WhyError.
+        The id has the form that clients print, or LEDGER:ENTRY. Raise `WhyError`.
         """
         asked = None if message_id is None else str(message_id)
         return self._thread.call(lambda: self._running.lab.why(topic, subscription, asked))
 
-    # its state
+    # state
 
     def reset(self) -> None:
-        """Be as if freshly started: no topics, no faults, no masks, the machine's time.
+        """Delete all topics, subscriptions, policies, faults and masks, and return to the machine's time.
 
-        Clients that are connected stay so, and come back to topics that are new.
+        Clients stay connected, and reconnect their producers and consumers to new topics.
         """
         self._thread.wait(None, self._running.lab.state.reset)
 
     def snapshot(self, path: str | Path) -> None:
-        """Write everything that is kept to a file. Raises StorageError."""
+        """Write the whole state to a file. Raise `StorageError`."""
         self._thread.wait(None, self._running.lab.state.snapshot, Path(path))
 
     def restore(self, path: str | Path) -> None:
-        """Go on with what is in such a file. Raises StorageError."""
+        """Replace the whole state by a snapshot. Raise `StorageError`."""
         self._thread.wait(None, self._running.lab.state.restore, Path(path))
 
     def seed(self, path: str | Path) -> dict[str, int]:
-        """Make what a TOML or JSON file describes, where it is not there yet; how much of each was new.
+        """Create what a TOML or JSON file describes, where it does not exist yet. Return how much of each was new.
 
-        Raises SeedError.
+        Raise `SeedError`.
         """
         return self._thread.wait(None, self._running.lab.state.seed, Path(path))
 
-    # its life
+    # brokers of the cluster
 
     @property
     def service_urls(self) -> Sequence[str]:
-        """Of each broker of the cluster."""
+        """Return the service URL of each broker of the cluster."""
         return [each.service_url for each in self._running.brokers]
 
     def kill(self, index: int = 0) -> None:
-        """End a broker of the cluster: its clients are cut off, and nobody answers on its ports."""
+        """Kill a broker of the cluster: cut off its clients, and close its ports."""
         self._thread.wait(None, self._running.brokers[index].kill)
 
     def bring_back(self, index: int = 0) -> None:
-        """Start one that was killed, on the same ports, with all that was stored. Raises PortInUse."""
+        """Restart a killed broker on the same ports, with all stored data. Raise `PortInUse`."""
         self._thread.wait(None, self._running.brokers[index].bring_back)
 
     # namespaces and topics
 
     def create_namespace(self, name: str, **policies: object) -> str:
-        """Make a namespace, and say its name. Policies have the names of the REST API: `deduplicationEnabled=True`.
+        """Create a namespace, and return its name. Policies have their REST names: `deduplicationEnabled=True`.
 
-        `tenant/namespace` makes the tenant too where there is none. Without a tenant it is one of `public` that is not
-        there yet: of a name that is taken the next one, `name-2`. Raises ValueError.
+        The name `tenant/namespace` also creates a missing tenant. A name without a tenant belongs to `public`, with a
+        number such as `name-2` when the name is taken. Raise `ValueError` for an invalid policy, or a namespace that
+        exists.
         """
         return self._thread.call(create_namespace, self._cluster, name, policies)
 
     def delete_namespace(self, name: str) -> None:
-        """Delete a namespace with its topics: now, or after the last client has left them. Does nothing where there is
-        none."""
+        """Delete a namespace with its topics, now or after the last client has left. A missing namespace is ignored."""
         self._thread.call(self._leaving.add, name)
 
     @cached_property
@@ -141,27 +141,30 @@ class PulsarBroker:
         return Leaving(self._cluster)
 
     def create_topic(self, topic: str, *, partitions: int = 0) -> str:
-        """Make a topic, with partitions or (0) without, and say its full name. Raises ValueError when there is one.
+        """Create a topic with `partitions`, or without when 0, and return its full name.
 
-        Topics without partitions need not be made: the first client makes them.
+        Raise `ValueError` when the topic exists. Topics without partitions need no creation: the first client creates
+        them.
         """
         return self._thread.call(create_topic, self._cluster, topic, partitions)
 
     # assertions
 
     def assert_produced(self, topic: str, expected: int | Sequence[bytes | str], *, timeout: float = TIMEOUT) -> None:
-        """The topic has so many messages, or these in this order (of a partitioned topic in any), and no more.
+        """Assert that the topic has exactly this number of messages, or these values in this order.
 
-        Waits for them. Raises AssertionError as soon as there are too many, or when some are missing after `timeout`
-        seconds. What retention let go of is not counted, what transactions sent is, however they ended.
+        Values of a partitioned topic may come in any order. The method waits for the messages. Raise `AssertionError`
+        as soon as there are too many, or when some are missing after `timeout` seconds. Messages that retention deleted
+        do not count. Messages of transactions count, whether committed or not.
         """
         __tracebackhide__ = True
         self._expect(Produced(self._cluster, topic, expected), timeout)
 
     def assert_delivered(self, topic: str, subscription: str, count: int = 1, *, timeout: float = TIMEOUT) -> None:
-        """Consumers of the subscription were sent so many messages, or more: one that is sent again counts again.
+        """Assert that the broker sent at least this number of messages to consumers of the subscription.
 
-        Waits for them. Raises AssertionError after `timeout` seconds, and says why the next one was not delivered.
+        A redelivered message counts again. The method waits for the messages. Raise `AssertionError` after `timeout`
+        seconds, and say why the next message was not delivered.
         """
         __tracebackhide__ = True
         self._expect(Delivered(self._cluster, topic, subscription, count), timeout)
@@ -169,11 +172,10 @@ class PulsarBroker:
     def assert_acked(
         self, topic: str, subscription: str, count: int | None = None, *, timeout: float = TIMEOUT
     ) -> None:
-        """The subscription has so many messages acknowledged since it began, or (None) all that there are.
-        What retention let go of is not counted.
+        """Assert that exactly this number of messages is acknowledged since the subscription began, or all for None.
 
-        Waits for that. Raises AssertionError as soon as there are too many, or when some are missing after `timeout`
-        seconds, and says where they stand.
+        Messages that retention deleted do not count. The method waits for the acknowledgements. Raise `AssertionError`
+        as soon as there are too many, or when some are missing after `timeout` seconds, and explain the missing ones.
         """
         __tracebackhide__ = True
         self._expect(Acked(self._cluster, topic, subscription, count), timeout)

@@ -1,4 +1,4 @@
-"""A test's words on topics and subscriptions: what is produced, delivered, acknowledged; waiting for that."""
+"""Expectations of topics and subscriptions: produced, delivered and acknowledged messages."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from pulsarium.proto.topic_name import TopicName
 
 
 class Expectation(Protocol):
-    """Something that a test says of the broker."""
+    """A statement about the broker that a test makes."""
 
     def decided(self) -> bool:
-        """Whether waiting longer changes nothing: it is met, or never will be."""
+        """Return whether waiting longer cannot change the result."""
         ...
 
     def problem(self) -> str | None:
-        """What is not as expected, or None."""
+        """Return how the broker differs from the expectation, or None."""
         ...
 
 
 class Changes:
-    """Wakes those who wait, each time that anything may have changed: at the end of a turn."""
+    """Wake the waiting tasks at the end of each turn, when anything may have changed."""
 
     def __init__(self, turn: Turn) -> None:
         self._changed: trio.Event | None = None
@@ -50,39 +50,39 @@ class Changes:
             self._changed = None
 
     async def until(self, reached: Callable[[], bool]) -> None:
-        """Wait until it is so."""
+        """Wait until `reached` returns true."""
         while not reached():
             if self._changed is None:
                 self._changed = trio.Event()
             await self._changed.wait()
 
     async def problem(self, expectation: Expectation, patience: float) -> str | None:
-        """What is still not as expected after `patience` seconds; None as soon as all is."""
+        """Return the problem that is left after `patience` seconds, or None as soon as the expectation is met."""
         with trio.move_on_after(patience):
             await self.until(expectation.decided)
         return expectation.problem()
 
 
 def topics_of(cluster: Cluster, name: TopicName) -> list[Topic]:
-    """The topic, or its partitions; none where there is no such topic."""
+    """Return the topic, or its partitions; an empty list when the topic does not exist."""
     partitions = cluster.metadata.partitions_of(name)
     names = [name.partition(index) for index in range(partitions)] if partitions else [name]
     return [cluster.topics.find(each) for each in names if cluster.topics.exists(each)]
 
 
 class Stored:
-    """The messages of one persistent topic, read once each."""
+    """The messages of one persistent topic, each read once."""
 
     def __init__(self) -> None:
         self.values: list[bytes] = []
-        """Decompressed; of encrypted messages, what is encrypted. Those of one batch that is encrypted are one."""
+        """Decompressed values. An encrypted batch counts its encrypted payload once for each message."""
         self.counts: list[tuple[Position, int]] = []
-        """Entries with their messages; a chunk has none, but for the last."""
+        """Entries with their number of messages. Only the last chunk of a message counts."""
         self._last = EARLIEST
         self._chunks: dict[str, list[bytes]] = {}
 
     def read(self, topic: SubscribedPersistentTopic) -> None:
-        """Look at what came since."""
+        """Read the entries that are new since the last call."""
         ledger = topic.ledger
         position = self._first(ledger)
         while position <= ledger.max_read:
@@ -120,7 +120,7 @@ def _values(metadata: pb.MessageMetadata, payload: bytes) -> list[bytes]:
         if not metadata.HasField("num_messages_in_batch"):
             return [payload]
         return [value for _, value in unpack(payload, metadata.num_messages_in_batch)]
-    except ProtocolError:  # the broker takes what it does not understand
+    except ProtocolError:  # the broker stores payloads that it cannot parse
         return [payload] * metadata.num_messages_in_batch
 
 
@@ -129,7 +129,7 @@ LONGEST_VALUE = 60
 
 
 class _OfTopic:
-    """Of a topic, partitions and all."""
+    """An expectation of a topic with all its partitions."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self.cluster = cluster
@@ -140,7 +140,7 @@ class _OfTopic:
         return topics_of(self.cluster, self.name)
 
     def stored(self, topic: SubscribedTopic) -> Stored:
-        """What the topic has now."""
+        """Return the messages that the topic has now."""
         stored = self._stored.setdefault(str(topic.name), Stored())
         if isinstance(topic, PersistentTopic):
             stored.read(topic)
@@ -150,13 +150,13 @@ class _OfTopic:
         return [value for topic in self.topics() for value in self.stored(topic).values]
 
     def absent(self) -> str:
-        """What to say when there is no such topic."""
+        """Return the error text for a topic that does not exist."""
         names = self.cluster.topics.names(str(self.name.namespace_name), non_persistent=True)
         return f"there is no topic {self.name}; its namespace has {', '.join(names) or 'none'}"
 
 
 class Produced(_OfTopic):
-    """A topic has these messages, or so many, and no more."""
+    """Expect exactly these messages, or this number of messages, in a topic."""
 
     def __init__(self, cluster: Cluster, topic: str, expected: int | Sequence[bytes | str]) -> None:
         super().__init__(cluster, topic)
@@ -164,7 +164,7 @@ class Produced(_OfTopic):
         self._count = expected if isinstance(expected, int) else len(expected)
         self._expected = None if isinstance(expected, int) else [_bytes(each) for each in texts]
         if self._expected and not self.name.is_persistent:
-            raise ValueError(f"{self.name} is not persistent: its messages are not kept, only how many there were")
+            raise ValueError(f"{self.name} is not persistent: only the number of its messages is known; pass a number")
 
     def count(self) -> int:
         topics = self.topics()
@@ -183,7 +183,7 @@ class Produced(_OfTopic):
             return f"{self.name} has {_messages(count)}, not {self._count}: {_shown(values)}{self._producers()}"
         if self._expected is None:
             return None
-        if self.cluster.metadata.partitions_of(self.name):  # which have no order among them
+        if self.cluster.metadata.partitions_of(self.name):  # messages of different partitions have no order
             values, expected = sorted(values), sorted(self._expected)
         else:
             expected = self._expected
@@ -201,7 +201,7 @@ class Produced(_OfTopic):
 
 
 class _OfSubscription(_OfTopic):
-    """Of a subscription, over all partitions."""
+    """An expectation of a subscription, over all partitions."""
 
     def __init__(self, cluster: Cluster, topic: str, subscription: str) -> None:
         super().__init__(cluster, topic)
@@ -212,7 +212,7 @@ class _OfSubscription(_OfTopic):
         return [each for each in found if each is not None]
 
     def missing(self) -> str:
-        """What to say when there is no such subscription."""
+        """Return the error text for a subscription that does not exist."""
         topics = self.topics()
         if not topics:
             return self.absent()
@@ -223,7 +223,7 @@ class _OfSubscription(_OfTopic):
         return [each for each in self.subscriptions() if isinstance(each, PersistentSubscription)]
 
     def why(self, subscription: Subscription, position: Position | None = None) -> str:
-        """What becomes of a message, by default of the next one that no consumer has."""
+        """Explain the state of a message, by default of the next one that no consumer has."""
         lab = self.cluster.lab
         assert lab is not None
         why = lab.why(str(subscription.topic.name), subscription.name, None if position is None else str(position))
@@ -239,7 +239,7 @@ class _OfSubscription(_OfTopic):
 
 
 class Delivered(_OfSubscription):
-    """Consumers of a subscription were sent so many messages, or more."""
+    """Expect at least this number of messages to be sent to consumers of a subscription."""
 
     def __init__(self, cluster: Cluster, topic: str, subscription: str, count: int) -> None:
         super().__init__(cluster, topic, subscription)
@@ -261,21 +261,21 @@ class Delivered(_OfSubscription):
             return self.missing()
         stored = f", of {_messages(len(self.values()))} in the topic" if self.name.is_persistent else ""
         what = f"{self.subscription} of {self.name} was delivered {_messages(self.count())}, not {self._count}{stored}"
-        reasons = dict.fromkeys(map(self.why, self.persistent()))  # of many partitions often the same
+        reasons = dict.fromkeys(map(self.why, self.persistent()))  # partitions often have the same reason
         return "; ".join([what, *reasons, self.consumers()])
 
 
 class Acked(_OfSubscription):
-    """A subscription has so many messages acknowledged, or all."""
+    """Expect this number of messages, or all, to be acknowledged on a subscription."""
 
     def __init__(self, cluster: Cluster, topic: str, subscription: str, count: int | None) -> None:
         super().__init__(cluster, topic, subscription)
         if not self.name.is_persistent:
-            raise ValueError(f"{self.name} is not persistent: acknowledgements of its messages are not kept")
+            raise ValueError(f"{self.name} is not persistent: acknowledgements of its messages are not stored")
         self._count = count
 
     def count(self) -> int:
-        """Messages that are acknowledged, of those that came since the subscription began."""
+        """Return how many of the messages since the start of the subscription are acknowledged."""
         return sum(self._acknowledged(each) for each in self.persistent())
 
     def _acknowledged(self, subscription: PersistentSubscription) -> int:
@@ -309,7 +309,7 @@ class Acked(_OfSubscription):
         return "; ".join([what, *self._open(), self.consumers()])
 
     def _open(self) -> Iterator[str]:
-        """Entries that are not acknowledged, and where they stand."""
+        """Yield the explanations of unacknowledged entries."""
         found = [
             (each, position)
             for each in self.persistent()

@@ -1,4 +1,4 @@
-"""The lab of a broker, for tests that run in another thread: each method does there what it does on the loop."""
+"""The lab of a broker for tests in another thread. Each method runs its namesake in the broker's thread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ H = TypeVar("H", bound=AbstractContextManager[Any])
 
 
 class OnLoop(Generic[T]):
-    """Stands for something that belongs to the broker's thread."""
+    """A stand-in for an object of the broker's thread."""
 
     def __init__(self, thread: LoopThread[RunningCluster], it: T) -> None:
         self._thread = thread
@@ -36,7 +36,7 @@ class OnLoop(Generic[T]):
 
 
 class Handle(OnLoop[H]):
-    """Stands for something that a test has added. Leaving its `with` block ends it."""
+    """A stand-in for an object that a test has added. Leaving its `with` block ends the object."""
 
     def __enter__(self) -> Self:
         return self
@@ -46,7 +46,7 @@ class Handle(OnLoop[H]):
 
 
 def call(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[OnLoop[T], P], R]:
-    """Run a plain method on the loop."""
+    """Run a plain method in the broker's thread."""
 
     @wraps(method)
     def run(proxy: OnLoop[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -56,7 +56,7 @@ def call(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[OnLoop[
 
 
 def wait(method: Callable[Concatenate[T, P], Awaitable[R]]) -> Callable[Concatenate[OnLoop[T], P], R]:
-    """Run a coroutine method on the loop, however long that takes."""
+    """Run a coroutine method in the broker's thread, without a time limit."""
 
     @wraps(method)
     def run(proxy: OnLoop[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -66,7 +66,7 @@ def wait(method: Callable[Concatenate[T, P], Awaitable[R]]) -> Callable[Concaten
 
 
 class Look(Generic[T, R]):
-    """An attribute that may be read from any thread, also after the broker has ended."""
+    """An attribute that any thread may read, also after the broker has ended."""
 
     def __init__(self, get: Callable[[T], R]) -> None:
         self._get = get
@@ -79,34 +79,34 @@ class Look(Generic[T, R]):
         return self if proxy is None else self._get(proxy._it)
 
     def __set__(self, proxy: OnLoop[T], value: Never) -> None:
-        raise AttributeError("this can be read only")
+        raise AttributeError("this attribute is read-only")
 
 
 class FaultRule(Handle[Rule]):
-    """A rule that was added. Leaving its `with` block removes it."""
+    """A rule that was added. Leaving its `with` block removes the rule."""
 
     id = Look[Rule, int](lambda rule: rule.id)
-    """As REST and the command line name it."""
+    """The id, as REST and the command line show it."""
     hits = Look[Rule, int](lambda rule: rule.hits)
-    """How often it has acted; one that observes: how many frames it has seen."""
+    """How often the rule has acted. A rule that observes counts the frames."""
     matched = Look[Rule, int](lambda rule: rule.matched)
-    """How many frames it selected, whether or not it was their turn."""
+    """How many frames matched, also those that the rule passed over."""
     remove = call(Rule.remove)
 
     def __repr__(self) -> str:
         return f"<fault {self.id}: {self._it.action} of {self._it.selector.command}, {self.hits} hits>"
 
     def wait(self, hits: int = 1, *, timeout: float = 5.0) -> None:
-        """Wait until it has hit so often in all.
+        """Wait until the rule has acted `hits` times in all.
 
-        Raises AssertionError when it has not after `timeout` seconds, FaultError for more often than it ever will,
-        FaultRemoved when it is removed before.
+        Raise `AssertionError` after `timeout` seconds, `FaultError` when the rule never acts that often, and
+        `FaultRemoved` when the rule is removed before.
         """
         __tracebackhide__ = True
         try:
             self._thread.wait(timeout, self._it.wait, hits)
         except TimeoutError:
-            raise AssertionError(f"{self} after {timeout:g} s, not {hits}; {self.matched} frames fitted") from None
+            raise AssertionError(f"{self} after {timeout:g} s, not {hits}; {self.matched} frames matched") from None
 
 
 class FaultRules(OnLoop[Faults]):
@@ -118,34 +118,34 @@ class FaultRules(OnLoop[Faults]):
     """
 
     def add(self, action: Action | str | Mapping[str, object], command: str, **which: Unpack[Which]) -> FaultRule:
-        """From now on `action` happens to frames of `command` (a name of the protocol, "*" for all), by default to the
-        first one only. Raises FaultError for what makes no sense.
+        """Apply `action` to matching frames of `command` from now on, by default to the first one only.
 
-        The action may be given as in REST: "drop", {"kind": "delay", "seconds": 1}.
+        `command` is a name of the protocol, or "*" for all. The action may have its form of REST: "drop", or
+        {"kind": "delay", "seconds": 1}. Raise `FaultError` when the arguments do not fit together.
         """
         found = action if isinstance(action, Action) else action_from_json(action)
         return FaultRule(self._thread, self._thread.call(self._it.add, found, command, **which))
 
     def observe(self, command: str, **which: Unpack[Selected]) -> FaultRule:
-        """Count frames in the rule's `hits`, and do nothing to them. Raises FaultError."""
+        """Count matching frames in the rule's `hits`, and change nothing. Raise `FaultError`."""
         return FaultRule(self._thread, self._thread.call(self._it.observe, command, **which))
 
     @property
     def rules(self) -> Sequence[FaultRule]:
-        """Those that there are, in the order in which they are asked."""
+        """Return the rules in the order in which they are tried."""
         return [FaultRule(self._thread, rule) for rule in self._it.rules]
 
     clear = call(Faults.clear)
 
 
 class BrokerMask(Handle[WornMask]):
-    """A mask that was added. Leaving its `with` block removes it."""
+    """A mask that was added. Leaving its `with` block removes the mask."""
 
     id = Look[WornMask, int](lambda worn: worn.id)
-    """As REST and the command line name it."""
+    """The id, as REST and the command line show it."""
     mask = Look[WornMask, Mask](lambda worn: worn.mask)
     hits = Look[WornMask, int](lambda worn: worn.hits)
-    """How many connections it was given to."""
+    """How many connections have received the mask."""
     remove = call(WornMask.remove)
 
     def __repr__(self) -> str:
@@ -153,36 +153,37 @@ class BrokerMask(Handle[WornMask]):
 
 
 class BrokerMasks(OnLoop[Masks]):
-    """The masks of a broker: of those that fit, a new connection gets the one that was added last.
+    """The masks of a broker. A new connection receives the newest mask that matches.
 
     broker.masks.add(Mask(max_protocol_version=12), client_version="Pulsar-CPP*")
     """
 
     def add(self, mask: Mask, **whose: Unpack[Worn]) -> BrokerMask:
-        """Connections that are opened from now on wear it."""
+        """Add a mask for connections that are opened from now on. Raise `TypeError` for an unknown argument."""
         return BrokerMask(self._thread, self._thread.call(self._it.add, mask, **whose))
 
     @property
     def worn(self) -> Sequence[BrokerMask]:
-        """Those that there are."""
+        """Return all masks."""
         return [BrokerMask(self._thread, worn) for worn in self._it.worn]
 
     clear = call(Masks.clear)
 
 
 class BrokerClock(OnLoop[LabClock]):
-    """Steers the time of a broker: that of everything it waits for, and of what it writes down.
+    """Steer the time of a broker: its timers, and the times that it stores.
 
         broker.clock.freeze()
         broker.clock.advance(timedelta(days=7))
 
-    The clocks of clients go on as they are; so do keep-alive and the expiry of credentials, unless they are included.
+    Clients keep their own clocks. Keep-alive and the expiry of credentials follow the machine's clock, unless they are
+    included.
     """
 
     frozen = Look[LabClock, bool](lambda clock: clock.frozen)
-    """Whether time stands still."""
+    """Whether the clock is frozen."""
     included = Look[LabClock, Sequence[str]](lambda clock: clock.included)
-    """What else obeys, by name."""
+    """The names of the included timers."""
     now_ms = call(LabClock.now_ms)
     freeze = call(LabClock.freeze)
     resume = call(LabClock.resume)
@@ -193,23 +194,28 @@ class BrokerClock(OnLoop[LabClock]):
 
     @property
     def offset_ms(self) -> int:
-        """How far it is ahead of the machine's clock, in milliseconds; below 0: behind."""
+        """Return how far the clock is ahead of the machine's clock, in milliseconds. Below 0, the clock is behind."""
         return self._thread.call(lambda: self._it.offset_ms)
 
     @property
     def next_in(self) -> float | None:
-        """Seconds until the next timer that runs once: what `run_next` goes to. None: nothing waits."""
+        """Return the seconds until the next timer that runs once, or None when no timer waits.
+
+        `run_next` goes there.
+        """
         return self._thread.call(lambda: self._it.next_in)
 
     def advance(self, time: float | timedelta) -> None:
-        """Be later by so many seconds, and run what comes due on the way, in its order. Returns when all of it is done,
-        and what became due is on its way to clients. Raises ClockError."""
+        """Advance the clock by so many seconds, and run the timers that become due, each at its own time.
+
+        Return when all of them have run, and due messages are on their way to clients. Raise `ClockError`.
+        """
         seconds = time.total_seconds() if isinstance(time, timedelta) else time
         self._thread.wait(None, self._it.advance, seconds)
 
     @property
     def auto_advance(self) -> bool:
-        """Whether time goes to the next timer by itself as soon as the broker has nothing to do."""
+        """Return whether an idle broker goes to its next timer by itself."""
         return self._it.auto_advance
 
     @auto_advance.setter
@@ -218,46 +224,46 @@ class BrokerClock(OnLoop[LabClock]):
 
 
 class BrokerCapture(Handle[Capture]):
-    """A capture that was started. Leaving its `with` block ends it; it can still be read."""
+    """A capture that was started. Leaving its `with` block ends the capture, which can still be read."""
 
     id = Look[Capture, int](lambda capture: capture.id)
-    """As REST and the command line name it."""
+    """The id, as REST and the command line show it."""
     path = Look[Capture, Path | None](lambda capture: capture.path)
-    """None: it is in memory."""
+    """The file, or None for a capture in memory."""
     frames = Look[Capture, int](lambda capture: capture.frames)
-    """So far."""
+    """Number of frames so far."""
     running = Look[Capture, bool](lambda capture: capture.running)
-    """Whether it goes on."""
+    """Whether the capture is running."""
     stop = call(Capture.stop)
 
     def records(self) -> Sequence[Record]:
-        """All that it holds now: frames, and where connections begin and end."""
+        """Return all records that the capture has now: frames, and the start and end of connections."""
         return self._thread.call(lambda: list(self._it.records()))
 
 
 class BrokerCaptures(OnLoop[Captures]):
     """The captures of a broker.
 
-    with broker.captures.start("lost.capture"):
+    with broker.captures.start("lost.pulscap"):
         ...
     """
 
     def start(self, path: str | Path | None = None, *, keep_entry: int | None = None) -> BrokerCapture:
-        """Capture every frame from now on, to a file, or in memory, which keeps the newest of it.
+        """Capture every frame from now on, to a file, or in memory, which keeps the newest 64 MB.
 
-        `keep_entry`: so many bytes of each message; None: all. Raises OSError.
+        `keep_entry` bounds the stored bytes of each message; None stores all. Raise `OSError`.
         """
         where = None if path is None else Path(path)
         return BrokerCapture(self._thread, self._thread.call(self._it.start, where, keep_entry=keep_entry))
 
     @property
     def running(self) -> Sequence[BrokerCapture]:
-        """Those that were not stopped."""
+        """Return the captures that run."""
         return [BrokerCapture(self._thread, each) for each in self._thread.call(lambda: self._it.running)]
 
 
 class BrokerLinter(OnLoop[Linter]):
-    """Says what clients do wrong on connections that are opened while it runs."""
+    """Find mistakes of clients on connections that are opened while the linter runs."""
 
     start = call(Linter.start)
     stop = call(Linter.stop)
@@ -265,7 +271,7 @@ class BrokerLinter(OnLoop[Linter]):
     clear = call(Linter.clear)
 
     def assert_clean(self) -> None:
-        """No rule was broken by a client. Raises AssertionError."""
+        """Raise `AssertionError` when a client broke a rule."""
         __tracebackhide__ = True
         found: list[Finding] = self.violations()
         wrong = [str(each) for each in found if each.side == "client"]

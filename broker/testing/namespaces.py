@@ -1,4 +1,4 @@
-"""Namespaces for tests: made in the broker's own process, which takes microseconds."""
+"""Create namespaces for tests in the broker's own process, which takes microseconds."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ TRIED_AT_ONCE = 4
 
 
 def create_namespace(cluster: Cluster, name: str, policies: Mapping[str, object]) -> str:
-    """Make `tenant/namespace`, the tenant too where there is none, with policies as the REST API names them.
+    """Create `tenant/namespace`, and a missing tenant, with policies by their names in the REST API. Return the name.
 
-    Without a tenant it is one of `public`, and one more when there is one of this name: for a test that runs again.
-    Raises ValueError for a policy that cannot be.
+    A name without a tenant belongs to `public`, with a number when the name is taken, so that a test may run again.
+    Raise `ValueError` for an invalid policy, or a namespace that exists.
     """
     metadata = cluster.metadata
     for policy, value in policies.items():
         if policy not in NAMESPACE_DEFAULTS or not is_readable(policy, value):
-            raise ValueError(f"{policy}={value!r} is no policy of a namespace")
+            raise ValueError(f"{policy}={value!r} is not a valid policy of a namespace")
     if "/" not in name:
         name = _unused(f"{TENANT}/{_entity(name)}", metadata.namespaces)
     namespace = NamespaceName.parse(name)
     if name in metadata.namespaces:
-        raise ValueError(f"there is a namespace {name}")
+        raise ValueError(f"the namespace {name} exists already")
     if namespace.tenant not in metadata.tenants:
         metadata.put_tenant(namespace.tenant, {"adminRoles": [], "allowedClusters": [metadata.cluster]})
     bundles = read_bundles(policies.get("bundles"), cluster.config.defaultNumberOfNamespaceBundles)
@@ -41,14 +41,14 @@ def create_namespace(cluster: Cluster, name: str, policies: Mapping[str, object]
 
 
 class Leaving:
-    """Deletes namespaces once no client is connected to them: one that were cut off would come back again and again."""
+    """Delete namespaces after their last client has left. A client that was cut off would reconnect again and again."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._waiting: deque[str] = deque()
 
     def add(self, name: str) -> None:
-        """Delete a namespace with its topics now, or on the way of a later one. Does nothing where there is none."""
+        """Delete a namespace with its topics, now or during a later call. A missing namespace is ignored."""
         self._waiting.appendleft(name)
         for _ in range(min(len(self._waiting), TRIED_AT_ONCE)):
             name = self._waiting.popleft()
@@ -68,12 +68,12 @@ class Leaving:
 
 
 def create_topic(cluster: Cluster, topic: str, partitions: int) -> str:
-    """Make a topic; its full name. Raises ValueError when there is one."""
+    """Create a topic, and return its full name. Raise `ValueError` when it exists, or its namespace does not."""
     name = TopicName.parse(topic)
     if str(name.namespace_name) not in cluster.metadata.namespaces:
-        raise ValueError(f"there is no namespace {name.namespace_name}")
+        raise ValueError(f"the namespace {name.namespace_name} does not exist: create it first")
     if cluster.metadata.partitions_of(name) or cluster.topics.exists(name):
-        raise ValueError(f"there is a topic {name}")
+        raise ValueError(f"the topic {name} exists already")
     if partitions:
         cluster.topics.create_partitions(name, partitions)
     else:
@@ -82,7 +82,7 @@ def create_topic(cluster: Cluster, topic: str, partitions: int) -> str:
 
 
 def _entity(text: str) -> str:
-    """With what Pulsar allows in names."""
+    """Return a text as a name that Pulsar allows."""
     return re.sub(r"[^-=:.\w]+", "-", text, flags=re.ASCII).strip("-")[:LONGEST_NAME] or "test"
 
 

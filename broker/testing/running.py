@@ -1,4 +1,4 @@
-"""A broker for the length of a block, with options in the words of `pulsarium serve`."""
+"""Run a broker for the length of a block, with the options of `pulsarium serve`."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def running(
     port: int = 0,
     http_port: int = 0,
 ) -> Running:
-    """A broker that runs while a block does, on free ports and in memory unless told otherwise.
+    """Run a broker for the length of a block, by default on free ports and in memory.
 
-    Plain code gets it in a thread of its own, and may call it from any thread:
+    Plain code receives the broker in its own thread, and may call it from any thread:
 
         with pulsarium.broker.running() as broker:
             client = pulsar.Client(broker.service_url)
 
-    Code on trio gets it in its own loop, and its lab as it is (`broker.lab.faults`, ...):
+    Code on trio receives the broker in its own loop, and the lab directly (`broker.lab.faults`, ...):
 
         async with pulsarium.broker.running() as broker:
             async with pulsarium.client.connect(broker.service_url) as client: ...
 
-    The options are those of `pulsarium serve`. `set`: broker.conf keys, `set={"maxMessageSize": 1024}`.
-    Raises ConfigError for options that cannot be, and when the block is entered PortInUse or StorageError.
+    The options are those of `pulsarium serve`. `set` has broker.conf keys: `set={"maxMessageSize": 1024}`. Raise
+    `ConfigError` for invalid options. Entering the block raises `PortInUse` or `StorageError`.
     """
     return Running(
         options_of(
@@ -61,10 +61,10 @@ def running(
 
 
 class Running:
-    """What `running` returns: to be entered once, by `with` or by `async with`."""
+    """The result of `running`. Enter it once, by `with` or by `async with`."""
 
     def __init__(self, options: ServeOptions) -> None:
-        # HTTP is there from the beginning too, but who never asks need not wait until it is imported
+        # The HTTP port is open from the start, but its modules are imported at the first request.
         self._open = partial(open_broker, options, web_when_asked=True)
         self._thread: LoopThread[RunningCluster]
         self._here: AbstractAsyncContextManager[RunningCluster]
@@ -81,7 +81,7 @@ class Running:
     async def __aenter__(self) -> RunningCluster:
         if not trio.lowlevel.in_trio_task():
             raise RuntimeError(
-                "`async with running()` is for code on trio; elsewhere `with running()` has a thread for it"
+                "`async with running()` works on trio only: use `with running()`, which has a thread of its own"
             )
         self._here = self._open()
         return await self._here.__aenter__()
@@ -107,12 +107,12 @@ def options_of(
     durability: Durability = "os",
     brokers: int = 1,
 ) -> ServeOptions:
-    """What `running` takes, as the broker takes it. Raises ConfigError for what cannot be."""
+    """Return the options of `running` as the broker takes them. Raise `ConfigError` for invalid ones."""
     behavior = profile_of(profile, max_protocol_version)
     overrides = [f"{key}={_text(value)}" for key, value in (set or {}).items()]
     given = load(None if config is None else Path(config), overrides, behavior)
     settings = given.config
-    if port or "brokerServicePort" not in (set or {}):  # what a file has is for a broker of its own
+    if port or "brokerServicePort" not in (set or {}):  # the ports of a broker.conf file are for another broker
         settings = replace(settings, brokerServicePort=port)
     if http_port or "webServicePort" not in (set or {}):
         settings = replace(settings, webServicePort=http_port)
@@ -129,5 +129,5 @@ def options_of(
 
 
 def _text(value: object) -> str:
-    """As broker.conf writes it."""
+    """Return a value as broker.conf writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

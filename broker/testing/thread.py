@@ -1,4 +1,4 @@
-"""A trio loop in a thread of its own, for code that cannot await."""
+"""Run a trio loop in its own thread, for code that cannot await."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-NOTICE_SECONDS = 0.5  # a Ctrl-C that comes just before a thread blocks is noticed when it wakes up
+NOTICE_SECONDS = 0.5  # longest time until a waiting thread notices a Ctrl-C
 
 
 class BrokerEnded(RuntimeError):
-    """Something was asked of a broker whose thread runs no more."""
+    """A call to a broker whose thread has ended."""
 
     def __init__(self) -> None:
         super().__init__("the broker has ended")
 
 
 class LoopThread(Generic[T]):
-    """Holds what an asynchronous context manager opens, from `start` to `stop`. Any thread may ask something of it.
+    """Hold an asynchronous context manager open from `start` to `stop`, in a thread of its own.
 
-    A daemon: a program that forgets it can still end.
+    Any thread may call functions in that thread. It is a daemon, so that a program can end without `stop`.
     """
 
     def __init__(self, open: Callable[[], AbstractAsyncContextManager[T]], name: str) -> None:
@@ -40,15 +40,15 @@ class LoopThread(Generic[T]):
         self._opened: T
         self._nursery: trio.Nursery
         self._fault: BaseException | None = None
-        self._asked: set[Future[Any]] = set()  # what somebody waits for
+        self._asked: set[Future[Any]] = set()  # calls that wait for their result
         self._stop = trio.Event()
-        self._abandoned = False  # before it was ready
+        self._abandoned = False  # whether `start` was interrupted
         self._token: trio.lowlevel.TrioToken | None = None
 
     # life
 
     def start(self) -> T:
-        """Open it, and raise what that raises."""
+        """Start the thread, open the context manager, and return its result. Raise any error of opening."""
         self._thread.start()
         try:
             self._ready.wait()
@@ -61,7 +61,7 @@ class LoopThread(Generic[T]):
         return self._opened
 
     def stop(self) -> None:
-        """Close it, and wait until that is done. Raises what ended the loop, unless it ended in order."""
+        """Close the context manager, and wait until it is closed. Raise the error that ended the loop, if any."""
         with suppress(BrokerEnded):
             self._soon(self._stop.set)
         self._thread.join()
@@ -87,10 +87,10 @@ class LoopThread(Generic[T]):
             await self._stop.wait()
             self._nursery.cancel_scope.cancel()
 
-    # what others ask of it
+    # calls
 
     def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a plain function on the loop; what it returns or raises."""
+        """Run a plain function in the loop. Return its result, or raise its error."""
         if threading.current_thread() is self._thread:
             return function(*args, **kwargs)
         future: Future[R] = Future()
@@ -106,10 +106,12 @@ class LoopThread(Generic[T]):
         return self._result(future, run)
 
     def wait(self, timeout: float | None, function: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a coroutine function on the loop; what it returns or raises. After `timeout` seconds (None: never) it is
-        cancelled, and TimeoutError raised."""
+        """Run a coroutine function in the loop. Return its result, or raise its error.
+
+        Cancel the function after `timeout` seconds (None: never), and raise `TimeoutError`.
+        """
         if threading.current_thread() is self._thread:
-            raise RuntimeError("this waits for the broker, and was called from the broker's own thread")
+            raise RuntimeError("this call would block the broker's own thread, which it waits for: call from another")
         future: Future[R] = Future()
         scope = trio.CancelScope()
 
@@ -123,7 +125,7 @@ class LoopThread(Generic[T]):
         def ask() -> None:
             try:
                 self._nursery.start_soon(run)
-            except RuntimeError:  # it is being closed
+            except RuntimeError:  # the nursery is closed
                 _answer(future, BrokerEnded())
 
         try:
@@ -135,7 +137,7 @@ class LoopThread(Generic[T]):
             raise
 
     def _result(self, future: Future[R], ask: Callable[[], None], timeout: float | None = None) -> R:
-        # A queue, for Ctrl-C may come at any moment, also when a future's own lock has just been taken.
+        # A queue, because a Ctrl-C could interrupt a future while its own lock is held.
         answered: SimpleQueue[Future[R]] = SimpleQueue()
         future.add_done_callback(answered.put)
         self._asked.add(future)
@@ -167,7 +169,7 @@ def _answer(future: Future[Any], error: BaseException) -> None:
 
 
 def _only(error: BaseException) -> BaseException:
-    """The one exception that a group is about; nurseries wrap what ends them."""
+    """Return the only exception of nested groups, because nurseries wrap the error that ends them."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

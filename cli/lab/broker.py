@@ -1,4 +1,4 @@
-"""What commands of the lab have in common: the running broker that they talk to, and arguments as options."""
+"""Connect the lab's commands to a running broker, and make options of declared arguments."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ VALUES: Final[Mapping[tuple[type, ...], type]] = {(str,): str, (int,): int, (int
 
 
 class LabOf:
-    """Calls below /lab of one broker. They raise what `pulsarium admin` raises, which ends a command in one line."""
+    """Send requests below /lab to one broker.
+
+    Errors are those of `pulsarium admin`, which end a command with one line.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def call(self, method: str, path: str, body: object = NO_BODY, **query: object) -> Any:
-        """The answer's JSON, None if it is empty. `path` begins after /lab/."""
+        """Return the JSON of the answer, or None when the answer is empty. `path` begins after /lab/."""
         return self.reply(method, path, body, **query).data()
 
     def reply(self, method: str, path: str, body: object = NO_BODY, **query: object) -> Reply:
-        """The answer as it is."""
+        """Return the answer itself."""
         return done(self._session.api.send(Request(method, f"/lab/{path}", query, body)))
 
 
 def of_broker(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which broker; the command is given a LabOf first."""
+    """Add the options that select a broker. The command receives a `LabOf` as its first argument."""
 
     @asks_which_broker
     @wraps(command)
@@ -43,7 +46,7 @@ def of_broker(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def taking(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a decorator that adds the options of declared arguments."""
+    """Return a decorator that adds an option for each argument that `kind` declares."""
 
     def add_options(command: Callable[..., None]) -> Callable[..., None]:
         for each in reversed(json_arguments(kind).values()):
@@ -56,5 +59,5 @@ def taking(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 
 def asked(given: Mapping[str, Any], *kinds: type) -> dict[str, Any]:
-    """What was said, by its JSON name."""
+    """Return the arguments that the caller gave, by their JSON names."""
     return {name: given[each.name] for name, each in json_arguments(*kinds).items() if given[each.name] is not None}

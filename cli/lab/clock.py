@@ -1,4 +1,4 @@
-"""`pulsarium clock`: the time of a running broker."""
+"""`pulsarium clock`: steer the clock of a running broker."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ APART: Final = ("keep-alive", "token-expiry")
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdwy])?")
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print what the broker answers.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as JSON.")
 
 
 class Duration(click.ParamType[float]):
-    """90s, 5m, 7d, 1d12h, or a plain number of seconds."""
+    """A duration such as 90s, 5m, 7d or 1d12h, or a plain number of seconds."""
 
     name = "DURATION"
 
@@ -31,23 +31,23 @@ class Duration(click.ParamType[float]):
             return value
         parts = _DURATION.findall(value)
         if not parts or "".join(map("".join, parts)) != value:
-            self.fail(f"{value!r} is no duration; say 90s, 5m, 7d, 1d12h or 250ms", param, ctx)
+            self.fail(f"{value!r} is no duration: write 90s, 5m, 7d, 1d12h or 250ms", param, ctx)
         return sum(float(number) * UNITS[unit or "s"] for number, unit in parts)
 
 
 @click.group(cls=GroupedCommands)
 def clock() -> None:
-    """Freeze the broker's clock, or let days pass in no time.
+    """Freeze the broker's clock, or advance it by days in no time.
 
     \b
-    A message that is due in seven days, now:
+    Deliver a message now that is due in seven days:
       pulsarium clock advance 7d
-    Step by step:
+    Go from timer to timer:
       pulsarium clock freeze
       pulsarium clock run-next
 
-    All that waits on the broker obeys: delayed delivery, TTL, retention, failover delay, inactive topics. Keep-alive
-    and the expiry of tokens do not, unless they are included. Clients have clocks of their own.
+    All timers of the broker follow this clock: delayed delivery, TTL, retention, failover delay, deletion of inactive
+    topics. Keep-alive and the expiry of tokens follow it only when they are included. Clients have their own clocks.
     """
 
 
@@ -55,7 +55,7 @@ def clock() -> None:
 @as_json
 @of_broker
 def show(lab: LabOf, as_json: bool) -> None:
-    """What time it is, and how it goes."""
+    """Show the broker's time, and whether the clock is frozen."""
     _print(lab.call("GET", "clock"), as_json)
 
 
@@ -63,7 +63,7 @@ def show(lab: LabOf, as_json: bool) -> None:
 @as_json
 @of_broker
 def freeze(lab: LabOf, as_json: bool) -> None:
-    """Let the clock stand still."""
+    """Freeze the clock."""
     _print(lab.call("POST", "clock/freeze"), as_json)
 
 
@@ -71,7 +71,7 @@ def freeze(lab: LabOf, as_json: bool) -> None:
 @as_json
 @of_broker
 def resume(lab: LabOf, as_json: bool) -> None:
-    """Let it go on from where it stands."""
+    """Let the clock run again from the time that it shows."""
     _print(lab.call("POST", "clock/resume"), as_json)
 
 
@@ -79,19 +79,19 @@ def resume(lab: LabOf, as_json: bool) -> None:
 @as_json
 @of_broker
 def reset(lab: LabOf, as_json: bool) -> None:
-    """Have the machine's time again."""
+    """Return to the machine's time. All included timers are excluded again."""
     _print(lab.call("POST", "clock/reset"), as_json)
 
 
 @clock.command()
 @click.argument("duration", type=Duration(), required=False)
-@click.option("--to", metavar="TIME", help="Until an ISO time instead, such as 2030-01-01T00:00:00Z.")
+@click.option("--to", metavar="TIME", help="Advance to an ISO time instead, such as 2030-01-01T00:00:00Z.")
 @as_json
 @of_broker
 def advance(lab: LabOf, duration: float | None, to: str | None, as_json: bool) -> None:
-    """Be later by DURATION: 90s, 5m, 7d, 1d12h. All that comes due on the way is done, in its order."""
+    """Advance the clock by DURATION, such as 90s, 5m, 7d or 1d12h. The broker runs each timer on the way, in order."""
     if (duration is None) == (to is None):
-        raise click.UsageError("say by how much, or --to which time")
+        raise click.UsageError("pass a DURATION such as 7d, or --to TIME")
     try:
         state = lab.call("POST", "clock/advance", {"seconds": duration} if to is None else {"to": to})
     except ServerError as error:
@@ -103,7 +103,7 @@ def advance(lab: LabOf, duration: float | None, to: str | None, as_json: bool) -
 @as_json
 @of_broker
 def run_next(lab: LabOf, as_json: bool) -> None:
-    """Go on to the next timer, and run it."""
+    """Advance the clock to the next timer, and run the timer."""
     _print(lab.call("POST", "clock/run-next"), as_json)
 
 
@@ -112,7 +112,7 @@ def run_next(lab: LabOf, as_json: bool) -> None:
 @as_json
 @of_broker
 def auto(lab: LabOf, switch: str, as_json: bool) -> None:
-    """Go on to the next timer by itself, whenever the broker has nothing to do."""
+    """Switch auto-advance on or off. With auto-advance, an idle broker goes to its next timer by itself."""
     _print(lab.call("POST", "clock/auto-advance", {"on": switch == "on"}), as_json)
 
 
@@ -127,8 +127,8 @@ def _of_names(name: str, text: str) -> Callable[..., None]:
     return command
 
 
-include = _of_names("include", "Let keep-alive or token-expiry obey too.")
-exclude = _of_names("exclude", "Let them go with the machine's clock again.")
+include = _of_names("include", "Put keep-alive or token-expiry under this clock too.")
+exclude = _of_names("exclude", "Return keep-alive or token-expiry to the machine's clock.")
 
 
 def _print(state: Mapping[str, Any], as_json: bool) -> None:
@@ -146,12 +146,12 @@ def _print(state: Mapping[str, Any], as_json: bool) -> None:
         words.append("auto-advance")
     words += [f"{name} included" for name in state["included"]]
     following = state["nextInSeconds"]
-    words.append("nothing waits" if following is None else f"next timer in {_spoken(following)}")
+    words.append("no timer waits" if following is None else f"next timer in {_spoken(following)}")
     click.echo(", ".join(words))
 
 
 def _spoken(seconds: float) -> str:
-    """1d 2h 3m 4.005s, without what is zero."""
+    """Return a duration such as "1d 2h 3m 4.005s", without the units that are zero."""
     words = []
     whole, rest = divmod(round(seconds, 3), 60)
     minutes = int(whole)

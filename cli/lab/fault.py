@@ -1,4 +1,4 @@
-"""`pulsarium fault`: what goes wrong on the wire of a running broker."""
+"""`pulsarium fault`: inject faults into the connections of a running broker."""
 
 from __future__ import annotations
 
@@ -15,61 +15,63 @@ from pulsarium.cli.admin.output import table
 from pulsarium.cli.grouped import GroupedCommands
 from pulsarium.cli.lab.broker import LabOf, asked, of_broker, taking
 
-SLICE: Final = 20.0  # seconds that one call waits: shorter than any proxy's patience
+SLICE: Final = 20.0  # seconds that one call waits: shorter than the timeout of an HTTP proxy
 NOT_YET: Final = 408
 ACTIONS: Final = {
-    "answer": "is answered with an error instead (--error, --message)",
-    "drop": "is lost",
-    "delay": "comes later, and so does all behind it (--seconds)",
-    "duplicate": "comes again (--times)",
-    "reorder": "is overtaken by the next one",
-    "corrupt": "has a broken checksum, or another byte (--what)",
-    "truncate": "ends after some bytes, and the connection with it (--keep)",
-    "close": "never comes: the connection is closed",
-    "stall": "never comes, nor does anything behind it, until the fault is removed",
-    "wrong-request-id": "has an id that nobody asked for",
-    "observe": "comes as it is, and is counted",
+    "answer": "Refuse the command with an error (--error, --message).",
+    "drop": "Lose the frame.",
+    "delay": "Delay the frame and all frames behind it (--seconds).",
+    "duplicate": "Send the frame again (--times).",
+    "reorder": "Let the next frame overtake this one.",
+    "corrupt": "Break the checksum, or change a byte (--what).",
+    "truncate": "Send the first bytes only, and close the connection (--keep).",
+    "close": "Close the connection instead.",
+    "stall": "Hold this frame and all behind it until the fault is removed.",
+    "wrong-request-id": "Change the request id to one that nobody sent.",
+    "observe": "Count the frame and do not change it.",
 }
 OF_ACTIONS: Final = ("error", "message", "seconds", "times", "what", "keep")
 OF_RULES: Final = json_arguments(Selected)
 WHO: Final = sorted(OF_RULES, key=lambda name: OF_RULES[name].types != (str,))  # names first
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print what the broker answers.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as JSON.")
 
 
 @click.group(cls=GroupedCommands)
 def fault() -> None:
-    """Let things go wrong between the broker and its clients.
+    """Inject faults between the broker and its clients.
 
     \b
-    The receipt of a message is lost, the message is not:
+    Lose the receipt of a message, and store the message:
       pulsarium fault add SEND drop --after-work --topic 'orders*'
-    Each third lookup finds nobody who serves the topic:
+    Refuse every third lookup:
       pulsarium fault add LOOKUP answer --error ServiceNotReady --every 3 --forever
-    A slow network, for one client:
+    Slow the network down for one client:
       pulsarium fault add MESSAGE delay --seconds 0.2 --client-version '*Java*' --forever
     \b
-    What happened, and the end of it:
+    See the faults, wait for one, and end them:
       pulsarium fault list
       pulsarium fault wait 1
       pulsarium fault remove --all
     """
 
 
-@fault.command(
-    epilog="\b\nWhat can happen to a frame:\n" + "\n".join(f"  {name:17} {does}" for name, does in ACTIONS.items())
-)
+@fault.command(epilog="\b\nActions:\n" + "\n".join(f"  {name:17} {does}" for name, does in ACTIONS.items()))
 @click.argument("command")
 @click.argument("action", type=click.Choice(list(ACTIONS)), metavar="ACTION")
-@click.option("--after-work", is_flag=True, help="The command is handled; what becomes of it happens to its answer.")
-@click.option("--error", metavar="NAME", help="answer: a ServerError such as ServiceNotReady.  [default: UnknownError]")
-@click.option("--message", metavar="TEXT", help="answer: its text.")
-@click.option("--seconds", type=float, metavar="S", help="delay: how long.  [default: 1]")
-@click.option("--times", type=int, metavar="N", help="duplicate: how often more.  [default: 1]")
-@click.option("--what", type=click.Choice(["checksum", "byte"]), help="corrupt: what.  [default: checksum]")
-@click.option("--keep", type=int, metavar="BYTES", help="truncate: after how many.  [default: 10]")
+@click.option("--after-work", is_flag=True, help="Handle the command, and apply ACTION to its answer.")
+@click.option(
+    "--error", metavar="NAME", help="answer: the ServerError, such as ServiceNotReady.  [default: UnknownError]"
+)
+@click.option("--message", metavar="TEXT", help="answer: the text of the error.")
+@click.option("--seconds", type=float, metavar="S", help="delay: delay by S seconds.  [default: 1]")
+@click.option("--times", type=int, metavar="N", help="duplicate: send N more copies.  [default: 1]")
+@click.option(
+    "--what", type=click.Choice(["checksum", "byte"]), help="corrupt: the part to break.  [default: checksum]"
+)
+@click.option("--keep", type=int, metavar="BYTES", help="truncate: send this many bytes.  [default: 10]")
 @taking(Selected)
-@click.option("--forever", is_flag=True, help="Each time, without end.")
+@click.option("--forever", is_flag=True, help="Apply ACTION to every matching frame, without end.")
 @taking(When)
 @as_json
 @of_broker
@@ -82,12 +84,13 @@ def add(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Apply ACTION to each matching COMMAND: to one, if nothing else is said.
+    """Apply ACTION to each matching COMMAND. Without --count or --forever, only to the first one.
 
-    COMMAND is a name of Pulsar's protocol (SEND, ACK, MESSAGE ...), or '*'. Connections that are open are meant too.
+    COMMAND is a name of Pulsar's protocol (SEND, ACK, MESSAGE ...), or '*' for all. The fault applies to open
+    connections too.
     """
     if forever and given["count"] is not None:
-        raise click.UsageError("--forever or --count, not both")
+        raise click.UsageError("pass --forever or --count, not both")
     what = {name: given[name] for name in OF_ACTIONS if given[name] is not None}
     rule = {
         "command": command.upper(),
@@ -108,7 +111,7 @@ def add(
 @as_json
 @of_broker
 def observe(lab: LabOf, command: str, as_json: bool, **given: Any) -> None:
-    """Count COMMANDs, and touch none: `fault list` says how many, `fault wait` waits for them."""
+    """Count the matching COMMANDs and change none. `fault list` shows the count, `fault wait` waits for a number."""
     rule = {"command": command.upper(), "action": {"kind": "observe"}, **asked(given, Selected)}
     _print(lab.call("POST", "faults", rule), as_json)
 
@@ -117,18 +120,18 @@ def observe(lab: LabOf, command: str, as_json: bool, **given: Any) -> None:
 @as_json
 @of_broker
 def list_(lab: LabOf, as_json: bool) -> None:
-    """The faults there are, in the order in which they are asked, with how often they acted (hits)."""
+    """List the faults, and how often each has acted (hits). The broker tries them in this order."""
     _print(lab.call("GET", "faults"), as_json)
 
 
 @fault.command()
 @click.argument("ids", metavar="ID...", nargs=-1, type=int)
-@click.option("--all", "everything", is_flag=True, help="All of them.")
+@click.option("--all", "everything", is_flag=True, help="Remove all faults.")
 @of_broker
 def remove(lab: LabOf, ids: tuple[int, ...], everything: bool) -> None:
-    """End faults. What they held up goes on."""
+    """Remove faults. The frames that they held up go on."""
     if everything == bool(ids):
-        raise click.UsageError("say which: some IDs, or --all")
+        raise click.UsageError("pass the IDs of the faults to remove, or --all")
     if everything:
         lab.call("DELETE", "faults")
     for each in ids:
@@ -137,12 +140,14 @@ def remove(lab: LabOf, ids: tuple[int, ...], everything: bool) -> None:
 
 @fault.command()
 @click.argument("id", type=int)
-@click.option("--hits", type=click.IntRange(min=1), default=1, show_default=True, help="How many, in all.")
-@click.option("--timeout", type=float, default=30.0, show_default=True, metavar="S", help="How long at most.")
+@click.option(
+    "--hits", type=click.IntRange(min=1), default=1, show_default=True, help="Wait for this many hits in all."
+)
+@click.option("--timeout", type=float, default=30.0, show_default=True, metavar="S", help="Give up after S seconds.")
 @as_json
 @of_broker
 def wait(lab: LabOf, id: int, hits: int, timeout: float, as_json: bool) -> None:
-    """Wait until fault ID has acted."""
+    """Wait until fault ID has acted --hits times."""
     end = time.monotonic() + timeout
     while True:
         left = max(end - time.monotonic(), 0.0)
@@ -166,7 +171,7 @@ def _print(answer: Any, as_json: bool) -> None:
 
 
 def _row(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """A fault on a line."""
+    """Return one fault as a row of the table."""
     action = dict(rule["action"])
     kind = action.pop("kind")
     words = [kind, *(f"{name}={value}" for name, value in action.items())]

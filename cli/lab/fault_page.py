@@ -1,4 +1,4 @@
-"""docs/faults.md: what faults there are and which frames they can be about, out of the registry of actions."""
+"""Generate docs/faults.md, the page of all faults and commands, from the registry of actions."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 
 
 def fault_page() -> str:
-    """docs/faults.md."""
+    """Return the text of docs/faults.md."""
     return "\n".join(
         (
             "# Faults",
             "",
             "Generated from `broker/lab/faults` and `proto/commands.py`; do not edit.",
             "",
-            "The first rule that is meant acts on a frame, alone. Rules that observe see every frame.",
+            "Only the first matching rule acts on a frame. Rules that observe see every frame.",
             "",
-            "## What happens to a frame",
+            "## Actions",
             "",
             "| Python | JSON, command line | what it does |",
             "|---|---|---|",
             *(f"| `{_call(action)}` | `{kind}` | {_text(action)} |" for kind, action in ACTIONS.items()),
             "",
-            "## Which frames",
+            "## Selecting frames",
             "",
             "| argument | what it selects |",
             "|---|---|",
             "| `command` | A name of the protocol below, or `*`. |",
             *(f"| `{argument.name}` | {argument.text} |" for argument in arguments_of(Which).values()),
             "",
-            "A frame that does not name a topic is known by its producer or consumer. Answers with nothing but a",
-            'request id (SUCCESS, ERROR ...) are about no topic: select their command, at stage "after".',
+            "A frame that does not name a topic has the topic of its producer or consumer. Answers with nothing but a",
+            'request id (SUCCESS, ERROR ...) have no topic: select their command, at stage "after".',
             "",
             "## Commands",
             "",

@@ -1,4 +1,4 @@
-"""`pulsarium mask`: what some clients see of a running broker."""
+"""`pulsarium mask`: change how a running broker presents itself to some clients."""
 
 from __future__ import annotations
 
@@ -15,30 +15,36 @@ from pulsarium.cli.refusal import RequestRefused
 
 @click.group(cls=GroupedCommands)
 def mask() -> None:
-    """Let a broker look older, or smaller, to some of its clients.
+    """Present a broker as an older or smaller one to some of its clients.
 
     \b
-    To the C++ core it speaks protocol version 17 from now on:
+    Speak protocol version 17 with the C++ core from now on:
       pulsarium mask add --client-version 'Pulsar-CPP*' --max-protocol-version 17
-    To everybody it looks like 2.11 (version, feature flags, commands; what it does stays the same):
+    Look like Pulsar 2.11 to all clients (version, feature flags and commands; behavior stays the same):
       pulsarium mask add --profile pulsar-2.11 --disconnect
 
-    A mask is for connections that are opened after it was added, and for as long as they last. Of those that fit, the
-    one that was added last counts.
+    A mask applies to connections that are opened after it was added, for their whole life. When several masks match a
+    connection, the newest one applies.
     """
 
 
 @mask.command()
-@click.option("--profile", metavar="NAME", help="A whole profile, by a name of `serve --profile`.")
+@click.option("--profile", metavar="NAME", help="Use a whole profile, with a name of `serve --profile`.")
 @click.option("--max-protocol-version", type=click.IntRange(0, 22), metavar="N", help="Speak no higher version.")
-@click.option("--flag", "flags", multiple=True, metavar="NAME=BOOL", help="Of the broker's feature flags.")
+@click.option("--flag", "flags", multiple=True, metavar="NAME=BOOL", help="Set a feature flag of the broker.")
 @click.option(
-    "--client-flag", "client_flags", multiple=True, metavar="NAME=BOOL", help="What to believe of the client's flags."
+    "--client-flag",
+    "client_flags",
+    multiple=True,
+    metavar="NAME=BOOL",
+    help="Override a feature flag that the client sends.",
 )
-@click.option("--allow", "allowed", multiple=True, metavar="COMMAND", help="Know only these commands (SEND, ...).")
-@click.option("--unknown-error", metavar="ERROR", help="Answer other commands so, instead of closing the connection.")
+@click.option("--allow", "allowed", multiple=True, metavar="COMMAND", help="Accept only these commands (SEND, ...).")
+@click.option(
+    "--unknown-error", metavar="ERROR", help="Answer other commands with this error, instead of closing the connection."
+)
 @taking(Whose)
-@click.option("--disconnect", is_flag=True, help="Close open connections that it is for.")
+@click.option("--disconnect", is_flag=True, help="Close the open connections that match.")
 @of_broker
 def add(
     lab: LabOf, flags: tuple[str, ...], client_flags: tuple[str, ...], allowed: tuple[str, ...], **given: Any
@@ -51,10 +57,10 @@ def add(
 
 
 @mask.command(name="list")
-@click.option("--json", "as_json", is_flag=True, help="Print what the broker answers.")
+@click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as JSON.")
 @of_broker
 def list_masks(lab: LabOf, as_json: bool) -> None:
-    """All masks, and how many connections have got them."""
+    """List all masks, and how many connections have received each."""
     found = lab.call("GET", "masks")
     if as_json:
         click.echo(json.dumps(found, indent=2))
@@ -70,9 +76,9 @@ def list_masks(lab: LabOf, as_json: bool) -> None:
 @click.option("--all", "everything", is_flag=True, help="Remove every mask.")
 @of_broker
 def remove(lab: LabOf, ids: tuple[int, ...], everything: bool) -> None:
-    """Remove masks. Who is connected keeps what he has."""
+    """Remove masks. Open connections keep theirs."""
     if bool(ids) is everything:
-        raise RequestRefused("mask remove takes ids, or --all")
+        raise RequestRefused("pass the IDs of the masks to remove, or --all")
     if everything:
         lab.call("DELETE", "masks")
     for each in ids:
@@ -84,7 +90,7 @@ def _switches(option: str, given: tuple[str, ...]) -> dict[str, bool]:
     for each in given:
         name, _, value = each.partition("=")
         if value not in ("true", "false"):
-            raise RequestRefused(f"{option} {each}: it is NAME=true or NAME=false")
+            raise RequestRefused(f"{option} {each}: write NAME=true or NAME=false")
         found[name] = value == "true"
     return found
 

@@ -1,4 +1,4 @@
-"""`pulsarium matrix`: what works with which client."""
+"""`pulsarium matrix`: test which features work with which client."""
 
 from __future__ import annotations
 
@@ -25,16 +25,32 @@ _PROFILES: Final = ("pip", "pulsar-4.2")
 
 
 @click.command()
-@click.option("--client", metavar="NAMES", help="python, java, go, rust, ours: some of them.  [default: all]")
-@click.option("--scenario", metavar="NAMES", help="Names, or globs as schema-*; --list shows them.  [default: all]")
-@click.option("--profile", default="pip", show_default=True, metavar="NAMES", help=f"{', '.join(_PROFILES)}, or both.")
+@click.option("--client", metavar="NAMES", help="Run these clients: python, java, go, rust, ours.  [default: all]")
 @click.option(
-    "--mask", default="none", show_default=True, metavar="NAMES", help="v19: a broker of protocol version 19; and more."
+    "--scenario", metavar="NAMES", help="Run these scenarios: names, or globs such as schema-*.  [default: all]"
 )
-@click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, metavar="N", help="Columns at a time.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where all goes.  [default: a new one]")
-@click.option("--broker", metavar="URLS", help="pulsar://...,http://... of a running broker, in place of our own.")
-@click.option("--list", "show", is_flag=True, help="Show the scenarios and do nothing.")
+@click.option(
+    "--profile",
+    default="pip",
+    show_default=True,
+    metavar="NAMES",
+    help=f"Use these profiles: {', '.join(_PROFILES)}, or both.",
+)
+@click.option(
+    "--mask",
+    default="none",
+    show_default=True,
+    metavar="NAMES",
+    help="Use these masks: none, or a version such as v19.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), default=2, show_default=True, metavar="N", help="Run N columns at a time."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the results to DIR.  [default: a new folder]"
+)
+@click.option("--broker", metavar="URLS", help="Use the running broker of pulsar://...,http://...")
+@click.option("--list", "show", is_flag=True, help="List the scenarios and exit.")
 def matrix(
     client: str | None,
     scenario: str | None,
@@ -45,24 +61,24 @@ def matrix(
     broker: str | None,
     show: bool,
 ) -> None:
-    """Run small programs of many clients, and show what works with which.
+    """Show which features work with which client, by small programs of many clients.
 
-    A column is a client on a profile behind a mask; it has brokers of its own, and each cell a namespace of its own.
-    Names of options are separated by commas. What a client's program is built with and is not there (go, cargo, mvn and
-    a JDK) leaves that client out, and the table says so; the first run builds, which takes a minute or more.
+    A column is a client on a profile behind a mask. Each column has its own brokers, and each cell its own namespace.
+    Separate names with commas. A client whose build tool is missing (go, cargo, mvn, a JDK) is skipped, and the table
+    says so. The first run builds the programs, which takes a minute or more.
 
     \b
-    Everything that can run here:
+    Run every scenario with every client:
       pulsarium matrix
     \b
-    Some of it, as the released broker behaves and with an older protocol:
+    Run some scenarios, as the released broker behaves, and with an older protocol:
       pulsarium matrix --client python,go --scenario 'seek-*,reader' --profile pulsar-4.2 --mask none,v19
     \b
-    The same programs against a broker that runs already, to compare:
+    Run the same programs against another broker, to compare:
       pulsarium matrix --broker pulsar://localhost:6650,http://localhost:8080
 
-    In DIR: matrix.html, whose cells lead to their log and capture, matrix.md, matrix.json and matrix.parquet. The exit
-    code is 1 when a cell failed.
+    DIR receives matrix.html, whose cells link to their log and capture, matrix.md, matrix.json and matrix.parquet. The
+    exit code is 1 when a cell failed.
 
     Needs pip install "pulsarium[matrix]".
     """
@@ -107,7 +123,7 @@ def _run(
 def _with_progress(what: Run) -> list[Result]:
     from pulsarium.matrix.runner import run
 
-    # Its brokers end with it.
+    # SIGTERM must unwind the run: the run stops its brokers.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with closing_at_ctrl_c(), click.progressbar(length=what.cells, label="cells", show_pos=True) as bar:
         return run(what, lambda result: bar.update(1))

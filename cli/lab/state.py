@@ -1,4 +1,4 @@
-"""`pulsarium state`: all that a running broker keeps, at once."""
+"""`pulsarium state`: reset, save, restore and seed the whole state of a running broker."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.group(cls=GroupedCommands)
 def state() -> None:
-    """Forget everything, keep it in a file, bring it back, or begin with what a file describes.
+    """Reset the broker, save its state to a file, restore the state, or create what a file describes.
 
     \b
-    Between two tests:
+    Clean up between two tests:
       pulsarium state reset
-    The same beginning for each:
+    Begin each test with the same state:
       pulsarium state snapshot begin.snapshot
       pulsarium state restore begin.snapshot
-    Tenants, topics, messages from a TOML or JSON file:
+    Create tenants, topics and messages from a TOML or JSON file:
       pulsarium state seed orders.toml
 
-    A snapshot has messages, subscriptions, schemas, policies: what `serve --data` keeps, without --data too. The
-    pulsarium.db of a broker that has stopped can be restored as well. Clients stay connected; their producers and
-    consumers are closed, and come back as after an unload.
+    A snapshot has messages, subscriptions, schemas and policies: all that `serve --data` stores, also without --data.
+    The pulsarium.db of a stopped broker can be restored too. Clients stay connected. The broker closes their producers
+    and consumers, which reconnect as after an unload.
     """
 
 
 @state.command()
-@click.option("--keep-lab", is_flag=True, help="Leave faults, masks and the clock as they are.")
+@click.option("--keep-lab", is_flag=True, help="Keep faults, masks and the clock.")
 @of_broker
 def reset(lab: LabOf, keep_lab: bool) -> None:
-    """Be as if freshly started."""
+    """Delete all topics, subscriptions, policies and tenants. The broker is then as if it had just started."""
     lab.call("POST", "reset", **({"lab": "false"} if keep_lab else {}))
 
 
@@ -46,7 +46,7 @@ def reset(lab: LabOf, keep_lab: bool) -> None:
 @click.argument("file", type=FILE)
 @of_broker
 def snapshot(lab: LabOf, file: Path) -> None:
-    """Write everything to FILE."""
+    """Write the whole state to FILE."""
     body = lab.reply("POST", "snapshot").body
     try:
         file.write_bytes(body)
@@ -58,7 +58,7 @@ def snapshot(lab: LabOf, file: Path) -> None:
 @click.argument("file", type=FILE)
 @of_broker
 def restore(lab: LabOf, file: Path) -> None:
-    """Go on with what FILE holds."""
+    """Replace the whole state by the snapshot in FILE."""
     _send(lab, "restore", file)
 
 
@@ -66,7 +66,7 @@ def restore(lab: LabOf, file: Path) -> None:
 @click.argument("file", type=FILE)
 @of_broker
 def seed(lab: LabOf, file: Path) -> None:
-    """Make what FILE describes, where it is not there yet."""
+    """Create what FILE describes, in TOML or JSON. Existing topics stay as they are; policies of namespaces are set."""
     made = _send(lab, "seed", file)
     click.echo(", ".join(f"{count} {name}" for name, count in made.items() if count) or "nothing new")
 

@@ -1,4 +1,4 @@
-"""`pulsarium why`: what holds a message up, or what became of it."""
+"""`pulsarium why`: explain why a message was not delivered."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pulsarium.cli.lab.broker import LabOf, of_broker
 @click.argument("topic")
 @click.argument("subscription")
 @click.argument("message_id", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the facts too.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON, with the facts behind it.")
 @of_broker
 def why(lab: LabOf, topic: str, subscription: str, message_id: str | None, as_json: bool) -> None:
-    """Why a message was not delivered to a subscription, or what became of it.
+    """Explain why a message was not delivered to a subscription, or how it was acknowledged.
 
-    MESSAGE_ID is LEDGER:ENTRY, or LEDGER:ENTRY:BATCH for a message of a batch; without one it is the next message that
-    was not delivered.
+    MESSAGE_ID is LEDGER:ENTRY, or LEDGER:ENTRY:BATCH for a message of a batch. The default is the next message that was
+    not delivered.
 
     \b
     For example:

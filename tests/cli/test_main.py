@@ -65,7 +65,7 @@ def test_version() -> None:
         ("serve extra", "Got unexpected extra argument (extra) (see pulsarium serve --help)"),
         ("fault ad", "No such command 'ad'; did you mean add? (see pulsarium fault --help)"),
         ("fault add SEND", "Missing argument 'ACTION'. Choose from: answer, drop"),
-        ("clock advance", "say by how much, or --to which time (see pulsarium clock advance --help)"),
+        ("clock advance", "pass a DURATION such as 7d, or --to TIME (see pulsarium clock advance --help)"),
         ("client consume t", "Missing option '-s' / '--subscription-name' (see pulsarium client consume --help)"),
         ("capture show --frm x", "No such option '--frm'"),
         ("matrix --jobs x", "Invalid value for '--jobs'"),

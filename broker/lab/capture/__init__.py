@@ -1,4 +1,4 @@
-"""Wire captures: every frame of a running broker, or of any broker through a proxy."""
+"""Capture the frames of a running broker, or of any broker through a proxy."""
 
 from pulsarium.broker.lab.capture.capture import Capture, Captures
 

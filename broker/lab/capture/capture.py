@@ -1,4 +1,4 @@
-"""Captures: every frame of all connections, as it passes; those that run, and the last of those that ended."""
+"""Captures of all frames on all connections: the running ones, and the last ones that ended."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _PIECE = 1 << 20
 
 
 class Capture:
-    """Begins when it is made and ends with `stop`, or by itself when its file cannot be written any more.
+    """Capture frames from now to `stop`, or until the file can no longer be written.
 
-    A connection that was open before has no OPENED in it: nobody knows what was said on it. Latencies are in real time
-    (`monotonic_ns`), times of day are the broker's (`wall_ns`), which its lab may have frozen.
+    A connection that was open before has no OPENED record, because its earlier frames are unknown. Latencies are in
+    real time (`monotonic_ns`). Times of day are those of the broker (`wall_ns`), whose clock may be frozen.
     """
 
     def __init__(self, lab: Lab, id: int, path: Path | None, header: Header, keep_entry: int | None) -> None:
-        """Raises OSError if the file cannot be made."""
+        """Start a capture. Raise `OSError` when the file cannot be created."""
         self.id = id
         self.path = path
-        """None: it is in memory, which keeps the newest of it."""
+        """The file, or None for memory, which keeps the newest records."""
         self.header = header
         self.frames = 0
-        """So far, with those that memory has let go."""
+        """Number of frames so far, with those that memory has dropped."""
         self.records_written = 0
-        """Frames, openings and closes: the number of the last one."""
+        """Number of frames, openings and closes so far, which is the number of the last record."""
         self.running = True
         self.reason = ""
-        """Why it ended without being stopped."""
+        """Reason why the capture ended by itself, or ""."""
         self._lab = lab
         self._wall = lab.cluster.clock.wall
         self._store: Store = Memory() if path is None else File(path)
@@ -53,16 +53,16 @@ class Capture:
 
     @property
     def dropped(self) -> int:
-        """Records that memory has let go, the oldest."""
+        """Return how many of the oldest records memory has dropped."""
         return self._store.dropped
 
     @property
     def head(self) -> bytes:
-        """What a capture begins with, before its records."""
+        """Return the beginning of the capture file, before its records."""
         return self._store.head
 
     def stop(self) -> None:
-        """Nothing more is captured; what was is in the file."""
+        """End the capture. Its records can still be read."""
         if not self.running:
             return
         self.running = False
@@ -70,7 +70,7 @@ class Capture:
         self._store.close()
         self.reason = self._store.trouble
         if self.reason:
-            log.warning("a capture ended", capture=self.path, reason=self.reason, frames=self.frames)
+            log.warning("a capture ended early", capture=self.path, reason=self.reason, frames=self.frames)
 
     def __enter__(self) -> Capture:
         return self
@@ -79,7 +79,7 @@ class Capture:
         self.stop()
 
     def records(self) -> Iterator[Record]:
-        """All that it holds now."""
+        """Yield all records that the capture has now."""
         reader = CaptureReader()
         yield from reader.feed(self.head)
         after = 0
@@ -91,8 +91,10 @@ class Capture:
             yield from reader.feed(b"".join(pieces))
 
     def read(self, after: int, most: int = _PIECE) -> tuple[int, list[bytes]]:
-        """Some records behind the one of number `after`, as bytes, and the number of the first. OSError: the file
-        cannot be read."""
+        """Return some records behind number `after`, as bytes, and the number of the first one.
+
+        Raise `OSError` when the file cannot be read.
+        """
         return self._store.read(after, most)
 
     # Observer
@@ -107,7 +109,7 @@ class Capture:
     def frame(self, tap: SessionTap, sender: Direction, data: bytes, note: Mapping[str, Any]) -> None:
         self.frames += 1
         if note:
-            damaged = note.get("did") == "corrupted"  # its secrets are no longer where they are looked for
+            damaged = note.get("did") == "corrupted"  # credentials may be at other places than usual
             self._writer.frame(tap.number, sender, *self._now(), data, damaged=damaged, **note)
         else:
             self._writer.frame(tap.number, sender, *self._now(), data)
@@ -126,11 +128,11 @@ class Capture:
             self.stop()
 
 
-ENDED_KEPT = 8  # of them: a capture in memory is asked for once it has ended
+ENDED_KEPT = 8  # ended captures whose records can still be read
 
 
 class Captures:
-    """Starts them, and finds them again."""
+    """Start captures, and find them by id."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -138,10 +140,11 @@ class Captures:
         self._all: dict[int, Capture] = {}
 
     def start(self, path: Path | None = None, *, keep_entry: int | None = None) -> Capture:
-        """Capture every frame from now on; without a path in memory, which keeps the newest 64 MB.
+        """Capture every frame from now on, to a file, or in memory, which keeps the newest 64 MB.
 
-        `keep_entry`: how many bytes of each message with its metadata are kept; None: all of them. An earlier capture
-        at `path` is written over. OSError: the file cannot be made; BlockingIOError: another capture writes to it.
+        `keep_entry` bounds the bytes of each message, with its metadata, that are stored. None stores all. An earlier
+        capture at `path` is overwritten. Raise `OSError` when the file cannot be created, and `BlockingIOError` when
+        another capture writes to it.
         """
         cluster = self._lab.cluster
         header = Header(int(cluster.clock.wall() * 1e9), f"Pulsarium {VERSION}", cluster.profile.name)
@@ -153,7 +156,7 @@ class Captures:
 
     @property
     def all(self) -> list[Capture]:
-        """Those that run and the last that ended, in the order in which they began."""
+        """Return the running captures, and the last ones that ended, in order of their start."""
         return list(self._all.values())
 
     @property
@@ -164,11 +167,11 @@ class Captures:
         return self._all.get(id)
 
     def forget(self, capture: Capture) -> None:
-        """Stop it, and let go of what memory has of it; a file stays."""
+        """End a capture, and delete its records from memory. A file stays."""
         capture.stop()
         self._all.pop(capture.id, None)
 
     def stop(self) -> None:
-        """All of them."""
+        """End all captures."""
         for each in self.running:
             each.stop()

@@ -1,8 +1,8 @@
-"""A proxy that captures what passes between clients and a broker that is not ours.
+"""Proxy any broker, and capture the frames between its clients and the broker.
 
-It changes nothing but the URLs of brokers in what they answer (`rewriting.py`): for each broker that one of them names
-it listens on a port of its own, so that clients stay on it whatever topic they look up. What is recorded is what the
-broker said. Plain connections only.
+The proxy changes only the URLs of brokers in answers (`rewriting.py`). The proxy listens on a port of its own for each
+broker that an answer names, so that clients stay on the proxy whatever topic they look up. The capture has the frames
+as the broker sent them. Only plain connections work, without TLS.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from pulsarium.proto.commands import Direction
 
 log = Log("capture")
 
-LINGER = 5.0  # seconds that one side may still talk once the other has nothing more to say
-LAST_WORDS = 0.3  # seconds for connections to end, when the proxy does
+LINGER = 5.0  # seconds that one side may go on sending after the other has ended
+LAST_WORDS = 0.3  # seconds for connections to end when the proxy ends
 _READ = 1 << 16
 _CLIENT, _BROKER = Direction.CLIENT, Direction.BROKER
 
 
 class Target(NamedTuple):
-    """A broker's plain port."""
+    """The plain port of a broker."""
 
     host: str
     port: int
 
     @staticmethod
     def of(url: str) -> Target:
-        """pulsar://HOST[:PORT]; ValueError says what is wrong with another."""
+        """Parse pulsar://HOST[:PORT]. Raise `ValueError` for another URL."""
         scheme, separator, place = url.partition("://")
         if not separator or scheme != "pulsar":
-            raise ValueError(f"{url}: pulsar://HOST:PORT is wanted; TLS cannot be captured, nor lookups over HTTP")
+            raise ValueError(f"{url}: pulsar://HOST:PORT is wanted; TLS cannot be captured, and neither can HTTP")
         first = place.partition("/")[0].partition(",")[0]
         host, colon, port = first.rpartition(":")
         if not colon or port.endswith("]"):
@@ -58,7 +58,7 @@ class Target(NamedTuple):
 
 
 class Proxy:
-    """Listens for one broker, and for each that it hears of."""
+    """Listen for one broker, and for each broker that its answers name."""
 
     def __init__(self, file: File, writer: CaptureWriter, nursery: trio.Nursery, clock: Clock, host: str) -> None:
         self.frames = 0
@@ -74,7 +74,7 @@ class Proxy:
         self._failed = False
 
     def listen(self, target: Target, port: int = 0) -> int:
-        """The port at which clients find the proxy for this broker. OSError: the port is taken."""
+        """Return the port where clients reach this broker through the proxy. Raise `OSError` when the port is taken."""
         if target not in self._ports:
             family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
             listener = trio.socket.from_stdlib_socket(socket.create_server((self._host, port), family=family))
@@ -87,7 +87,7 @@ class Proxy:
         try:
             return str(Target(host, self.listen(Target.of(url))))
         except (ValueError, OSError) as error:
-            log.warning("clients leave the proxy", broker=url, reason=error)
+            log.warning("no port for a broker: its clients bypass the proxy", broker=url, reason=error)
             return url
 
     async def _carry(self, target: Target, client: trio.SocketStream) -> None:
@@ -95,7 +95,7 @@ class Proxy:
         try:
             async with client:
                 await Connection(self, next(self._numbers)).through(target, client)
-        except Exception as error:  # whatever happens to a connection happens to no other
+        except Exception as error:  # a connection that fails must not end the others
             log.error("a connection failed", exception=error)
         finally:
             self._open -= 1
@@ -108,24 +108,24 @@ class Proxy:
             await self._idle.wait()
 
     def now(self) -> tuple[int, int]:
-        """monotonic_ns and wall_ns."""
+        """Return the time as (monotonic_ns, wall_ns)."""
         return time.monotonic_ns(), int(self._clock.wall() * 1e9)
 
     @property
     def writer(self) -> CaptureWriter:
-        """What takes records; what goes wrong with it is logged once."""
+        """Return the writer of records. A failed file is logged once."""
         if self._file.trouble and not self._failed:
             self._failed = True
-            log.warning("the capture ended, and the proxy goes on", reason=self._file.trouble, frames=self.frames)
+            log.warning("the capture ended early; the proxy goes on", reason=self._file.trouble, frames=self.frames)
         return self._writer
 
     def through(self, host: str) -> Rewriter:
-        """What changes the URLs of brokers, for a client that knows the proxy as `host`: not as 0.0.0.0."""
+        """Return a rewriter of broker URLs for a client that knows the proxy as `host`, which is never 0.0.0.0."""
         return Rewriter(partial(self._through, host))
 
 
 class Connection:
-    """Both ways of one connection."""
+    """Carry one connection in both directions."""
 
     def __init__(self, proxy: Proxy, number: int) -> None:
         self._proxy = proxy
@@ -133,16 +133,16 @@ class Connection:
         self._open = True
 
     async def through(self, target: Target, client: trio.SocketStream) -> None:
-        """Carry bytes until both sides have nothing more to say."""
+        """Carry bytes until both sides have ended."""
         try:
             peer = ":".join(map(str, client.socket.getpeername()[:2]))
             host = client.socket.getsockname()[0]
-        except OSError:  # it is gone already
+        except OSError:  # the client has disconnected already
             return
         self._proxy.writer.opened(self._number, *self._proxy.now(), peer=peer, broker=str(target))
         try:
             broker = await trio.open_tcp_stream(target.host, target.port)
-        except (OSError, UnicodeError) as error:  # UnicodeError: no name of a host
+        except (OSError, UnicodeError) as error:  # UnicodeError: the host's name is not valid
             self._closed(_BROKER, f"cannot connect to {target}: {getattr(error, 'strerror', None) or error}")
             return
         async with broker, trio.open_nursery() as nursery:
@@ -171,12 +171,12 @@ class Connection:
             except trio.BrokenResourceError as error:
                 data, reason = b"", str(error.__cause__ or error)
             frames, going = passing.feed(data) if data else ([passing.held], passing.end())
-            self._record(sender, frames)  # before it goes on: no answer stands before its request
+            self._record(sender, frames)  # before sending, so that no answer is recorded before its request
             if going and sink_is_there:
                 with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                     await sink.send_all(going)
                     going = b""
-                sink_is_there = not going  # who closed it says so on its own way
+                sink_is_there = not going  # the other direction records the close
             if not data:
                 break
         self._closed(sender, reason)
@@ -195,7 +195,10 @@ class Connection:
 async def proxying(
     target: Target, path: Path, *, host: str = "127.0.0.1", port: int = 0, keep_entry: int | None = None
 ) -> AsyncIterator[tuple[Proxy, str]]:
-    """A proxy until the block is left, and its URL. OSError: the file or the port cannot be had."""
+    """Run a proxy until the block ends, and yield the proxy and its URL.
+
+    Raise `OSError` when the file or the port cannot be used.
+    """
     clock = Clock()
     file = File(path)
     try:

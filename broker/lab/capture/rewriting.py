@@ -1,4 +1,4 @@
-"""What a proxy has to change in a stream so that clients stay on it: where brokers say that a topic is. Sans-IO."""
+"""Rewrite the URLs of brokers in a stream, so that clients stay on the proxy. Sans-IO."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 
 Through = Callable[[str], str]
-"""From the URL of a broker to that of the proxy for it."""
+"""Map the URL of a broker to the URL of the proxy for that broker."""
 
-_MOST_FRAME = 128 << 20  # bytes; brokers may allow more than 5 MB, and memory follows what has arrived
+_MOST_FRAME = 128 << 20  # bytes; brokers may allow more than 5 MB, and only bytes that arrived take memory
 _URLS = {"brokerServiceUrl", "assignedBrokerServiceUrl", "broker_service_url", "broker_url", "controller_broker_url"}
 
 
 class Rewriter:
-    """One way of a connection. What is no frame passes as it is, and so does everything behind it."""
+    """Rewrite one direction of a connection. Bytes that are no frame pass unchanged, with all bytes behind them."""
 
     def __init__(self, through: Through | None = None) -> None:
-        """`through`: for what brokers say; None: nothing is changed."""
+        """Create a rewriter. `through` maps the URLs of brokers; None changes nothing."""
         self._decoder = FrameDecoder(_MOST_FRAME)
         self._through = through
         self._held = bytearray()
@@ -29,11 +29,11 @@ class Rewriter:
 
     @property
     def held(self) -> bytes:
-        """The beginning of a frame that has no end yet."""
+        """Return the beginning of a frame that is not complete yet."""
         return bytes(self._held)
 
     def feed(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """Whole frames as they came, and the bytes that go on now."""
+        """Return the complete frames as they came, and the bytes to send now."""
         if self._broken:
             return [], data
         frames: list[bytes] = []
@@ -52,12 +52,12 @@ class Rewriter:
         return frames, data if self._through is None else b"".join(going)
 
     def end(self) -> bytes:
-        """What goes on once nothing more comes."""
+        """Return the bytes to send at the end of the stream."""
         return b"" if self._through is None else self.held
 
 
 def rewritten(head: bytes, through: Through) -> bytes | None:
-    """The command with each broker's URL in it led through; None if it has none."""
+    """Return the command with each broker URL mapped by `through`, or None for a command without one."""
     if head[:1] == b"\x08" and head[1:2] < b"\x80" and int.from_bytes(head[1:2]) not in _TYPES:
         return None
     command = BaseCommand()
@@ -65,7 +65,7 @@ def rewritten(head: bytes, through: Through) -> bytes | None:
         command.ParseFromString(head)
     except DecodeError:
         return None
-    # With proxy_through_service_url clients stay on the URL that they know, and name this one in their CONNECT.
+    # With proxy_through_service_url clients stay on the URL that they know, and name the broker's URL in CONNECT.
     if command.lookupTopicResponse.proxy_through_service_url or not _lead(command, through):
         return None
     return command.SerializePartialToString()

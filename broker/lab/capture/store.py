@@ -1,4 +1,4 @@
-"""Where a capture's records are kept: in memory, the newest of them, or in a file that a thread of its own writes."""
+"""Store the records of a capture: the newest ones in memory, or all in a file that its own thread writes."""
 
 from __future__ import annotations
 
@@ -14,38 +14,40 @@ from pulsarium.broker.storage.place import lock_file
 from pulsarium.capture.file import MAGIC
 
 MEMORY = 64 << 20
-"""Bytes that a capture in memory holds."""
-FLUSH_SECONDS = 0.25  # a record waits at most so long for others to be written with it
-ENOUGH = 1 << 20  # bytes that are written at once
-MOST_WAITING = 64 << 20  # bytes that wait for a disk
-PATIENCE = 0.4  # seconds; SIGTERM is to end a broker within one
-_OVERHEAD = 64  # bytes that a record costs beside its own
-_PREFIX = 8  # of a record: its size, its checksum
+"""Bytes that a capture in memory stores."""
+FLUSH_SECONDS = 0.25  # the longest time that a record waits to be written together with others
+ENOUGH = 1 << 20  # bytes that start a write at once
+MOST_WAITING = 64 << 20  # bytes that may wait for the disk
+PATIENCE = 0.4  # seconds; SIGTERM must end a broker within one second
+_OVERHEAD = 64  # bytes of memory that a record takes beside its data
+_PREFIX = 8  # bytes before a record: its size and its checksum
 
 
 class Store(Protocol):
-    """Records as `CaptureWriter` writes them; the first write is the head, numbers count from 1 what comes after it."""
+    """The records that `CaptureWriter` writes. The first write is the head; records behind it are numbered from 1."""
 
     head: bytes
     dropped: int
-    """Records that were let go, the oldest."""
+    """Number of the oldest records that were dropped."""
     trouble: str
-    """Why nothing more is kept; empty while something is."""
+    """Reason why no more records are stored, or ""."""
 
     def write(self, data: bytes) -> None: ...
 
     def read(self, after: int, most: int) -> tuple[int, list[bytes]]:
-        """The number of the first record behind `after` that is still there, and records from it on: one, and more up
-        to `most` bytes. OSError: the file cannot be read."""
+        """Return the number of the first stored record behind `after`, and records from there on.
+
+        Return at least one record, and more up to `most` bytes. Raise `OSError` when the file cannot be read.
+        """
         ...
 
     def close(self) -> None:
-        """Nothing more will be written; what was can still be read."""
+        """Accept no more records. Stored records can still be read."""
         ...
 
 
 class Memory:
-    """The newest records, up to `most` bytes of them."""
+    """Store the newest records, up to `most` bytes."""
 
     def __init__(self, most: int = MEMORY) -> None:
         self.head = b""
@@ -80,25 +82,25 @@ class Memory:
 
 
 class File:
-    """A file that is written in turns of a quarter of a second: the loop never waits for a disk.
+    """Write records to a file four times a second, in a thread of its own, so that the loop never waits for a disk.
 
-    What cannot be written ends it: a disk that is full, or one that is slower than what comes.
+    The file ends when it cannot be written: the disk is full, or slower than the records.
     """
 
     def __init__(self, path: Path) -> None:
-        """OSError: the file cannot be written, or is one that should not be."""
+        """Create the file. Raise `OSError` when the path cannot be written, or is another file than a capture."""
         self.head = b""
         self.dropped = 0
         self.trouble = ""
         self._path = path
         self._file = _opened(path)
-        self._parts: list[bytes] = []  # that wait
-        self._size = 0  # of them
-        self._busy = False  # some are being written
+        self._parts: list[bytes] = []  # not written yet
+        self._size = 0  # bytes of `_parts`
+        self._busy = False  # whether the thread is writing
         self._ended = False
-        self._hurry = False  # somebody waits for what waits
+        self._hurry = False  # whether `read` waits for the parts
         self._change = Condition()
-        self._bookmark = (0, 0)  # a record's number, and where it ends
+        self._bookmark = (0, 0)  # the number of a record, and its end in the file
         self._thread = Thread(target=self._write_all, name=f"capture {path.name}", daemon=True)
         self._thread.start()
 
@@ -109,8 +111,8 @@ class File:
         with self._change:
             self._parts.append(data)
             self._size += len(data)
-            if self._size - len(data) > MOST_WAITING:  # one frame may be as big
-                self._fail("the disk is slower than what is captured")
+            if self._size - len(data) > MOST_WAITING:  # one frame alone may be as large
+                self._fail("the disk is slower than the captured connections")
             elif len(self._parts) == 1 or self._size >= ENOUGH:
                 self._change.notify_all()
 
@@ -121,7 +123,7 @@ class File:
         with self._path.open("rb") as file:
             begin = file.read(len(self.head))
             if begin != self.head[: len(begin)]:
-                raise OSError(errno.ESTALE, "it is another capture by now", str(self._path))
+                raise OSError(errno.ESTALE, "another capture has replaced the file", str(self._path))
             file.seek(start)
             while len(prefix := file.read(_PREFIX)) == _PREFIX:
                 size = int.from_bytes(prefix[:4], "big")
@@ -129,7 +131,7 @@ class File:
                     break
                 body = file.read(size)
                 if len(body) < size:
-                    break  # the last one of a full disk
+                    break  # a full disk cut the last record
                 number, start = number + 1, start + _PREFIX + size
                 if number > after:
                     found.append(prefix + body)
@@ -154,7 +156,7 @@ class File:
         with contextlib.closing(self._file):
             while not (self._ended and not self._parts) and not self.trouble:
                 self._write_what_waits()
-        # A close that cannot write what is left has failed in `_write_what_waits` before.
+        # Closing writes nothing, because the file is unbuffered.
 
     def _write_what_waits(self) -> None:
         with self._change:
@@ -179,12 +181,12 @@ class File:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """An empty file; whatever is no capture stays as it is, and so does one that is being written."""
+    """Open an empty file. Raise `OSError` for a file that is no capture, or that another capture writes."""
     try:
         file = path.open("x+b", buffering=0)
     except FileExistsError:
         if not path.is_file():
-            raise OSError(errno.EINVAL, "it is there and no file", str(path)) from None
+            raise OSError(errno.EINVAL, "the path exists and is not a file", str(path)) from None
         file = path.open("r+b", buffering=0)
     try:
         _take(file, path)
@@ -198,10 +200,10 @@ def _take(file: BinaryIO, path: Path) -> None:
     try:
         lock_file(file)
     except BlockingIOError:
-        raise BlockingIOError(errno.EWOULDBLOCK, "a capture is being written there", str(path)) from None
+        raise BlockingIOError(errno.EWOULDBLOCK, "another capture writes this file", str(path)) from None
     begin = file.read(len(MAGIC)) or b""
     if begin != MAGIC[: len(begin)]:
-        raise FileExistsError(errno.EEXIST, "it is there and no capture", str(path))
+        raise FileExistsError(errno.EEXIST, "the file exists and is not a capture", str(path))
     file.seek(0)
     file.truncate()
 

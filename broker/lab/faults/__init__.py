@@ -1,4 +1,4 @@
-"""Faults on the wire: rules that select frames of clients and brokers, and act on them."""
+"""Faults: rules that select frames of clients and brokers, and act on them."""
 
 from pulsarium.broker.lab.faults.actions import (
     ACTIONS,

@@ -1,4 +1,4 @@
-"""What can be done to a frame: one class each, and the registry of them."""
+"""Actions on frames, one class each, and their registry."""
 
 from __future__ import annotations
 
@@ -27,29 +27,33 @@ LONGEST = 10**9  # seconds: 30 years
 
 @dataclass(frozen=True)
 class Action:
-    """Something done to a frame. Its docstring is what documentation says of it."""
+    """An action on a frame. The docstring of a subclass is its text in docs/faults.md."""
 
     kind: ClassVar[str] = ""
     of_client_only: ClassVar[bool] = False
 
     def misfit(self, spec: CommandSpec) -> str:
-        """Why it can never be done to a frame of this command, "" if it can; asked of what it is done to, which at
-        stage "after" is the answer."""
+        """Return why this action can never apply to a frame of this command, or "" when it can.
+
+        At stage "after" `spec` is the answer.
+        """
         return ""
 
     def fits(self, frame: TappedFrame) -> bool:
-        """Whether it can be done to this one."""
+        """Return whether this action can apply to the frame."""
         return not self.misfit(frame.spec)
 
     def act(self, strike: Strike) -> Iterator[Piece]:
-        """What goes on instead of the frame."""
+        """Yield the pieces that replace the frame."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Answer(Action):
-    """The command is answered with this error in Pulsar's form for it, and is not handled; with stage "after" it is
-    handled, and its answer replaced. A CONNECT that is refused ends its connection."""
+    """Answer the command with this error, in Pulsar's form for it, and do not handle the command.
+
+    With stage "after" the command is handled, and its answer is replaced. A refused CONNECT ends its connection.
+    """
 
     error: int | str = "UnknownError"
     message: str = "a fault of the lab"
@@ -63,7 +67,7 @@ class Answer(Action):
         try:
             self.message.encode()
         except UnicodeEncodeError:
-            raise FaultError(f"message is {self.message!r}, which UTF-8 cannot say") from None
+            raise FaultError(f"message is {self.message!r}, which UTF-8 cannot encode") from None
 
     @property
     def code(self) -> int:
@@ -72,7 +76,7 @@ class Answer(Action):
     def act(self, strike: Strike) -> Iterator[Piece]:
         command = strike.command
         refusal = answers.refusal(command, self.code, self.message)
-        assert refusal is not None  # see Rule.fits
+        assert refusal is not None  # see Rule.meant
         if strike.is_answer:
             yield strike.changed(frame_of(refusal.SerializeToString()), "answered")
         else:
@@ -84,7 +88,7 @@ class Answer(Action):
 
 @dataclass(frozen=True)
 class Drop(Action):
-    """The frame is lost; with stage "after" the work is done and its answer lost."""
+    """Lose the frame. With stage "after" the command is handled, and its answer is lost."""
 
     kind = "drop"
 
@@ -94,8 +98,10 @@ class Drop(Action):
 
 @dataclass(frozen=True)
 class Delay(Action):
-    """The frame goes on so many seconds of the broker's clock after it came, and everything behind it on this
-    connection and in this direction waits as well."""
+    """Send the frame this many seconds of the broker's clock after it arrived.
+
+    Everything behind the frame, on this connection and in this direction, waits too.
+    """
 
     seconds: float = 1.0
     kind = "delay"
@@ -111,7 +117,7 @@ class Delay(Action):
 
 @dataclass(frozen=True)
 class Duplicate(Action):
-    """The frame comes once more, or so many times more."""
+    """Send the frame once more, or `times` times more."""
 
     times: int = 1
     kind = "duplicate"
@@ -128,7 +134,7 @@ class Duplicate(Action):
 
 @dataclass(frozen=True)
 class Reorder(Action):
-    """The next frame of this direction overtakes this one; if none comes within 0.1 s it goes on as it is."""
+    """Let the next frame of this direction overtake this frame. Without one within 0.1 s, the frame goes on."""
 
     kind = "reorder"
 
@@ -139,8 +145,10 @@ class Reorder(Action):
 
 @dataclass(frozen=True)
 class Corrupt(Action):
-    """What: "checksum" breaks the CRC32C of a SEND or MESSAGE, "byte" changes one byte of the entry, or of the command
-    where there is none; which one is the seed's choice."""
+    """Corrupt the frame: "checksum" breaks the CRC32C of a SEND or MESSAGE, "byte" changes one byte.
+
+    The byte is one of the entry, or of the command without an entry. The seed chooses the byte.
+    """
 
     what: str = "checksum"
     kind = "corrupt"
@@ -172,7 +180,7 @@ class Corrupt(Action):
 
 @dataclass(frozen=True)
 class Truncate(Action):
-    """Only the first `keep` bytes of the frame are written, its length word included, and the connection is closed."""
+    """Write only the first `keep` bytes of the frame, its length word included, and close the connection."""
 
     keep: int = 10
     kind = "truncate"
@@ -188,7 +196,7 @@ class Truncate(Action):
 
 @dataclass(frozen=True)
 class Close(Action):
-    """The connection is closed instead."""
+    """Close the connection instead of sending the frame."""
 
     kind = "close"
 
@@ -199,8 +207,7 @@ class Close(Action):
 
 @dataclass(frozen=True)
 class Stall(Action):
-    """From this frame on nothing moves in this direction of the connection, until the rule is removed: then all of it
-    goes on."""
+    """Hold this frame, and everything behind it in this direction, until the rule is removed."""
 
     kind = "stall"
 
@@ -211,7 +218,7 @@ class Stall(Action):
 
 @dataclass(frozen=True)
 class WrongRequestId(Action):
-    """The frame's request id is one too high; of SEND, SEND_RECEIPT and SEND_ERROR the sequence id."""
+    """Raise the request id of the frame by one; of SEND, SEND_RECEIPT and SEND_ERROR the sequence id."""
 
     kind = "wrong-request-id"
 
@@ -228,7 +235,7 @@ class WrongRequestId(Action):
 
 
 def _numbered(spec: CommandSpec) -> str:
-    """The field that says which request a frame is, or answers; "" without one."""
+    """Return the field that identifies the request of a frame, or "" for a command without one."""
     body: Message = getattr(pb.BaseCommand(), spec.field)
     fields = body.DESCRIPTOR.fields_by_name
     return next((name for name in ("sequence_id", "request_id") if name in fields), "")
@@ -236,7 +243,7 @@ def _numbered(spec: CommandSpec) -> str:
 
 @dataclass(frozen=True)
 class Observe(Action):
-    """Nothing: frames are counted. It takes no frame from other rules, and none is hidden from it by them."""
+    """Count frames, and change nothing. Other rules still act on these frames, and hide none from this rule."""
 
     kind = "observe"
 

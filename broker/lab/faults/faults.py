@@ -1,4 +1,4 @@
-"""The faults of a cluster: its rules, in the order in which they are asked."""
+"""The rules of a cluster, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -16,26 +16,29 @@ if TYPE_CHECKING:
 
 
 class Faults:
-    """The first rule that is meant acts on a frame, alone; those that observe see every frame that they select."""
+    """The faults of a cluster.
+
+    Only the first matching rule acts on a frame; rules that observe see every matching frame.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._numbers = itertools.count(1)
         self.rules: list[Rule] = []
-        """In their order. A new list with each change, so that one who goes through it may change it."""
+        """The rules in order. Each change makes a new list, so that a loop over the list may change the rules."""
         self.commands: frozenset[int] | None = frozenset()
-        """That any rule is about; None: all."""
+        """Command types that the rules are about, or None for all."""
 
     def add(self, action: Action, command: str, **which: Unpack[Which]) -> Rule:
-        """From now on `action` happens to these frames, on connections that are open too.
+        """Add a rule that applies `action` to matching frames from now on, also on open connections.
 
-        `command` is a name of BaseCommand.Type, or "*". `sender` is by default who sends the command. Names are globs
-        (see Selector). At stage "before" it happens to the frame itself; at stage "after" the client's command is
-        handled and it happens to the answer. `skip`, `every`, `count` (None: for ever), `probability` and `seed` say
-        which of the frames it is (see Occurrence). Raises FaultError.
+        `command` is a name of BaseCommand.Type, or "*". `sender` is by default the side that sends the command. Names
+        are globs (see Selector). Stage "before" acts on the frame itself. Stage "after" handles the client's command
+        and acts on the answer. `skip`, `every`, `count` (None: no limit), `probability` and `seed` choose among the
+        matching frames (see Occurrence). Raise `FaultError` when the arguments do not fit together.
         """
         if not isinstance(action, Action):
-            raise FaultError(f"action is {action!r}; it is one such as Drop()")
+            raise FaultError(f"action is {action!r}; pass an action such as Drop()")
         check_names(which, Which)
         spec, stage, broker = spec_of(command), which.get("stage", "before"), which.get("broker")
         brokers = len(self._lab.cluster.brokers)
@@ -55,7 +58,7 @@ class Faults:
         return rule
 
     def observe(self, command: str, **which: Unpack[Selected]) -> Rule:
-        """Count these frames in the rule's `hits`, and do nothing to them. Raises FaultError."""
+        """Count matching frames in the rule's `hits`, and change nothing. Raise `FaultError`."""
         check_names(which, Selected)
         return self.add(Observe(), command, count=None, **which)
 
@@ -65,7 +68,7 @@ class Faults:
         self.commands = None if None in specs else frozenset(spec.type for spec in specs if spec is not None)
 
     def find(self, number: int) -> Rule | None:
-        """The rule of this id."""
+        """Return the rule of this id, or None."""
         return next((rule for rule in self.rules if rule.id == number), None)
 
     def clear(self) -> None:

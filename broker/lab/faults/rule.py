@@ -1,4 +1,4 @@
-"""A rule, which is also the handle that a test has."""
+"""A rule, which is also the handle that a test receives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STAGES = ("before", "after")
 
 
 class Rule:
-    """Selects frames and does something to them. Leaving its `with` block removes it."""
+    """Select frames and apply an action to them. Leaving its `with` block removes the rule."""
 
     def __init__(
         self,
@@ -28,16 +28,16 @@ class Rule:
         occurrence: Occurrence,
         remove: Callable[[Rule], None],
     ) -> None:
-        """Raises FaultError for what cannot be done."""
+        """Create a rule. Raise `FaultError` when the action cannot apply to the selected frames."""
         self.id = number
         self.action = action
         self.selector = selector
         self.stage = stage
         self.occurrence = occurrence
         self.hits = 0
-        """How often it has acted; one that observes: how many frames it has seen."""
+        """How often the rule has acted. A rule that observes counts the frames."""
         self.matched = 0
-        """How many frames were selected, whether or not it was their turn."""
+        """How many frames matched, also those that `occurrence` passed over."""
         self.removed = False
         self._remove = remove
         self._hit = trio.Event()
@@ -51,24 +51,24 @@ class Rule:
             what = 'stage "after"' if self.after else self.action.kind
             raise FaultError(f"{what} is for commands of a client")
         if self.observes and self.after:
-            raise FaultError('what is observed has no stage "after"; observe the answer itself')
+            raise FaultError('a rule that observes has no stage "after"; observe the answer itself')
         if spec is None:
             return
         if self.after and not answers.has_answer(spec):
-            raise FaultError(f'{spec.name} has no answer, which stage "after" is about')
+            raise FaultError(f'{spec.name} has no answer; stage "after" needs a command with an answer')
         if isinstance(self.action, Answer) and not answers.can_be_refused(spec):
-            raise FaultError(f"{spec.name} has no answer that could be an error")
+            raise FaultError(f"{spec.name} has no answer that can be an error")
         misfit = self.action.misfit(self._struck(spec))
         if misfit:
             raise FaultError(misfit)
 
     def _struck(self, spec: CommandSpec) -> CommandSpec:
-        """The command of the frame that is acted on."""
+        """Return the command of the frame that the rule acts on."""
         return COMMANDS[spec.reply] if self.after and spec.reply is not None else spec
 
     @property
     def after(self) -> bool:
-        """Whether the work is done first."""
+        """Return whether the command is handled before the rule acts."""
         return self.stage == "after"
 
     @property
@@ -80,14 +80,14 @@ class Rule:
         return self.occurrence.chance
 
     def meant(self, frame: TappedFrame) -> bool:
-        """Whether it acts on this frame; counts it."""
+        """Return whether to act on this frame, and count the frame."""
         if not (self.selector.fits(frame) and self._can_act_on(frame)):
             return False
         self.matched += 1
         return self.occurrence.strikes()
 
     def _can_act_on(self, frame: TappedFrame) -> bool:
-        """For a command that was named this is checked already, but not whether this one is answered."""
+        """Return whether the action can apply to this frame. A rule for "*" learns this only now."""
         if isinstance(self.action, Answer) or self.after:
             if frame.sender is Direction.BROKER or (self.after and answers.key_of_command(frame) is None):
                 return False
@@ -102,7 +102,7 @@ class Rule:
         self._wake()
 
     def ended(self) -> None:
-        """It was removed."""
+        """Mark the rule as removed, and wake the callers of `wait`."""
         self.removed = True
         self._wake()
 
@@ -111,17 +111,19 @@ class Rule:
         self._hit = trio.Event()
 
     async def wait(self, n: int = 1) -> None:
-        """Wait until it has acted `n` times in all. Raises FaultError for more than it ever will, FaultRemoved when it
-        is removed before."""
+        """Wait until the rule has acted `n` times in all.
+
+        Raise `FaultError` when the rule never acts that often, and `FaultRemoved` when the rule is removed before.
+        """
         if self.occurrence.count is not None and n > self.occurrence.count:
             raise FaultError(f"fault {self.id} acts at most {self.occurrence.count} times, not {n}")
         while self.hits < n:
             if self.removed:
-                raise FaultRemoved(f"fault {self.id} was removed after {self.hits} hits; {n} were waited for")
+                raise FaultRemoved(f"fault {self.id} was removed after {self.hits} of {n} hits")
             await self._hit.wait()
 
     def remove(self) -> None:
-        """Act no more, and let go of everything that waits because of it. Twice is as good as once."""
+        """Stop acting, and release all frames that the rule holds. Further calls do nothing."""
         if not self.removed:
             self._remove(self)
 

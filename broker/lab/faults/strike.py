@@ -1,4 +1,4 @@
-"""What comes of a frame that a rule acts on, and the commands whose answers a rule waits for."""
+"""Apply a rule to a frame, and remember the commands whose answers a rule waits for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNTOUCHED: Mapping[str, Any] = {}
 
 
 class Piece(NamedTuple):
-    """What comes of a frame: what observers are shown, with its note, and the bytes that go on."""
+    """A result of a frame: the data and note for observers, and the bytes that go on."""
 
     data: bytes
     note: Mapping[str, Any]
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """One frame that a rule acts on. `request` is the command that it answers, at stage "after"."""
+    """A frame that a rule acts on. At stage "after", `request` is the command that the frame answers."""
 
     queue: Queue
     rule: Rule
@@ -41,46 +41,49 @@ class Strike:
 
     @property
     def command(self) -> Asked:
-        """The client's command that was selected."""
+        """Return the client's command that was selected."""
         return self.frame if self.request is None else self.request
 
-    # what may come of it
+    # results
 
     def untouched(self) -> Piece:
         return Piece(self.frame.data, UNTOUCHED, self.frame.data)
 
     def lost(self, did: str) -> Piece:
-        """It does not arrive."""
+        """Return the piece of a frame that does not arrive."""
         return Piece(self.frame.data, self._note(did, arrived=False), b"")
 
     def changed(self, data: bytes, did: str) -> Piece:
-        """Something else arrives."""
+        """Return the piece of a frame that arrives with other bytes."""
         return Piece(data, self._note(did), data)
 
     def cut(self, keep: int) -> Piece:
-        """Its beginning arrives. The broker's decoder keeps that to itself until the rest would come."""
+        """Return the piece of a frame whose first `keep` bytes arrive.
+
+        A broker's decoder would keep the bytes until the rest comes, so the broker receives none.
+        """
         wire = self.frame.data[:keep] if self.frame.sender is Direction.BROKER else b""
         return Piece(self.frame.data, self._note("truncated", keep=keep, arrived=False), wire)
 
     def hold(self, did: str, seconds: float | None, *, swaps: bool = False) -> None:
-        """It arrives later, and so does what is behind it."""
+        """Hold the frame, and everything behind it, for `seconds` or until the rule is removed."""
         data = self.frame.data
         self.queue.wait(Piece(data, self._note(did), data), self.rule, seconds, swaps=swaps)
 
     def close(self) -> None:
-        """End the connection, after what was told to come of this frame."""
+        """Close the connection after the pieces of this frame."""
         self.queue.cut(f"fault {self.rule.id}: {self.rule.action.kind} {self.command.spec.name}")
 
     def _note(self, did: str, **more: Any) -> dict[str, Any]:
         return {"fault": self.rule.id, "did": did, **more}
 
 
-MOST = 10_000  # some commands are never answered, as an ACK of a consumer that is gone
+MOST = 10_000  # some commands are never answered, such as an ACK of a closed consumer
 
 
 @dataclass
 class Command:
-    """What is remembered of a command: not its entry."""
+    """A command without its entry, remembered until its answer."""
 
     spec: CommandSpec
     body: Any
@@ -92,7 +95,7 @@ class Claim(NamedTuple):
 
 
 class Claims:
-    """In the order in which they came; several commands may have one id."""
+    """The commands that wait for an answer, in order of arrival. Several commands may have the same id."""
 
     def __init__(self) -> None:
         self._waiting: dict[Key, list[Claim]] = {}
@@ -100,7 +103,7 @@ class Claims:
         self._closed = False
 
     def add(self, rule: Rule, command: Asked) -> None:
-        """The answer to this command is the rule's."""
+        """Reserve the answer to this command for the rule."""
         key = key_of_command(command)
         assert key is not None
         self._waiting.setdefault(key, []).append(Claim(rule, Command(command.spec, command.body)))
@@ -111,7 +114,7 @@ class Claims:
             self._give_back(oldest)
 
     def answered(self, answer: Asked) -> Claim | None:
-        """Whose answer this is; it is nobody's the next time."""
+        """Return the claim on this answer, and remove the claim. Return None for an answer without one."""
         key = key_of_answer(answer) if self._waiting else None
         claims = None if key is None else self._waiting.get(key)
         if key is None or claims is None:
@@ -124,17 +127,17 @@ class Claims:
 
     @property
     def waiting(self) -> bool:
-        """Whether any answer is waited for."""
+        """Return whether any command waits for an answer."""
         return bool(self._waiting)
 
     def forget(self, rules: Collection[Rule]) -> None:
-        """They were removed."""
+        """Remove the claims of removed rules."""
         left = {key: [claim for claim in claims if claim.rule not in rules] for key, claims in self._waiting.items()}
         self._waiting = {key: claims for key, claims in left.items() if claims}
         self._count = sum(map(len, self._waiting.values()))
 
     def close(self) -> None:
-        """The connection ends: another command may be struck instead, unless the answer is among the last words."""
+        """Give all turns back, because the connection ends. An answer among the last frames takes its turn again."""
         self._closed = True
         for claims in self._waiting.values():
             self._give_back(claims)

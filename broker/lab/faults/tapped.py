@@ -1,4 +1,4 @@
-"""A frame on its way, as rules and predicates see it: whose it is, and what it is about; who is on its connection."""
+"""A frame as rules and predicates see it, and the producers and consumers of its connection."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ if TYPE_CHECKING:
 
 _T = pb.BaseCommand
 OPENED = {_T.SUCCESS, _T.PRODUCER_SUCCESS}
-SPARE = 100  # of the gone
+SPARE = 100  # closed producers or consumers that are remembered
 _OF_PRODUCERS = {_T.SEND, _T.SEND_RECEIPT, _T.SEND_ERROR, _T.CLOSE_PRODUCER}
 
 
 class TappedFrame:
-    """One frame. What it does not name itself is found by its producer or consumer."""
+    """A frame. Fields that the frame does not name come from its producer or consumer."""
 
     def __init__(self, session: Session, present: Present, sender: Direction, data: bytes) -> None:
-        """`data`: the frame from its length word on. Raises CommandError for one that holds no command."""
+        """Parse the frame `data`, from its length word on. Raise `CommandError` when the frame has no command."""
         start = 8 + int.from_bytes(data[4:8], "big")
         self.session = session
         self.sender = sender
         self.data = data
         self.base = pb.BaseCommand()
         self.entry = data[start:]
-        """What follows the command: of SEND and MESSAGE the entry."""
+        """The bytes behind the command: the entry of a SEND or MESSAGE."""
         self.spec: CommandSpec = parse(data[8:start], self.base, self.entry)
         self.body: Any = getattr(self.base, self.spec.field)
-        """The command's own message (CommandSend ...)."""
+        """The message of the command, such as a CommandSend."""
         self._present = present
 
     @property
     def name(self) -> str:
-        """The command's: SEND, ACK ..."""
+        """Return the name of the command, such as SEND or ACK."""
         return self.spec.name
 
     @property
     def client_version(self) -> str:
-        """What the client calls itself; of CONNECT what it is about to say."""
+        """Return the client's version, also of a CONNECT that is not handled yet."""
         connecting = self.spec.type == _T.CONNECT
         return text_of(self.body.client_version) if connecting else self.session.client_version
 
     @property
     def topic(self) -> TopicName | str:
-        """The topic it is about; "" if it is about none, or an answer that does not say."""
+        """Return the topic of the frame, or "" for a frame without one."""
         named = self._text("topic")
         if self.spec.type == _T.ADD_PARTITION_TO_TXN and self.body.partitions:
             named = text_of(self.body.partitions[0])
@@ -66,7 +66,7 @@ class TappedFrame:
 
     @property
     def subscription(self) -> str:
-        """The name of its subscription, or ""."""
+        """Return the name of the subscription, or ""."""
         if self._of_transaction is not None:
             return text_of(self._of_transaction.subscription)
         known = "" if self._consumer is None else self._consumer.subscription.name
@@ -74,22 +74,22 @@ class TappedFrame:
 
     @property
     def producer(self) -> str:
-        """The name of its producer, or ""."""
+        """Return the name of the producer, or ""."""
         return self._text("producer_name") or ("" if self._producer is None else self._producer.name)
 
     @property
     def consumer(self) -> str:
-        """The name of its consumer, or ""."""
+        """Return the name of the consumer, or ""."""
         return self._text("consumer_name") or ("" if self._consumer is None else self._consumer.name)
 
     def _text(self, field: str) -> str:
-        """A field of the command, "" if it has none of this name that is a text."""
+        """Return a text field of the command, or "" when the command has no such field."""
         value = getattr(self.body, field, "")
         return text_of(value) if isinstance(value, str | bytes) else ""
 
     @cached_property
     def _of_transaction(self) -> pb.Subscription | None:
-        """Topic and subscription of what a transaction acknowledges: the first, where there are several."""
+        """Return the first topic and subscription that a transaction acknowledges, or None."""
         if self.spec.type == _T.END_TXN_ON_SUBSCRIPTION:
             ended: pb.Subscription = self.body.subscription
             return ended
@@ -121,8 +121,10 @@ def _topic_name(text: str) -> TopicName | str:
 
 
 class Present:
-    """Producers and consumers of a session, by id: also those whom the broker has let go of but not told yet, for
-    CLOSE_PRODUCER and CLOSE_CONSUMER go out when it has none any more."""
+    """The producers and consumers of a session, by id.
+
+    Those that the broker has closed are remembered, because CLOSE_PRODUCER and CLOSE_CONSUMER are sent after that.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -131,7 +133,7 @@ class Present:
         self.look()
 
     def look(self) -> None:
-        """Somebody may have come."""
+        """Remember the producers and consumers that are open now."""
         session = self._session
         if len(self._producers) > 2 * len(session.producers) + SPARE:
             self._producers.clear()

@@ -1,4 +1,4 @@
-"""Rules as JSON: the arguments of Faults.add, for REST and the command line.
+"""Convert rules from and to JSON, with the arguments of Faults.add, for REST and the command line.
 
 {"command": "SEND", "action": {"kind": "delay", "seconds": 2}, "stage": "after", "topic": "orders*", "count": null}
 """
@@ -23,9 +23,9 @@ NAMES = ("command", "action", *ARGUMENTS)
 
 
 def add_from_json(faults: Faults, value: object) -> Rule:
-    """Make the rule. Raises FaultError, which says what is allowed."""
+    """Add the rule that a JSON object describes. Raise `FaultError`, which says what is allowed."""
     if not isinstance(value, Mapping):
-        raise FaultError(f"a fault is an object of {', '.join(NAMES)}")
+        raise FaultError(f"a fault is a JSON object with {', '.join(NAMES)}")
     _check_names(value, NAMES, "a fault")
     for name in ("command", "action"):
         if name not in value:
@@ -42,11 +42,11 @@ def add_from_json(faults: Faults, value: object) -> Rule:
 
 
 def action_from_json(value: object) -> Action:
-    """{"kind": "delay", "seconds": 1}, or "drop" for one that needs no more. Raises FaultError."""
+    """Create an action of {"kind": "delay", "seconds": 1}, or of its kind alone, such as "drop". Raise `FaultError`."""
     if isinstance(value, str):
         value = {"kind": value}
     if not isinstance(value, Mapping):
-        raise FaultError(f"action is an object with kind, which is one of {', '.join(ACTIONS)}")
+        raise FaultError(f"action is a JSON object with kind, one of {', '.join(ACTIONS)}")
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in ACTIONS:
         raise FaultError(f"no action {kind!r}; there are {', '.join(ACTIONS)}")
@@ -59,12 +59,12 @@ def action_from_json(value: object) -> Action:
 
 
 def action_to_json(action: Action) -> dict[str, Any]:
-    """The opposite."""
+    """Return an action as JSON."""
     return {"kind": action.kind, **dataclasses.asdict(action)}
 
 
 def rule_to_json(rule: Rule) -> dict[str, Any]:
-    """A rule with what it has done so far; a predicate cannot be shown."""
+    """Return a rule and its counts as JSON, without its predicate."""
     which: dict[str, Any] = {**rule.selector.which}
     shown = {name: which.get(each.name, ANY if each.types == (str,) else None) for name, each in SELECTED.items()}
     sender = rule.selector.sender
@@ -86,7 +86,7 @@ def _check_names(given: Iterable[object], known: Iterable[str], what: str) -> No
     allowed = list(known)
     for name in given:
         if name not in allowed:
-            has = f"has {', '.join(allowed)}" if allowed else "has nothing more"
+            has = f"has {', '.join(allowed)}" if allowed else "has no other field"
             raise FaultError(f"{what} has no {name!r}; it {has}")
 
 

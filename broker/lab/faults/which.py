@@ -1,4 +1,4 @@
-"""Which frames a rule is about, and which of those it strikes: once, the nth, every kth, so many, by chance."""
+"""Select the frames of a rule, and choose which of them the rule acts on."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ Predicate = Callable[[TappedFrame], bool]
 
 
 class FaultError(ValueError):
-    """A rule that makes no sense; the text says what is allowed."""
+    """A rule that is not valid. The text says what is allowed."""
 
 
 class FaultRemoved(Exception):
-    """A rule was removed while somebody waited for it."""
+    """A rule was removed while a caller waited for its hits."""
 
 
 class Selector:
-    """Selects frames of a command (a name of BaseCommand.Type, or "*") and a sender (BOTH: of either side) that all of
-    `which` fits.
+    """Select frames by command (a name of BaseCommand.Type, or "*"), sender (BOTH: either side) and all of `which`.
 
-    A topic fits by its full name, without its domain or by its own name alone, and partitions by the name of their
+    A topic matches by its full name, without its domain, or by its local name. Partitions match by the name of their
     topic too.
     """
 
@@ -46,7 +45,7 @@ class Selector:
         self._globs = [(name, str(given[name])) for name in GLOBS if given.get(name, ANY) != ANY]
 
     def fits(self, frame: TappedFrame) -> bool:
-        """Whether this frame is meant."""
+        """Return whether the frame matches."""
         broker, predicate = self.which.get("broker"), self.which.get("predicate")
         return (
             self.command in (ANY, frame.name)
@@ -59,13 +58,13 @@ class Selector:
     def _told(self, predicate: Predicate, frame: TappedFrame) -> bool:
         try:
             return bool(predicate(frame))
-        except Exception as error:  # of a test; its connection must not die of it
-            log.error("a predicate failed", exception=error, command=frame.name)
+        except Exception as error:  # a bug of the test must not end its connection
+            log.error("the predicate of a fault failed; the frame does not match", exception=error, command=frame.name)
             return False
 
 
 def _names(frame: TappedFrame, name: str) -> Iterable[str]:
-    """Return everything that what a frame is about may be called by; nothing, where it has no such name."""
+    """Return all names that a frame's field has for globs. A frame without such a name has none."""
     if name == "topic":
         return names_of(frame.topic)
     called: str = getattr(frame, name)
@@ -73,7 +72,7 @@ def _names(frame: TappedFrame, name: str) -> Iterable[str]:
 
 
 def names_of(topic: TopicName | str) -> Iterator[str]:
-    """Everything a topic may be called by."""
+    """Yield all names of a topic that a glob may match."""
     if isinstance(topic, str):
         if topic:
             yield topic
@@ -90,7 +89,7 @@ def _partitioned(topic: TopicName) -> TopicName:
 
 
 def spec_of(command: str) -> CommandSpec | None:
-    """What is known of a command by its name, None for "*". Raises FaultError."""
+    """Return the spec of a command, or None for "*". Raise `FaultError` for an unknown name."""
     if command == ANY:
         return None
     if command not in NAMES:
@@ -102,7 +101,10 @@ def spec_of(command: str) -> CommandSpec | None:
 
 
 def sender_of(spec: CommandSpec | None, sender: str | None) -> Direction:
-    """Whose frames are meant: `sender` ("client", "broker") or, without it, whoever sends the command."""
+    """Return the sender: `sender` ("client" or "broker"), or by default the side that sends the command.
+
+    Raise `FaultError` when that side never sends the command.
+    """
     sends = Direction.BOTH if spec is None else spec.direction
     if sender is None:
         return sends
@@ -114,10 +116,11 @@ def sender_of(spec: CommandSpec | None, sender: str | None) -> Direction:
 
 
 class Occurrence:
-    """Is asked once for each frame that was selected. Raises FaultError.
+    """Decide for each selected frame whether the rule acts on it.
 
-    Of those, the first `skip` pass, then the first of each `every` is struck, `count` in all (None: for ever), each by
-    `probability`. `seed` is that of chance, also of the bytes that are corrupted.
+    Skip the first `skip` frames, then act on the first of each `every`, `count` times in all (None: no limit), each
+    with `probability`. `seed` seeds the probability and the corrupted bytes. Raise `FaultError` for a value out of
+    range.
     """
 
     def __init__(self, **when: Unpack[When]) -> None:
@@ -128,7 +131,7 @@ class Occurrence:
         if every < 1:
             raise FaultError(f"every is {every}; it is 1 or more")
         if count is not None and count < 1:
-            raise FaultError(f"count is {count}; it is 1 or more, or nothing for ever")
+            raise FaultError(f"count is {count}; it is 1 or more, or None for no limit")
         if not 0 <= probability <= 1:
             raise FaultError(f"probability is {probability}; it is from 0 to 1")
         self.skip = skip
@@ -142,11 +145,11 @@ class Occurrence:
 
     @property
     def spent(self) -> bool:
-        """Whether nothing more is struck."""
+        """Return whether the rule never acts again."""
         return self.count is not None and self._struck >= self.count
 
     def strikes(self) -> bool:
-        """Whether it is this one's turn."""
+        """Return whether the rule acts on this frame, and count the frame."""
         if self.spent:
             return False
         nth = self._seen - self.skip
@@ -157,11 +160,11 @@ class Occurrence:
         return True
 
     def give_back(self) -> None:
-        """One that was to be struck never came."""
+        """Return the turn of a frame that never came."""
         self._struck -= 1
 
     def take_back(self) -> bool:
-        """It did come. Whether it is still its turn."""
+        """Take a returned turn again for a frame that came after all. Return whether a turn is left."""
         if self.spent:
             return False
         self._struck += 1

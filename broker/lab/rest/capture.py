@@ -1,4 +1,4 @@
-"""/lab/captures: captures of this broker, and what is in them."""
+"""/lab/captures: start, stop and read captures of this broker."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ if TYPE_CHECKING:
 
 ROOT = "/lab/captures"
 NO_FOLDER = (
-    "path: this broker writes no files for others; start it with pulsarium serve --lab-dir DIR, or capture in memory: "
+    "path: this broker writes no files for clients; start it with pulsarium serve --lab-dir DIR, or capture in memory: "
     "pulsarium capture start, without a file"
 )
 JSON_LINES = "application/x-ndjson"
 FIRST = "X-Pulsarium-First"
-"""Of an answer with records: the number of the first."""
-_LINES_AT_ONCE = 1 << 17  # bytes of frames that one answer shows: each takes some ten microseconds
+"""Response header: the number of the first record in the answer."""
+_LINES_AT_ONCE = 1 << 17  # bytes of frames in one answer; decoding a frame takes about ten microseconds
 _BYTES_AT_ONCE = 4 << 20
 
 
 @route("GET", ROOT)
 def get_captures(call: Call) -> Reply:
-    """Those that run, and the last that ended."""
+    """List the running captures, and the last ones that ended."""
     return json_reply([_shown(each) for each in lab_of(call).captures.all])
 
 
 @route("POST", ROOT)
 def start_capture(call: Call) -> Reply:
-    """{"path": a file below --lab-dir (none: in memory), "keepEntry": bytes kept of each message (none: all)}."""
+    """Start a capture: {"path": a file below --lab-dir, or none for memory, "keepEntry": bytes of each message}."""
     asked = call.json_object("a capture") or {}
     unknown = asked.keys() - {"path", "keepEntry"}
     if unknown:
         raise AdminError(400, f"{', '.join(sorted(unknown))}: a capture takes path and keepEntry")
     keep = asked.get("keepEntry")
     if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
-        raise AdminError(400, "keepEntry: the number of bytes that are kept of each message, 0 or more")
+        raise AdminError(400, "keepEntry is the number of bytes to keep of each message, 0 or more")
     try:
         capture = lab_of(call).captures.start(_path(lab_of(call).folder, asked), keep_entry=keep)
     except BlockingIOError as error:
@@ -57,13 +57,13 @@ def start_capture(call: Call) -> Reply:
 
 @route("GET", f"{ROOT}/{{id}}")
 def get_capture(call: Call) -> Reply:
-    """One of them."""
+    """Show a capture."""
     return json_reply(_shown(_capture(call)))
 
 
 @route("POST", f"{ROOT}/{{id}}/stop")
 def stop_capture(call: Call) -> Reply:
-    """End it; what it holds can still be asked for."""
+    """End a capture. Its records can still be read."""
     capture = _capture(call)
     capture.stop()
     return json_reply(_shown(capture))
@@ -71,14 +71,14 @@ def stop_capture(call: Call) -> Reply:
 
 @route("DELETE", f"{ROOT}/{{id}}")
 def delete_capture(call: Call) -> Reply:
-    """End it, and let go of what memory has of it; a file stays."""
+    """End a capture, and delete its records from memory. A file stays."""
     lab_of(call).captures.forget(_capture(call))
     return done()
 
 
 @route("DELETE", ROOT)
 def delete_captures(call: Call) -> Reply:
-    """All of them."""
+    """End all captures, and delete their records from memory. Files stay."""
     for each in lab_of(call).captures.all:
         lab_of(call).captures.forget(each)
     return done()
@@ -86,7 +86,7 @@ def delete_captures(call: Call) -> Reply:
 
 @route("GET", f"{ROOT}/{{id}}/records")
 def get_records(call: Call) -> Reply:
-    """What a capture file has: its head, and some records behind the one that `after` numbers, which is 0 for all."""
+    """Return a capture file: its head, and some records behind number `after` (0: from the first one)."""
     capture = _capture(call)
     first, records = _read(capture, _after(call), _BYTES_AT_ONCE)
     body = b"".join((capture.head, *records))
@@ -95,9 +95,12 @@ def get_records(call: Call) -> Reply:
 
 @route("GET", f"{ROOT}/{{id}}/frames")
 def get_frames(call: Call) -> Reply:
-    """Some records behind the one that `after` numbers, as JSON lines; nothing while there are none. `full=true`: long
-    fields whole, and payloads. A frame's topic is known from the command that names it on, if that is asked for too."""
-    from pulsarium.capture.as_json import described  # nobody who captures nothing waits for it
+    """Return some records behind number `after` as JSON lines, or an empty body without new records.
+
+    `full=true` adds long fields and payloads. A frame's topic is known when the command that names the topic is in the
+    same answer.
+    """
+    from pulsarium.capture.as_json import described  # imported late: most brokers never need this
     from pulsarium.capture.lint.checker import Walk
 
     capture, full = _capture(call), call.flag("full")
@@ -115,7 +118,7 @@ def _capture(call: Call) -> Capture:
 def _after(call: Call) -> int:
     given = call.query.get("after", "0")
     if not (given.isascii() and given.isdecimal() and len(given) < 19):
-        raise AdminError(400, "after: the number of a record; those behind it are answered")
+        raise AdminError(400, "after is the number of a record, 0 or more; the answer begins behind that record")
     return int(given)
 
 
@@ -127,14 +130,14 @@ def _read(capture: Capture, after: int, most: int) -> tuple[int, list[bytes]]:
 
 
 def _path(folder: Path | None, asked: Mapping[str, Any]) -> Path | None:
-    """Return the file that is asked for: a capture below the folder, and nothing in place of another file."""
+    """Return the requested file, which must be below `folder`, or None to capture in memory."""
     given = asked.get("path")
     if given is None:
         return None
     if folder is None:
         raise AdminError(403, NO_FOLDER)
     if not (isinstance(given, str) and given.endswith(SUFFIX) and given.isprintable()):
-        raise AdminError(400, f"path: a name that ends with {SUFFIX}, below the folder of --lab-dir")
+        raise AdminError(400, f"path: give a name that ends with {SUFFIX}, below the folder of --lab-dir")
     if PurePath(given).is_absolute() or ".." in PurePath(given).parts:
         raise AdminError(400, f"path: {given}: give it relative to the folder of --lab-dir, without ..")
     try:

@@ -1,4 +1,4 @@
-"""/lab/masks and /lab/violations: what some clients see of the broker, and what clients did wrong."""
+"""/lab/masks and /lab/violations: mask the broker from clients, and list the mistakes of clients."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MASKS = "/lab/masks"
 
 @route("GET", MASKS)
 def get_masks(call: Call) -> Reply:
-    """All masks, with how many connections have got them. Of those that fit, the last one counts."""
+    """List all masks, with how many connections have received each. The newest matching mask applies."""
     return json_reply([mask_to_json(worn) for worn in lab_of(call).masks.worn])
 
 
 @route("POST", MASKS)
 def add_mask(call: Call) -> Reply:
-    """{"maxProtocolVersion": 19, "clientVersion": "Pulsar-CPP*", ...}: new connections of such clients wear it."""
+    """Add a mask for new connections: {"maxProtocolVersion": 19, "clientVersion": "Pulsar-CPP*", ...}."""
     try:
         worn = add_from_json(lab_of(call).masks, call.json())
     except MaskError as error:
@@ -30,20 +30,20 @@ def add_mask(call: Call) -> Reply:
 
 @route("DELETE", MASKS)
 def remove_masks(call: Call) -> Reply:
-    """Remove every mask; who is connected keeps what he has."""
+    """Remove every mask. Open connections keep theirs."""
     lab_of(call).masks.clear()
     return done()
 
 
 @route("GET", f"{MASKS}/{{id}}")
 def get_mask(call: Call) -> Reply:
-    """One mask."""
+    """Show a mask."""
     return json_reply(mask_to_json(_mask(call)))
 
 
 @route("DELETE", f"{MASKS}/{{id}}")
 def remove_mask(call: Call) -> Reply:
-    """Remove it; who is connected keeps what he has."""
+    """Remove a mask. Open connections keep it."""
     _mask(call).remove()
     return done()
 
@@ -57,7 +57,7 @@ VIOLATIONS = "/lab/violations"
 
 @route("GET", VIOLATIONS)
 def get_violations(call: Call) -> Reply:
-    """{"running": ..., "counts": how often each rule was broken, "violations": the first of each rule, in order}."""
+    """Return {"running": ..., "counts": how often each rule was broken, "violations": the first ones of each rule}."""
     linter = lab_of(call).linter
     found = [each.to_json() for each in linter.violations()]
     return json_reply({"running": linter.running, "counts": dict(linter.counts), "violations": found})
@@ -65,20 +65,20 @@ def get_violations(call: Call) -> Reply:
 
 @route("DELETE", VIOLATIONS)
 def clear_violations(call: Call) -> Reply:
-    """Forget them; clients are judged on."""
+    """Delete all violations. Checking goes on."""
     lab_of(call).linter.clear()
     return done()
 
 
 @route("POST", f"{VIOLATIONS}/start")
 def start_linter(call: Call) -> Reply:
-    """Judge every connection that is opened from now on."""
+    """Check every connection that is opened from now on."""
     lab_of(call).linter.start()
     return get_violations(call)
 
 
 @route("POST", f"{VIOLATIONS}/stop")
 def stop_linter(call: Call) -> Reply:
-    """Judge no more; what was found stays."""
+    """Stop checking. Violations stay."""
     lab_of(call).linter.stop()
     return get_violations(call)

@@ -1,4 +1,4 @@
-"""/lab/clock: the time of the broker, for those who do not want to wait."""
+"""/lab/clock: steer the broker's clock."""
 
 from __future__ import annotations
 
@@ -17,39 +17,42 @@ if TYPE_CHECKING:
     from pulsarium.broker.lab.clock import LabClock
 
 ROOT = "/lab/clock"
-SECONDS_OR_TO = "an advance takes seconds, a number of them, or to, an ISO time or milliseconds since the epoch"
+SECONDS_OR_TO = "an advance takes seconds, a number, or to, an ISO time or milliseconds since the epoch"
 
 
 @route("GET", ROOT)
 def get_clock(call: Call) -> Reply:
-    """What time it is, and how it goes."""
+    """Show the broker's time, and whether the clock is frozen."""
     return _shown(lab_of(call).clock)
 
 
 @route("POST", f"{ROOT}/freeze")
 def freeze(call: Call) -> Reply:
-    """Let it stand still."""
+    """Freeze the clock."""
     lab_of(call).clock.freeze()
     return _shown(lab_of(call).clock)
 
 
 @route("POST", f"{ROOT}/resume")
 def resume(call: Call) -> Reply:
-    """Let it go on from where it stands."""
+    """Let the clock run again from the time that it shows."""
     lab_of(call).clock.resume()
     return _shown(lab_of(call).clock)
 
 
 @route("POST", f"{ROOT}/reset")
 def reset(call: Call) -> Reply:
-    """Have the machine's time again."""
+    """Return to the machine's time, and exclude all included timers."""
     lab_of(call).clock.reset()
     return _shown(lab_of(call).clock)
 
 
 @route("POST", f"{ROOT}/advance")
 async def advance(call: Call) -> Reply:
-    """{"seconds": 604800}, or {"to": "2030-01-01T00:00:00Z"}; answered when all that came due is done and kept."""
+    """Advance the clock: {"seconds": 604800}, or {"to": "2030-01-01T00:00:00Z"}.
+
+    Answer when all due timers have run.
+    """
     asked = _asked(call, "seconds", "to")
     if len(asked) != 1:
         raise AdminError(400, SECONDS_OR_TO)
@@ -67,7 +70,7 @@ async def advance(call: Call) -> Reply:
 
 @route("POST", f"{ROOT}/run-next")
 async def run_next(call: Call) -> Reply:
-    """Go to the next timer that runs once, and run it."""
+    """Advance the clock to the next timer that runs once, and run the timer."""
     clock = lab_of(call).clock
     try:
         seconds = await clock.run_next()
@@ -78,7 +81,7 @@ async def run_next(call: Call) -> Reply:
 
 @route("POST", f"{ROOT}/auto-advance")
 def auto_advance(call: Call) -> Reply:
-    """{"on": true}: go to the next timer whenever the broker has nothing to do."""
+    """Switch auto-advance: {"on": true}. An idle broker then goes to its next timer by itself."""
     on = _asked(call, "on").get("on")
     if not isinstance(on, bool):
         raise AdminError(400, "auto-advance takes on, which is true or false")
@@ -88,14 +91,14 @@ def auto_advance(call: Call) -> Reply:
 
 @route("POST", f"{ROOT}/include")
 def include(call: Call) -> Reply:
-    """{"names": ["keep-alive", "token-expiry"]}: let these obey too."""
+    """Put timers under the clock: {"names": ["keep-alive", "token-expiry"]}."""
     _of_names(call, lab_of(call).clock.include)
     return _shown(lab_of(call).clock)
 
 
 @route("POST", f"{ROOT}/exclude")
 def exclude(call: Call) -> Reply:
-    """{"names": [...]}: let these go with the machine's clock again."""
+    """Return timers to the machine's clock: {"names": [...]}."""
     _of_names(call, lab_of(call).clock.exclude)
     return _shown(lab_of(call).clock)
 
@@ -114,7 +117,7 @@ def _asked(call: Call, *known: str) -> dict[str, Any]:
     asked = call.json_object("java.util.Map") or {}
     unknown = sorted(asked.keys() - set(known))
     if unknown:
-        raise AdminError(400, f"{', '.join(unknown)}: what is known is {', '.join(known)}")
+        raise AdminError(400, f"{', '.join(unknown)}: the body takes {', '.join(known)}")
     return asked
 
 
@@ -128,7 +131,7 @@ def _seconds(value: object) -> float:
 
 
 def _time_ms(value: object) -> int:
-    """ISO 8601, in UTC where it names no zone; or milliseconds since the epoch."""
+    """Parse an ISO 8601 time, in UTC without a zone, or milliseconds since the epoch."""
     try:
         if isinstance(value, str):
             time = datetime.fromisoformat(value)

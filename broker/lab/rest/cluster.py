@@ -1,5 +1,7 @@
-"""The cluster as a whole: /lab/reset, snapshot, restore and seed, whose files travel in the bodies, so that no path of
-the broker's machine is ever named; /lab/process, what the process is made of; /lab/why, why a message did not come."""
+"""/lab/reset, snapshot, restore and seed, whose files are the bodies; /lab/process and /lab/why.
+
+No request names a path of the broker's machine.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ from pulsarium.broker.lab.why import NotThere, WhyError
 from pulsarium.broker.storage.interface import StorageError
 
 BINARY = "application/octet-stream"
-MOST = 4 << 30  # bytes of a snapshot; the disk bounds it too
-MOST_OF_SEED = 16 << 20  # bytes of a text, which takes many times that in memory
+MOST = 4 << 30  # bytes of a snapshot
+MOST_OF_SEED = 16 << 20  # bytes of a seed, which takes many times as much memory
 
 
 @route("POST", "/lab/reset")
 async def reset(call: Call) -> Reply:
-    """Forget everything, as if freshly started. `lab=false`: not the faults and masks, nor the clock."""
+    """Delete everything, as if the broker had just started. `lab=false` keeps faults, masks and the clock."""
     try:
         await lab_of(call).state.reset(lab=call.flag("lab", True))
     except StorageError as error:
@@ -36,7 +38,7 @@ async def reset(call: Call) -> Reply:
 
 @route("POST", "/lab/snapshot")
 async def snapshot(call: Call) -> Reply:
-    """Answered with a snapshot of all that is kept."""
+    """Return a snapshot of the whole state."""
     try:
         path = Path(call.until_sent.enter_context(TemporaryDirectory(prefix="pulsarium-"))) / "snapshot"
         await lab_of(call).state.snapshot(path)
@@ -47,7 +49,7 @@ async def snapshot(call: Call) -> Reply:
 
 @route("POST", "/lab/restore", largest_body=MOST, spooled=True)
 async def restore(call: Call) -> Reply:
-    """Go on with the snapshot in the body."""
+    """Replace the whole state by the snapshot in the body."""
     path = call.body_file
     assert path is not None
     try:
@@ -60,8 +62,8 @@ async def restore(call: Call) -> Reply:
 
 @route("POST", "/lab/seed", largest_body=MOST_OF_SEED)
 async def seed(call: Call) -> Reply:
-    """Make what the body describes, in TOML or JSON; answered with what was new."""
-    from pulsarium.broker.lab.state import SeedError  # nobody who keeps nothing waits for it
+    """Create what the body describes in TOML or JSON, and return how much was new."""
+    from pulsarium.broker.lab.state import SeedError  # imported late: most brokers never need this
 
     try:
         text = call.body.decode()
@@ -75,7 +77,7 @@ async def seed(call: Call) -> Reply:
 
 @route("GET", "/lab/process")
 def get_process(call: Call) -> Reply:
-    """Tasks, threads and sessions; `census=true`: also how many objects there are of each type, which takes a while."""
+    """Count tasks, threads and sessions. `census=true` also counts the objects of each type, which takes a while."""
     found: dict[str, object] = {
         "tasks": trio.lowlevel.current_statistics().tasks_living,
         "threads": threading.active_count(),
@@ -90,11 +92,14 @@ def get_process(call: Call) -> Reply:
 
 @route("GET", "/lab/why")
 def get_why(call: Call) -> Reply:
-    """?topic=&subscription=&messageId=LEDGER:ENTRY[:BATCH]; without messageId: of the next one not delivered."""
+    """Explain ?topic=&subscription=&messageId=LEDGER:ENTRY[:BATCH].
+
+    Without messageId, explain the next undelivered one.
+    """
     query = call.query
     unknown = sorted(query.keys() - {"topic", "subscription", "messageId", "token"})
     if unknown or not query.get("topic") or not query.get("subscription"):
-        raise AdminError(400, "say ?topic=...&subscription=...&messageId=LEDGER:ENTRY[:BATCH], or no messageId")
+        raise AdminError(400, "pass ?topic=...&subscription=...&messageId=LEDGER:ENTRY[:BATCH], or no messageId")
     try:
         why = lab_of(call).why(query["topic"], query["subscription"], query.get("messageId"))
     except NotThere as error:

@@ -1,4 +1,4 @@
-"""/lab/faults: rules for what goes wrong on the wire."""
+"""/lab/faults: inject faults into connections."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MOST_PATIENCE = 3600.0
 
 @route("GET", ROOT)
 def get_faults(call: Call) -> Reply:
-    """All rules, in the order in which they are asked, with what they have done."""
+    """List all rules in the order in which they are tried, with their hits."""
     return json_reply([rule_to_json(rule) for rule in lab_of(call).faults.rules])
 
 
 @route("POST", ROOT)
 def add_fault(call: Call) -> Reply:
-    """{"command": "SEND", "action": {"kind": "drop"}, "stage": "after", "topic": "orders*", ...}: a rule more."""
+    """Add a rule: {"command": "SEND", "action": {"kind": "drop"}, "stage": "after", "topic": "orders*", ...}."""
     try:
         rule = add_from_json(lab_of(call).faults, call.json())
     except FaultError as error:
@@ -37,28 +37,30 @@ def add_fault(call: Call) -> Reply:
 
 @route("DELETE", ROOT)
 def remove_faults(call: Call) -> Reply:
-    """Remove every rule; what they held up goes on."""
+    """Remove every rule. The frames that they held up go on."""
     lab_of(call).faults.clear()
     return done()
 
 
 @route("GET", f"{ROOT}/{{id}}")
 def get_fault(call: Call) -> Reply:
-    """One rule."""
+    """Show a rule."""
     return json_reply(rule_to_json(_rule(call)))
 
 
 @route("DELETE", f"{ROOT}/{{id}}")
 def remove_fault(call: Call) -> Reply:
-    """Remove it; what it held up goes on."""
+    """Remove a rule. The frames that it held up go on."""
     _rule(call).remove()
     return done()
 
 
 @route("GET", f"{ROOT}/{{id}}/wait")
 async def wait_for_fault(call: Call) -> Reply:
-    """Answered when it has acted `n` times in all (1), with the rule; 408 if that takes longer than `timeout` seconds
-    (30)."""
+    """Wait until a rule has acted `n` times in all (1), and return the rule.
+
+    Answer 408 after `timeout` seconds (30).
+    """
     rule = _rule(call)
     n = int(_number(call, "n", 1, 2**31))
     timeout = _number(call, "timeout", PATIENCE, MOST_PATIENCE)
@@ -66,7 +68,7 @@ async def wait_for_fault(call: Call) -> Reply:
         with trio.fail_after(timeout):
             await rule.wait(n)
     except trio.TooSlowError:
-        text = f"fault {rule.id} has acted {rule.hits} times after {timeout:g} s; {n} were waited for"
+        text = f"fault {rule.id} has acted {rule.hits} times after {timeout:g} s, not {n} times"
         raise AdminError(408, text) from None
     except FaultRemoved as error:
         raise AdminError(410, str(error)) from None

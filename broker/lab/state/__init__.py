@@ -1,4 +1,4 @@
-"""The whole state of a cluster: forgotten, kept in a file, taken from one, described in one."""
+"""Reset, save, restore and seed the whole state of a cluster."""
 
 from pulsarium.broker.lab.state.description import SeedError
 from pulsarium.broker.lab.state.state import State

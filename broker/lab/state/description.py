@@ -1,4 +1,4 @@
-"""What a seed file describes, read and checked as a whole before anything of it is made."""
+"""Read a seed file, and check all of it before anything is created."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from pulsarium.rest.policies import NAMESPACE_DEFAULTS
 
 Json = dict[str, Any]
 PAYLOADS: Final = ("text", "json", "base64")
-MOST: Final = 2**53  # a number that every JSON has exactly, and times can be added to
+MOST: Final = 2**53  # every JSON library reads numbers up to this one exactly
 KINDS: Final = {name.upper(): number for name, number in pb.Schema.Type.items()}
 
 
 class SeedError(ValueError):
-    """A seed that cannot be read; the text begins with the place, such as topics[2].messages[0].key."""
+    """A seed that cannot be read. The text begins with the place, such as topics[2].messages[0].key."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """Times are in milliseconds since the epoch; `deliver_after_ms` counts from when it is published."""
+    """A message. Times are in milliseconds since the epoch; `deliver_after_ms` counts from the publish time."""
 
     payload: bytes
     key: str | None
@@ -50,7 +50,7 @@ class Topic:
     partitions: int
     properties: Mapping[str, str]
     schema: pb.Schema | None
-    subscriptions: Mapping[str, bool]  # name -> whether it begins with the first message
+    subscriptions: Mapping[str, bool]  # name -> whether the subscription begins with the first message
     messages: Sequence[Message]
 
 
@@ -62,9 +62,9 @@ class Description:
 
 
 class PatientDecoder(json.JSONDecoder):
-    """Reads JSON in steps of Python, between which other threads run: the one written in C holds up all of them.
+    """Decode JSON in Python steps, so that other threads run meanwhile. The decoder in C would block them all.
 
-    A text with half a surrogate pair, which UTF-8 cannot have, is a ValueError.
+    Raise `ValueError` for a text with half a surrogate pair, which UTF-8 cannot encode.
     """
 
     def __init__(self) -> None:
@@ -86,11 +86,14 @@ def _table(pairs: list[tuple[str, Any]]) -> Json:
 
 
 def read(text: str) -> Description:
-    """TOML, or JSON where it begins with a brace. Raises SeedError. Long texts on a thread: they take 0.1 s a MB."""
+    """Read TOML, or JSON when the text begins with a brace. Raise `SeedError`.
+
+    Run this in a thread: a text takes 0.1 s a megabyte.
+    """
     try:
         found = PatientDecoder().decode(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        why = str(error).partition("; use sys.")[0]  # a number of very many digits: the rest is for programs
+        why = str(error).partition("; use sys.")[0]  # the rest of Python's text about huge numbers is for programmers
         raise SeedError(f"neither TOML nor JSON: {why}") from None
     part = Part("", found, ("tenants", "namespaces", "topics"))
     tenants = {
@@ -102,13 +105,13 @@ def read(text: str) -> Description:
     for each in part.tables("topics", keys):
         topic = _topic(each)
         if topic.name in topics:
-            raise each.wrong("name", "it is described twice")
+            raise each.wrong("name", "the topic is described twice")
         topics[topic.name] = topic
     return Description(tenants, spaces, list(topics.values()))
 
 
 class Part:
-    """A table of the file, and where it is."""
+    """A table of the file, and its place."""
 
     def __init__(self, place: str, value: Any, known: Sequence[str]) -> None:
         self.place = place
@@ -140,7 +143,7 @@ class Part:
     def text(self, name: str) -> str:
         found: str = self.get(name, str, "a text", "")
         if not found:
-            raise self.wrong(name, "a text, which has to be there")
+            raise self.wrong(name, "a text is required")
         return found
 
     def number(self, name: str, default: int) -> int:
@@ -174,10 +177,10 @@ class Part:
         except (TypeError, ValueError):
             raise self.wrong(name, "milliseconds since the epoch, or a time such as 2030-01-01T00:00:00Z") from None
         if moment.tzinfo is None:
-            raise self.wrong(name, "a time without its zone; say Z for UTC")
+            raise self.wrong(name, "the time has no zone; write Z for UTC")
         time_ms = round(moment.timestamp() * 1000)
         if time_ms < 0:
-            raise self.wrong(name, "a time before 1970, which a message cannot have")
+            raise self.wrong(name, "the time is before 1970; a message cannot have that")
         return time_ms
 
 
@@ -223,7 +226,7 @@ def _topic(part: Part) -> Topic:
     except InvalidTopicName as error:
         raise part.wrong("name", str(error)) from None
     if not name.is_persistent:
-        raise part.wrong("name", "non-persistent topics are there while somebody uses them")
+        raise part.wrong("name", "a non-persistent topic exists only while clients use it; leave it out")
     if name.partition_index >= 0:
         raise part.wrong("name", f"a partition; describe {name.partitioned_name} with its partitions")
     partitions = part.number("partitions", 0)
@@ -296,7 +299,7 @@ def _payload(part: Part) -> bytes:
         try:
             return json.dumps(part.value("json"), separators=(",", ":"), ensure_ascii=False).encode()
         except TypeError:
-            raise part.wrong("json", "a value that JSON has; a time of TOML is none") from None
+            raise part.wrong("json", "a value that JSON can express; write a TOML time as a text") from None
     if part.has("base64"):
         try:
             return base64.b64decode(part.get("base64", str, "a text", ""), validate=True)

@@ -1,4 +1,4 @@
-"""Making what a seed file describes, where it is not there yet."""
+"""Create the contents of a seed file, where they do not exist yet."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["SeedError", "Seeding", "read"]
 
 
 class Seeding:
-    """One run: what is there already stays as it is, and a topic that is there gets no messages.
+    """Create the contents of one seed. Whatever exists stays unchanged, and an existing topic receives no messages.
 
-    Policies of namespaces are set all the same: they are what the file says, each time.
+    Policies of namespaces are the exception: each run sets them to those of the file.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -37,22 +37,22 @@ class Seeding:
         self._slice = Slice()
 
     def check(self, description: Description) -> None:
-        """Raise SeedError for what the file leaves out and nobody has."""
+        """Raise `SeedError` for a tenant or a namespace that neither the file nor the cluster has."""
         spaces = {*self._metadata.namespaces, *description.namespaces}
         tenants = {*self._metadata.tenants, *description.tenants}
         for name in description.namespaces:
             if name.partition("/")[0] not in tenants:
-                raise SeedError(f"namespace {name}: there is no such tenant; describe it under tenants")
+                raise SeedError(f"namespace {name}: its tenant does not exist; describe it under tenants")
         for topic in description.topics:
             if str(topic.name.namespace_name) not in spaces:
-                raise SeedError(f"topic {topic.name}: there is no such namespace; describe it under namespaces")
+                raise SeedError(f"topic {topic.name}: its namespace does not exist; describe it under namespaces")
             there = self._metadata.partitions_of(topic.name)
             exists = there > 0 or self._topics.exists(topic.name)
             if exists and there != topic.partitions:
-                raise SeedError(f"topic {topic.name}: it is there with {there} partitions, not {topic.partitions}")
+                raise SeedError(f"topic {topic.name}: the topic exists with {there} partitions, not {topic.partitions}")
 
     async def make(self, description: Description) -> None:
-        """Make all of it; others have their turn between two topics or messages."""
+        """Create all of it. Other tasks run between two topics or messages."""
         for tenant, info in description.tenants.items():
             if tenant not in self._metadata.tenants:
                 self._metadata.put_tenant(tenant, {"allowedClusters": [self._metadata.cluster], **info})
@@ -81,7 +81,7 @@ class Seeding:
         version = b""
         if topic.schema is not None:
             version = self._cluster.schemas.get_or_create(name, topic.schema, self._cluster.clock.now_ms())
-        self._subscribe(topic, earliest=True)  # before messages, which nobody would keep without
+        self._subscribe(topic, earliest=True)  # before the messages, which would be deleted without a subscription
         if is_new:
             for number, message in enumerate(topic.messages):
                 part = name.partition(message.partition) if count else name
@@ -89,7 +89,7 @@ class Seeding:
                 await self._slice.pause()
 
     def subscribe_at_the_end(self, description: Description) -> None:
-        """The subscriptions that begin with the next message: once what was made is committed."""
+        """Create the subscriptions that begin with the next message, after all messages are committed."""
         for topic in description.topics:
             with _named(topic):
                 self._subscribe(topic, earliest=False)
@@ -134,7 +134,7 @@ class Seeding:
 
 @contextmanager
 def _named(topic: Topic) -> Iterator[None]:
-    """What the broker refuses, such as one subscription more than a namespace allows; what was made before stays."""
+    """Raise `SeedError` for errors of the broker, such as too many subscriptions. Earlier topics stay."""
     try:
         yield
     except BrokerServiceError as error:

@@ -1,4 +1,4 @@
-"""The state of a cluster as a whole."""
+"""Reset, save, restore and seed the state of a cluster."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 
 PASSING = ("/cursor-ledgers/", "/compaction/")
-"""Kept while something runs: cursors are complete without, a compaction begins anew."""
+"""Metadata that only running work needs: cursors are complete without it, and a compaction starts anew."""
 ALL = 2**31 - 1
-AT_ONCE = 256  # entries that are read from a store at a time
+AT_ONCE = 256  # entries of one read from the storage
 
 
 class Contents:
-    """Of this moment: use it before the event loop goes on. Blocks while it is made, and while entries are read."""
+    """The contents of the cluster now. Use them before the event loop goes on. Reading blocks."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -52,7 +52,7 @@ class Contents:
         cluster.storage.settle()
         kept = cluster.storage.load_metadata()
         self.metadata = {path: value for path, value in kept.items() if not path.startswith(PASSING)}
-        # whatever broker.conf says of how much a cursor keeps, nothing is lost here
+        # broker.conf limits how much of a cursor is stored; a snapshot has all of it
         unlimited = replace(
             cluster.config,
             managedLedgerMaxUnackedRangesToPersist=ALL,
@@ -65,7 +65,7 @@ class Contents:
                 self.metadata[cursor.path] = info
 
     def entries(self) -> Iterator[tuple[int, Run]]:
-        """All of them, by ledgers. Raises StorageError."""
+        """Yield all entries, by ledgers. Raise `StorageError`."""
         for log in self._logs:
             for ledger in self._ledgers(log):
                 for run in self._runs(ledger):
@@ -78,7 +78,7 @@ class Contents:
         if cursor is None or named is None:
             return
         if not (isinstance(compacted, CompactedLedger) and compacted.ledger.id == named):
-            # its name is kept, and who waits for that was not told yet
+            # the name of the ledger is stored, but the topic does not know that yet
             compacted = CompactedLedger.recovered(named, cursor.mark_delete, self._cluster)
         yield compacted.ledger
 
@@ -93,21 +93,21 @@ class Contents:
 
 
 COUNTERS = (LEDGER_COUNTER, START_COUNTER)
-LEDGERS = 2**31  # as many as a store can number
-LEDGER_DEPTH = 5  # /managed-ledgers/TENANT/NAMESPACE/DOMAIN/TOPIC; what is deeper is a cursor
+LEDGERS = 2**31  # ledger ids that a storage can have
+LEDGER_DEPTH = 5  # /managed-ledgers/TENANT/NAMESPACE/DOMAIN/TOPIC; a deeper path is a cursor
 
 
 def check(cluster: Cluster, path: Path, kept: Mapping[str, bytes]) -> None:
-    """Raise StorageError for metadata that no broker has kept; `path` is where they are from."""
-    turn = Turn(MemoryStorage())  # of nobody
+    """Raise `StorageError` for metadata that a broker cannot have stored. `path` is their file, for the error."""
+    turn = Turn(MemoryStorage())  # stores nothing that anybody reads
     metadata, schemas = Metadata(turn, cluster.config.clusterName), SchemaRegistry(turn)
     try:
         if not all(0 <= int(kept.get(counter, b"0")) < LEDGERS for counter in COUNTERS):
-            raise ValueError("a counter is beyond what can be counted")
+            raise ValueError("a counter is out of range")
         metadata.recover(dict(kept))
         for each in (metadata.clusters, metadata.tenants, metadata.namespaces, metadata.partitioned):
             if not all(isinstance(value, dict) for value in each.values()):
-                raise ValueError("what is kept of clusters, tenants, namespaces or topics is no object")
+                raise ValueError("clusters, tenants, namespaces or topics are not JSON objects")
         DynamicSettings(replace(cluster.config), metadata.records)
         schemas.recover(dict(kept))
         Topics(cluster, metadata, schemas).recover(kept)
@@ -116,26 +116,26 @@ def check(cluster: Cluster, path: Path, kept: Mapping[str, bytes]) -> None:
                 ml.ManagedLedgerInfo.FromString(unpack(value))
             elif name.startswith(MANAGED_LEDGERS):
                 read_cursor_info(value)
-    except Exception as error:  # whatever is wrong with a file of somebody else's
+    except Exception as error:  # a damaged file may raise any error
         raise StorageError(f"{path} is damaged: its metadata cannot be read: {error}") from error
 
 
 class State:
-    """Forgets it, writes it to a file, takes it from one. Meanwhile the broker does nothing else.
+    """Reset, save and restore the state. Meanwhile the broker does nothing else.
 
-    Everything that a data directory keeps belongs to it, in memory too; connections, non-persistent topics and readers
-    do not. Who is connected stays so; producers and consumers are closed as if their topics were unloaded.
+    The state is everything that a data directory stores, in memory too, but not connections, non-persistent topics and
+    readers. Clients stay connected. Their producers and consumers are closed, as if their topics were unloaded.
     """
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._cluster = lab.cluster
-        self._one = trio.Lock()  # a seed that was reset in its middle would go on in another state
+        self._one = trio.Lock()  # one change at a time: a reset during a seed would mix two states
 
     async def reset(self, *, lab: bool = True) -> None:
-        """As if freshly started. Ledger ids go on, so that no message id comes twice.
+        """Delete everything, as if the broker had just started. Ledger ids go on, so that no message id repeats.
 
-        Without `lab` its faults, masks and the clock stay as they are; what only watches stays in any case.
+        With `lab`, also remove faults and masks, and reset the clock. Captures and the linter stay in any case.
         """
         if lab:
             self._lab.faults.clear()
@@ -145,15 +145,15 @@ class State:
             await self._replace({}, ())
 
     async def snapshot(self, path: Path) -> None:
-        """Write everything that is committed to a file. Raises StorageError."""
+        """Write everything that is committed to a file. Raise `StorageError`."""
         contents = Contents(self._cluster)
         about = {"pulsarium": VERSION, "createdMs": self._cluster.clock.now_ms()}
         snapshot.write(path, contents.metadata, contents.entries(), about)
 
     async def restore(self, path: Path) -> None:
-        """Go on with the state of a snapshot, or of the database of a broker that has stopped.
+        """Replace the state by a snapshot, or by the database of a stopped broker.
 
-        Raises StorageError for a file that is neither, or damaged; then nothing changed but that clients may have been
+        Raise `StorageError` for another or a damaged file. The state is unchanged then, but clients may be
         disconnected.
         """
         with Snapshot(path) as found:
@@ -162,9 +162,9 @@ class State:
                 await self._replace(found.metadata, found.entries())
 
     async def seed(self, path: Path) -> dict[str, int]:
-        """Make what a TOML or JSON file describes, where it is not there yet; how much of each was new.
+        """Create what a TOML or JSON file describes, where it does not exist yet. Return how much of each was new.
 
-        Raises SeedError, whose text begins with the file and the place in it; then nothing was made.
+        Raise `SeedError`, whose text begins with the file and the place in it, before anything is created.
         """
         try:
             text = path.read_bytes().decode()  # noqa: ASYNC240
@@ -178,7 +178,7 @@ class State:
             raise SeedError(f"{path}: {error}") from None
 
     async def seed_text(self, text: str) -> dict[str, int]:
-        """The same of a file's text."""
+        """Create what a text describes, as `seed` does for a file."""
         async with self._one:
             description = await trio.to_thread.run_sync(read, text)
             seeding = Seeding(self._cluster)
@@ -195,7 +195,10 @@ class State:
         await self._committed()
 
     async def _settle(self) -> None:
-        """Until nothing is on its way to the store, which needs clients that send nothing: they have to come back."""
+        """Wait until all writes are committed.
+
+        Unload topics meanwhile, because clients that go on sending would prevent that.
+        """
         topics, turn = self._cluster.topics, self._cluster.turn
         turn.finish()
         while not turn.is_settled:

@@ -1,4 +1,4 @@
-"""What is answered, and what is asked about."""
+"""Questions about messages, and their answers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _ID = re.compile(r"\(?(-?\d+)[:,] ?(-?\d+)(?:[:,] ?(-?\d+))?(?:[:,] ?(-?\d+))?\)
 
 
 class WhyError(ValueError):
-    """What was asked cannot be answered; the text says what to ask instead."""
+    """A question that cannot be answered. The text says what to ask instead."""
 
 
 class NotThere(WhyError):
-    """There is no such topic or subscription."""
+    """The topic or the subscription does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """`reason` is a name for programs, `text` a sentence for people, `details` are the facts behind it, as in JSON."""
+    """An answer: `reason` is a name for programs, `text` a sentence, and `details` are the facts behind it, as JSON."""
 
     reason: str
     text: str
@@ -32,7 +32,7 @@ class Why:
 
 
 class MessageId(NamedTuple):
-    """Of an entry, or of a message in it."""
+    """The id of an entry, or of a message in a batch."""
 
     position: Position
     batch_index: int = -1
@@ -40,13 +40,15 @@ class MessageId(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """LEDGER:ENTRY, LEDGER:ENTRY:BATCH, LEDGER:ENTRY:PARTITION:BATCH; or (LEDGER,ENTRY,PARTITION,BATCH), as clients
-        show it. Raises WhyError."""
+        """Parse LEDGER:ENTRY, LEDGER:ENTRY:BATCH, LEDGER:ENTRY:PARTITION:BATCH or a client's form.
+
+        Clients print (LEDGER,ENTRY,PARTITION,BATCH). Raise `WhyError` for another text.
+        """
         match = _ID.fullmatch(text.strip())
         numbers = [int(each) for each in match.groups() if each is not None] if match else []
         if not numbers or any(abs(number) >= 2**63 for number in numbers):
             raise WhyError(
-                f"{text!r} is no message id; say LEDGER:ENTRY, or LEDGER:ENTRY:BATCH for a message of a batch"
+                f"{text!r} is no message id; write LEDGER:ENTRY, or LEDGER:ENTRY:BATCH for a message of a batch"
             )
         position = Position(numbers[0], numbers[1])
         if len(numbers) == 4:

@@ -1,4 +1,4 @@
-"""From a message to the reason why it was not delivered."""
+"""Find the reason why a message was not delivered."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REASONS: Final[Mapping[MovedBy, str]] = {
 
 
 def acknowledged(subscription: PersistentSubscription, position: Position, details: dict[str, Any]) -> Why:
-    """Of an entry that is acknowledged: by whom, as far as that is known."""
+    """Explain how an entry was acknowledged, as far as the subscription remembers."""
     cursor, moves = subscription.cursor, subscription.mark_moves
     if not subscription.topic.ledger.is_valid(position):
         details["trimmed"] = True
@@ -57,12 +57,12 @@ def acknowledged(subscription: PersistentSubscription, position: Position, detai
     if position <= moves.start:
         return Why("acknowledged", "it was acknowledged before the topic was loaded", details)
     if position <= moves.forgotten:
-        return Why("acknowledged", "it was acknowledged, or passed over: too much happened since to tell", details)
+        return Why("acknowledged", "it was acknowledged, or skipped: the broker no longer remembers which", details)
     return Why("acknowledged", "a consumer acknowledged it (or it was skipped by its id)", details)
 
 
 def batch_index_acknowledged(subscription: PersistentSubscription, asked: MessageId) -> Why | None:
-    """Of a message in a batch that is partly acknowledged: whether it is of that part."""
+    """Explain that a message of a partly acknowledged batch is acknowledged. Return None when it is not."""
     words = subscription.cursor.batch_acks.words(asked.position)
     if not words or bits_of(words) >> asked.batch_index & 1:
         return None
@@ -70,15 +70,16 @@ def batch_index_acknowledged(subscription: PersistentSubscription, asked: Messag
     return Why("batch-index-acknowledged", "of its batch, this message is acknowledged", details)
 
 
-_NOT_LOADED: Final = "the topic is not loaded: nobody asked for it since the broker started, or since it was unloaded"
+_NOT_LOADED: Final = "the topic is not loaded: no client has used it since the broker started, or since it was unloaded"
 
 _DEALT_WITH: Final = (Reason.ACKNOWLEDGED, Reason.DELIVERED)
 
 
 def explain(cluster: Cluster, topic: str, subscription: str, message_id: str | None = None) -> Why:
-    """What becomes of a message for a subscription; without an id, of the next one that was not delivered.
+    """Explain the state of a message for a subscription. Without an id, explain the next undelivered message.
 
-    It is what the dispatcher itself decided, looked up now. Raises WhyError, NotThere.
+    The answer is the dispatcher's own decision, looked up now. Raise `WhyError`, or `NotThere` when the topic or the
+    subscription does not exist.
     """
     asked = None if message_id is None else MessageId.parse(message_id)
     name = _name(topic, asked)
@@ -94,7 +95,7 @@ def explain(cluster: Cluster, topic: str, subscription: str, message_id: str | N
             raise WhyError(f"{name} has {partitions} partitions; name one: {name}-partition-0")
         raise NotThere(f"there is no topic {name}")
     if not isinstance(found, PersistentTopic):
-        raise WhyError(f"{name} keeps nothing: what its consumers cannot take at once is dropped")
+        raise WhyError(f"{name} stores no messages: those that its consumers cannot take at once are dropped")
     its = found.subscriptions.get(subscription)
     if its is None:
         others = ", ".join(sorted(found.subscriptions)) or "none"
@@ -132,7 +133,7 @@ def _of_message(subscription: PersistentSubscription, asked: MessageId) -> Why:
     if not is_there and (entries is not None or min(position) < 0 or position > cursor.mark_delete):
         return Why("no-such-message", _absence(subscription, position), facts.of_cursor())
     if is_there and not ledger.is_valid(position):
-        return Why("not-confirmed", "it is not kept yet: its commit is on its way", facts.of_cursor())
+        return Why("not-confirmed", "it is not stored yet: its commit is on its way", facts.of_cursor())
     if is_there and (damage := facts.damage):
         if cursor.is_acked(position):
             return acknowledged(subscription, position, facts.of_cursor())
@@ -163,8 +164,11 @@ def _absence(subscription: PersistentSubscription, position: Position) -> str:
 
 
 def next_undelivered(subscription: PersistentSubscription) -> Position | None:
-    """The first entry that nobody has: of those that were read and wait, of those that were not read; if there are no
-    others, of those that wait for their time."""
+    """Return the first entry that no consumer has, or None.
+
+    Read entries that wait come first, with entries that were not read yet. Delayed entries count only when no other
+    entry is left.
+    """
     dispatcher, cursor, ledger = subscription.dispatcher, subscription.cursor, subscription.topic.ledger
     waiting = [] if dispatcher is None else dispatcher.undelivered()
     firsts = (next(filterfalse(cursor.is_settled, positions), None) for positions in waiting)

@@ -1,4 +1,4 @@
-"""Why a message that is not acknowledged was not delivered: the dispatcher's reason, with names and numbers."""
+"""Explain why an unacknowledged message was not delivered: the dispatcher's reason, with names and numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Facts:
-    """What is known of an entry and of the subscription that it is for."""
+    """Facts about an entry and its subscription."""
 
     def __init__(self, subscription: PersistentSubscription, position: Position) -> None:
         self.subscription = subscription
@@ -35,12 +35,12 @@ class Facts:
 
     @cached_property
     def metadata(self) -> pb.MessageMetadata | None:
-        """None: it is a marker, or cannot be read; nobody is given it."""
+        """Return the metadata, or None for a marker or an unreadable entry, which consumers do not receive."""
         return visible_metadata(self.subscription.topic.ledger.read_now(self.position))
 
     @cached_property
     def damage(self) -> str:
-        """Why it cannot be read; "" where it can."""
+        """Return why the entry cannot be read, or ""."""
         try:
             self.subscription.topic.ledger.read_now(self.position)
         except StorageError as error:
@@ -49,29 +49,29 @@ class Facts:
 
     @cached_property
     def transaction(self) -> TxnId | None:
-        """The one that it was published in."""
+        """Return the transaction that published the entry, or None."""
         return transaction_of(self.subscription.topic.ledger.read_now(self.position))
 
     @property
     def batch_size(self) -> int:
-        """How many messages the entry has."""
+        """Return how many messages the entry has."""
         return 1 if self.metadata is None else max(1, self.metadata.num_messages_in_batch)
 
     @property
     def active(self) -> Consumer | None:
-        """The one of Exclusive and Failover."""
+        """Return the active consumer of an Exclusive or Failover subscription, or None."""
         return None if self.dispatcher is None else self.dispatcher.active
 
     @cached_property
     def key_hash(self) -> int | None:
-        """Of a Key_Shared subscription."""
+        """Return the hash of the message's key on a Key_Shared subscription, or None."""
         if not isinstance(self.dispatcher, KeySharedDispatcher) or self.metadata is None:
             return None
         return self.dispatcher.selector.hash_of_key(key_of(self.metadata))
 
     @cached_property
     def holder(self) -> Consumer | None:
-        """Who has it, or would get it."""
+        """Return the consumer that has the entry, or would receive it, or None."""
         dispatcher = self.dispatcher
         if dispatcher is None:
             return None
@@ -82,12 +82,12 @@ class Facts:
 
     @cached_property
     def again(self) -> bool:
-        """Whether somebody had it, and it waits to be delivered once more."""
+        """Return whether the entry was delivered before and waits for redelivery."""
         return self.dispatcher is not None and self.dispatcher.comes_again(self.position)
 
     @cached_property
     def before(self) -> int:
-        """Entries that come before it; none where it was read already."""
+        """Return how many entries are read before this entry; 0 when this entry was read already."""
         ledger, read = self.subscription.topic.ledger, self.subscription.reads_on_at
         return max(0, ledger.count_after(ledger.previous(read), self.position) - 1) if self.position > read else 0
 
@@ -128,7 +128,7 @@ class Facts:
 
 
 def consumer_json(consumer: Consumer) -> dict[str, Any]:
-    """What decides whether it can be given a message."""
+    """Return the state of a consumer that decides whether the broker sends it messages."""
     return {
         "name": consumer.name,
         "address": str(consumer.client.address),
@@ -140,7 +140,7 @@ def consumer_json(consumer: Consumer) -> dict[str, Any]:
 
 
 def present(reason: Reason, facts: Facts, batch_index: int = -1) -> Why:
-    """The answer for an entry of which the dispatcher says so, or for a message in it."""
+    """Return the answer for the dispatcher's reason, about an entry or a message in it."""
     details = facts.of_cursor() | facts.of_message() | facts.of_consumers()
     if facts.metadata is None and reason is not Reason.COMPACTED_AWAY:
         return Why("not-for-consumers", "it is a marker, or cannot be read: consumers are not given it", details)
@@ -157,7 +157,7 @@ def present(reason: Reason, facts: Facts, batch_index: int = -1) -> Why:
 
 
 def present_damage(damage: str, facts: Facts) -> Why:
-    """The answer for an entry that cannot be read."""
+    """Return the answer for an entry that cannot be read."""
     skips = facts.subscription.topic.stores.config.autoSkipNonRecoverableData
     after = "it is skipped when its turn comes" if skips else "autoSkipNonRecoverableData=true would skip it"
     details = facts.of_cursor() | {"damage": damage}
@@ -197,14 +197,14 @@ def _not_writable(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
 def _consumers_owe(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     details["limit"] = limit = facts.subscription.topic.policies.max_unacked_per_consumer
     owing = [each for each in facts.subscription.consumers if each.blocked]
-    return f"{_names(owing)} owes {limit} messages or more, the limit of maxUnackedMessagesPerConsumer"
+    return f"{_names(owing)} has {limit} or more unacknowledged messages (maxUnackedMessagesPerConsumer)"
 
 
 def _subscription_owes(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     policies = facts.subscription.topic.policies
     details["limit"] = limit = policies.max_unacked_per_subscription
     details["unacked"] = unacked = sum(each.unacked for each in facts.subscription.consumers)
-    return f"its consumers owe {unacked} messages together; the limit is {limit} (maxUnackedMessagesPerSubscription)"
+    return f"its consumers have {unacked} unacknowledged messages; maxUnackedMessagesPerSubscription is {limit}"
 
 
 def _failover(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
@@ -218,7 +218,7 @@ def _delivered(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     if holder is None:
         return "it was delivered, and not acknowledged yet"
     details["lastDelivery"] = last = instant_text(holder.consumed_ms)
-    return f"{holder.name} has it and did not acknowledge it; something was last delivered to it at {last}"
+    return f"{holder.name} has it and has not acknowledged it; the last delivery to this consumer was at {last}"
 
 
 def _delayed(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
@@ -240,10 +240,12 @@ def _waiting(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
 
 def _why_not(consumer: Consumer) -> str:
     if consumer.blocked:
-        return "owes too many messages (maxUnackedMessagesPerConsumer)"
+        return "has too many unacknowledged messages (maxUnackedMessagesPerConsumer)"
     if consumer.permits <= 0:
         return "has no permits left"
-    return "whose connection is full" if consumer.client.room <= 0 else "waits for the tokens of a dispatch rate"
+    return (
+        "does not read from its connection" if consumer.client.room <= 0 else "waits for the tokens of a dispatch rate"
+    )
 
 
 def _draining(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
@@ -291,7 +293,7 @@ def _rate_limited(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
 def _unreadable(facts: Facts, details: dict[str, Any], reason: Reason) -> str:
     unreadable = facts.subscription.unreadable
     details["damage"], details["retry"] = unreadable.told, instant_text(unreadable.until_ms)
-    return f"what comes next cannot be read from disk ({unreadable.told}); it is tried again at {details['retry']}"
+    return f"the next entry cannot be read from disk ({unreadable.told}); the broker tries again at {details['retry']}"
 
 
 def _look_ahead(facts: Facts, details: dict[str, Any], reason: Reason) -> str:

@@ -1,1 +1,1 @@
-"""`pulsarium capture`: frames of a running broker or of any other, what is in a capture, what two differ in."""
+"""`pulsarium capture`: record the frames of a broker, show captures, and compare them."""

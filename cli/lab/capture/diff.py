@@ -1,4 +1,4 @@
-"""`pulsarium capture diff`: what two captures differ in."""
+"""`pulsarium capture diff`: compare two captures."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from pulsarium.capture.file import Record
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-_MOST_STEPS = 20  # of one change
+_MOST_STEPS = 20  # shown for one change
 
 
 @click.command()
 @click.argument("old", type=FILE)
 @click.argument("new", type=FILE)
 @click.option(
-    "--ignore", multiple=True, metavar="NAME", help="Commands not to look at, as FLOW; PING and PONG never are."
+    "--ignore", multiple=True, metavar="NAME", help="Ignore a command such as FLOW; PING and PONG are always ignored."
 )
-@click.option("--texts", is_flag=True, help="Compare the words of errors too, not only their codes.")
+@click.option("--texts", is_flag=True, help="Compare the texts of errors too, not only their codes.")
 def diff(old: Path, new: Path, ignore: Sequence[str], texts: bool) -> None:
-    """Say what two captures differ in; the exit code is 1 if they do.
+    """Show the differences between two captures. The exit code is 1 when there are any.
 
-    Connections are set side by side by what was said on them: on each what the client asked, with its answers, and what
-    the broker said unasked, for each producer and consumer in its order. Not compared are times, sizes, ids of
-    requests, versions of clients and brokers, URLs, credentials and the contents of messages. Ids of ledgers, and
-    names that only one of the two has, as those of random topics, are numbered as a connection first names them.
+    The command pairs connections by their frames. On each connection it compares the client's requests with their
+    answers, and the broker's own commands, in order for each producer and consumer. It ignores times, sizes, request
+    ids, versions of clients and brokers, URLs, credentials and message contents. Ledger ids, and names that only one
+    capture has, such as those of random topics, are numbered in order of appearance.
 
     \b
       pulsarium capture diff real.pulscap ours.pulscap

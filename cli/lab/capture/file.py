@@ -1,4 +1,4 @@
-"""Where a new capture goes, what an old one holds, and what passes on a running broker now."""
+"""Name new captures, and read captures from a file or from a running broker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _POLL_SECONDS = 0.2
 
 
 def capture_file(given: str, option: str) -> Path:
-    """Return the file that `given` means: itself, or a new one in the folder that it names. Raises Refusal."""
+    """Return the file that `given` means: the file itself, or a new one in a folder.
+
+    Raise `Refusal` without a folder.
+    """
     path = Path(given)
     if given.endswith(os.sep) or path.is_dir():
         path = path / new_name()
@@ -31,14 +34,14 @@ def capture_file(given: str, option: str) -> Path:
 
 
 def new_name() -> str:
-    """Return the name of a file that nobody else writes."""
+    """Return a file name that no other process uses."""
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.pulscap"
 
 
 def records_of(path: Path, *, follow: bool = False) -> Iterator[tuple[int, Record]]:
-    """The records of a file, numbered from 1 on; with `follow` also those that are still to come, for ever.
+    """Yield the records of a file, numbered from 1. With `follow`, wait for more records without end.
 
-    Refusal: the file cannot be read, or not on.
+    Raise `Refusal` when the file cannot be read, or cannot be read to its end.
     """
     from pulsarium.capture.file import CaptureError, CaptureReader
 
@@ -57,18 +60,20 @@ def records_of(path: Path, *, follow: bool = False) -> Iterator[tuple[int, Recor
                     time.sleep(_POLL_SECONDS)
                     there = path.stat()
                     if there.st_size < file.tell() or not os.path.samestat(there, os.fstat(file.fileno())):
-                        raise RunRefused(f"{path}: another capture was begun there")
+                        raise RunRefused(f"{path}: another capture has replaced the file")
         if reader.header is None:
-            raise RunRefused(f"{path}: not a capture of Pulsarium")
+            raise RunRefused(f"{path}: the file is not a Pulsarium capture")
     except CaptureError as error:
-        raise RunRefused(f"{path}: cannot be read on after record {number}: {error}") from None
+        raise RunRefused(f"{path}: cannot read beyond record {number}: {error}") from None
     except OSError as error:
         raise RunRefused(f"{path}: {error.strerror or error}") from None
 
 
 def pieces_of(lab: LabOf, capture: int, *, follow: bool = False) -> Iterator[tuple[int, bytes]]:
-    """What a capture of the broker holds, as a capture file has it: the head first, then some records at a time, each
-    time with the number of the first; with `follow` also those that are still to come."""
+    """Yield a capture of the broker in pieces: first the head, then records.
+
+    Each piece comes with the number of its first record. With `follow`, wait for more records without end.
+    """
     from pulsarium.capture.file import MAGIC, CaptureReader
 
     after, begun = 0, False
@@ -92,7 +97,7 @@ def pieces_of(lab: LabOf, capture: int, *, follow: bool = False) -> Iterator[tup
 
 
 def records_now(lab: LabOf) -> Iterator[tuple[int, Record]]:
-    """The records of a capture that runs as long as somebody wants more of them."""
+    """Yield the records of a new capture, which ends with the generator."""
     from pulsarium.capture.file import CaptureError, CaptureReader
 
     capture = lab.call("POST", "captures", {})["id"]

@@ -1,4 +1,4 @@
-"""A record of a capture as a line for people."""
+"""Format a record of a capture as a line for people."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LONGEST = 80  # characters of a value
 
 
 class Lines:
-    """Their times are seconds from the first record on."""
+    """Format the records of one capture. Times are in seconds since the first record."""
 
     def __init__(self, *, full: bool = False) -> None:
-        """`full`: everything that is known, on lines below."""
+        """Create a formatter. With `full`, all fields follow on lines of their own."""
         self._full = full
         self._begin: int | None = None
 
@@ -97,7 +97,7 @@ def _value(value: Any) -> str:
 
 
 def message_id(fields: Mapping[str, Any]) -> str:
-    """LEDGER:ENTRY, with :BATCH where there is one; a partition stands behind an @."""
+    """Return a message id as LEDGER:ENTRY[:BATCH][@PARTITION]."""
     batch = fields.get("batch_index", -1)
     partition = fields.get("partition", -1)
     text = f"{fields['ledgerId']}:{fields['entryId']}" + (f":{batch}" if batch >= 0 else "")

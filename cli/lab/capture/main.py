@@ -1,4 +1,4 @@
-"""`pulsarium capture`: start and stop captures of a running broker, and look into them."""
+"""`pulsarium capture`: start and stop captures of a running broker, and read them."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from pulsarium.cli.refusal import RequestRefused, RunRefused
 
 
 @click.group(cls=GroupedCommands, invoke_without_command=True)
-@click.option("--proxy", "target", metavar="URL", help="The same as: pulsarium capture proxy URL.")
+@click.option("--proxy", "target", metavar="URL", help="Do the same as: pulsarium capture proxy URL.")
 @proxy_options
 @click.pass_context
 def capture(context: click.Context, /, target: str | None, **options: Any) -> None:
-    """Record every frame between clients and a broker, and look at what was recorded.
+    """Record every frame between clients and a broker, and read the records.
 
     \b
-    All of a run, from the first connection on:
+    Record a whole run, from the first connection on:
       pulsarium serve --capture run.pulscap
-    A part of it, of a broker that runs already:
+    Record a part of it, on a running broker:
       pulsarium capture start
       pulsarium capture stop --out part.pulscap
-    What passes right now:
+    Watch the frames live:
       pulsarium capture show --live
-    The same of a real broker:
+    Record the frames of a real broker:
       pulsarium capture proxy pulsar://localhost:6650 --out real.pulscap
-    What the two differ in:
+    Compare the two:
       pulsarium capture diff real.pulscap run.pulscap
 
-    Tokens, passwords and other credentials are not recorded: there are asterisks in their place. Messages are.
+    A capture contains messages, but no tokens, passwords or other credentials: asterisks stand in their place.
     """
     given = context.get_parameter_source
     options_given = [name for name in options if given(name) is click.core.ParameterSource.COMMANDLINE]
     if context.invoked_subcommand is not None:
         if target is not None or options_given:
-            raise RequestRefused(f"capture --proxy stands alone; {context.invoked_subcommand} has options of its own")
+            raise RequestRefused(f"capture --proxy takes no command; pass options behind {context.invoked_subcommand}")
     elif target is not None:
         run_proxy(target, **options)
     else:
@@ -51,37 +51,41 @@ def capture(context: click.Context, /, target: str | None, **options: Any) -> No
 
 @capture.command()
 @click.argument("file", required=False)
-@click.option("--keep-entry", type=click.IntRange(min=0), metavar="BYTES", help="How much of each message is kept.")
+@click.option(
+    "--keep-entry", type=click.IntRange(min=0), metavar="BYTES", help="Keep at most this many bytes of each message."
+)
 @of_broker
 def start(lab: LabOf, file: str | None, keep_entry: int | None) -> None:
     """Capture every frame of a running broker from now on.
 
-    Without FILE the broker keeps the newest 64 MB in memory, for capture stop --out. FILE, which ends with .pulscap, is
-    written by the broker, below the folder that its --lab-dir names; FILE/ is a new file in that folder of it.
+    Without FILE the broker keeps the newest 64 MB in memory, for capture stop --out. With FILE, which must end with
+    .pulscap, the broker writes the file below the folder of its --lab-dir. FILE/ makes a new file in that subfolder.
 
     \b
       pulsarium capture start
       pulsarium capture stop --out part.pulscap
-    Of a broker that writes files: pulsarium serve --lab-dir captures
+    With a broker that writes files: pulsarium serve --lab-dir captures
       pulsarium capture start run.pulscap
     """
     path = file + new_name() if file is not None and file.endswith("/") else file
     if path is not None and not path.endswith(".pulscap"):
-        raise RequestRefused(f"FILE {file}: the name of a capture ends with .pulscap; a folder ends with /")
+        raise RequestRefused(f"FILE {file}: end the name with .pulscap, or with / for a folder")
     started = lab.call("POST", "captures", {"path": path, "keepEntry": keep_entry})
     click.echo(_line(started))
 
 
 @capture.command()
 @click.argument("number", metavar="[ID]", required=False, type=int)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there what it has.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the capture to FILE."
+)
 @of_broker
 def stop(lab: LabOf, number: int | None, out: Path | None) -> None:
-    """End a capture; without an ID the only one that runs."""
+    """End a capture. ID is needed only when several captures run."""
     if number is None:
         running = [each["id"] for each in lab.call("GET", "captures") if each["running"]]
         if len(running) != 1:
-            raise RunRefused(f"{len(running) or 'no'} captures run; pulsarium capture list shows them")
+            raise RunRefused(f"{len(running) or 'no'} captures run: pass an ID of pulsarium capture list")
         number = running[0]
     stopped = lab.call("POST", f"captures/{number}/stop")
     if out is not None:
@@ -97,10 +101,10 @@ def stop(lab: LabOf, number: int | None, out: Path | None) -> None:
 
 
 @capture.command("list")
-@click.option("--json", "as_json", is_flag=True, help="As the broker says it.")
+@click.option("--json", "as_json", is_flag=True, help="Print the broker's answer as JSON.")
 @of_broker
 def list_(lab: LabOf, as_json: bool) -> None:
-    """The captures of a running broker, and the last that ended."""
+    """List the running captures, and the last ones that ended."""
     import json
 
     found = lab.call("GET", "captures")
@@ -114,7 +118,7 @@ def list_(lab: LabOf, as_json: bool) -> None:
 def _line(told: dict[str, Any]) -> str:
     where = told["path"] or "in memory"
     state = "running" if told["running"] else f"ended: {told['reason']}" if told["reason"] else "ended"
-    lost = f", {told['dropped']} records let go" if told["dropped"] else ""
+    lost = f", {told['dropped']} records dropped" if told["dropped"] else ""
     return f"{told['id']}  {state:<8} {told['frames']:>9} frames  since {told['startedAt']}  {where}{lost}"
 
 

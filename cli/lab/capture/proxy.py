@@ -1,4 +1,4 @@
-"""`pulsarium capture proxy`: what passes between clients and any broker."""
+"""`pulsarium capture proxy`: capture the frames between clients and any broker."""
 
 from __future__ import annotations
 
@@ -16,17 +16,28 @@ if TYPE_CHECKING:
     from pulsarium.broker.lab.capture.proxy import Target
 
 _OPTIONS = (
-    click.option("--out", metavar="FILE", help="The capture; a folder gets a new file.  [default: a new one here]"),
-    click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen."),
     click.option(
-        "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="And on which port.  [a free one]"
+        "--out", metavar="FILE", help="Write the capture to FILE, or to a new file in a folder.  [default: here]"
     ),
-    click.option("--keep-entry", type=click.IntRange(min=0), metavar="BYTES", help="How much of each message is kept."),
+    click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Listen on this address."),
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        metavar="N",
+        help="Listen on this port.  [default: a free one]",
+    ),
+    click.option(
+        "--keep-entry",
+        type=click.IntRange(min=0),
+        metavar="BYTES",
+        help="Keep at most this many bytes of each message.",
+    ),
 )
 
 
 def proxy_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Those of `proxy`."""
+    """Add the options of `proxy` to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -34,26 +45,26 @@ def proxy_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @click.argument("target", metavar="URL", required=False)
-@click.option("--target", "named", metavar="URL", help="The same as URL.")
+@click.option("--target", "named", metavar="URL", help="Name the broker by an option instead.")
 @proxy_options
 def proxy(target: str | None, named: str | None, **options: Any) -> None:
-    """Listen in front of a broker, and capture every frame that passes, until Ctrl-C.
+    """Proxy a broker, and capture every frame that passes. The proxy runs until Ctrl-C.
 
     \b
       pulsarium capture proxy pulsar://localhost:6650 --port 6651 --out real.pulscap
 
-    Point clients at the URL that it prints. Where brokers answer a lookup with their own URL clients get one of the
-    proxy in its place, also of the other brokers of a cluster; nothing else is changed. Clients have to come by
-    pulsar://: what is encrypted cannot be read, and lookups over HTTP would lead around it.
+    Point clients at the URL that the command prints. When a lookup is answered with the URL of a broker, the client
+    receives a URL of the proxy instead, also for other brokers of the cluster. Nothing else is changed. Clients must
+    use pulsar://: encrypted frames cannot be read, and lookups over HTTP would bypass the proxy.
     """
     given = target or named
     if given is None or (target and named):
-        raise RequestRefused("capture proxy: say which broker: pulsarium capture proxy pulsar://HOST:PORT")
+        raise RequestRefused("capture proxy: pass the URL of one broker: pulsarium capture proxy pulsar://HOST:PORT")
     run_proxy(given, **options)
 
 
 def run_proxy(url: str, out: str | None, host: str, port: int, keep_entry: int | None) -> None:
-    """Until a signal comes. Raises Refusal."""
+    """Run the proxy until SIGINT or SIGTERM. Raise `Refusal` when the URL, the file or the port cannot be used."""
     import trio
 
     from pulsarium.broker.lab.capture.proxy import Target

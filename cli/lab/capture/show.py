@@ -1,4 +1,4 @@
-"""`pulsarium capture show` and `export`: what is in a capture."""
+"""`pulsarium capture show` and `export`: print or convert a capture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is shown; an empty choice is all."""
+    """Filters of records. An empty filter accepts all."""
 
     commands: Sequence[str] = ()
     connections: Sequence[int] = ()
@@ -46,26 +46,32 @@ class Wanted:
 
 
 def _fits(topic: str, glob: str) -> bool:
-    """A topic by its whole name, or by what stands behind its namespace."""
+    """Return whether `glob` matches the topic's full name or its local name."""
     return fnmatchcase(topic, glob) or fnmatchcase(topic.rpartition("/")[2], glob)
 
 
 @click.command(cls=GroupedCommand)
 @click.argument("file", required=False, type=FILE)
-@click.option("--live", is_flag=True, help="What passes on a running broker from now on, until Ctrl-C.")
-@click.option("--follow", "-f", is_flag=True, help="Go on with what is still to come, until Ctrl-C.")
-@click.option("--command", "commands", multiple=True, metavar="NAME", help="Only these, as SEND or ACK*.")
-@click.option("--connection", "connections", multiple=True, type=int, metavar="N", help="Only of this number.")
-@click.option("--topic", "topics", multiple=True, metavar="GLOB", help="Only of these: orders, or '*/default/o*'.")
-@click.option("--sender", type=click.Choice(["client", "broker"]), help="Only what this side sent.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object on each line.")
-@click.option("--full", is_flag=True, help="All fields, metadata and payloads, on lines of their own.")
+@click.option("--live", is_flag=True, help="Show the frames of a running broker from now on, until Ctrl-C.")
+@click.option("--follow", "-f", is_flag=True, help="Wait for more frames at the end, until Ctrl-C.")
+@click.option(
+    "--command", "commands", multiple=True, metavar="NAME", help="Show only these commands, such as SEND or 'ACK*'."
+)
+@click.option(
+    "--connection", "connections", multiple=True, type=int, metavar="N", help="Show only the connection of this number."
+)
+@click.option(
+    "--topic", "topics", multiple=True, metavar="GLOB", help="Show only these topics: orders, or '*/default/o*'."
+)
+@click.option("--sender", type=click.Choice(["client", "broker"]), help="Show only the frames that this side sent.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object on each line.")
+@click.option("--full", is_flag=True, help="Print all fields, metadata and payloads, on lines of their own.")
 @of_broker
 def show(lab: LabOf, file: Path | None, live: bool, follow: bool, as_json: bool, full: bool, **chosen: Any) -> None:
     """Print the frames of a capture, or of a running broker.
 
-    Each line has the seconds since the first, the connection, → for what the client sent and ← for the broker,
-    the command with its fields, its topic, its message, and with an answer how long it took.
+    Each line has the seconds since the first frame, the connection, → for the client's frames or ← for the broker's,
+    the command with its fields, the topic and the message. An answer has its latency too.
 
     \b
       pulsarium capture show run.pulscap
@@ -75,7 +81,7 @@ def show(lab: LabOf, file: Path | None, live: bool, follow: bool, as_json: bool,
       pulsarium capture show run.pulscap --json --full | jq .fields
     """
     if live == (file is not None):
-        raise RequestRefused("capture show: a FILE, or --live for what passes on a running broker")
+        raise RequestRefused("capture show: pass a FILE, or --live for a running broker")
     if file is not None:
         source = records_of(file, follow=follow)
     else:
@@ -103,8 +109,10 @@ def _print(source: Iterator[tuple[int, Record]], wanted: Wanted, as_json: bool, 
 
 @click.command()
 @click.argument("file", type=FILE)
-@click.option("--parquet", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write tables there.")
-@click.option("--jsonl", is_flag=True, help="Print a JSON object for each frame, with all there is.")
+@click.option(
+    "--parquet", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write the tables to DIR."
+)
+@click.option("--jsonl", is_flag=True, help="Print a JSON object for each frame, with all fields.")
 def export(file: Path, parquet: Path | None, jsonl: bool) -> None:
     """Write a capture for other programs: Parquet, or JSON lines.
 
@@ -112,15 +120,15 @@ def export(file: Path, parquet: Path | None, jsonl: bool) -> None:
       pulsarium capture export run.pulscap --parquet tables
       pulsarium capture export run.pulscap --jsonl > run.jsonl
 
-    DIR gets frames.parquet, exchanges.parquet and violations.parquet, as pulsarium analyze --out writes them of many
-    captures. That needs pip install "pulsarium[spark]", and no Java.
+    DIR receives frames.parquet, exchanges.parquet and violations.parquet, the same tables that pulsarium analyze --out
+    writes for many captures. Needs pip install "pulsarium[spark]", and no Java.
     """
     if jsonl == (parquet is not None):
-        raise RequestRefused("capture export: --parquet DIR, or --jsonl")
+        raise RequestRefused("capture export: pass --parquet DIR, or --jsonl")
     if parquet is None:
         _print(records_of(file), Wanted(), as_json=True, full=True)
         return
-    for _ in records_of(file):  # whether it is a capture at all
+    for _ in records_of(file):  # refuse what is no capture before any table is written
         break
     from pulsarium.pipeline.capture.parquet import write
 

@@ -1,4 +1,4 @@
-"""`pulsarium lint`."""
+"""`pulsarium lint`: check captures and live connections against the rules of the protocol."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pulsarium.cli.refusal import RequestRefused, RunRefused
 if TYPE_CHECKING:
     from pulsarium.capture.lint.checker import Finding
 
-_BROKEN = 1  # the exit code where a rule was
+_BROKEN = 1  # the exit code when a rule was broken
 
 
 @contextmanager
 def _judging() -> Iterator[None]:
-    """End with 2 where nothing can be judged, so that nobody takes that for a rule that was broken."""
+    """Raise `RequestRefused` (exit code 2) for every error, because exit code 1 means that a rule was broken."""
     try:
         yield
     except click.ClickException as refusal:
@@ -33,17 +33,19 @@ def _judging() -> Iterator[None]:
 
 @click.command(cls=GroupedCommand)
 @click.argument("captures", nargs=-1, metavar="CAPTURE...", type=click.Path(exists=True, path_type=Path))
-@click.option("--live", is_flag=True, help="Ask a running broker what it has found.")
+@click.option("--live", is_flag=True, help="Print the findings of a running broker.")
 @click.option(
-    "--start", "action", flag_value="start", help="With --live: judge connections that are opened from now on."
+    "--start", "action", flag_value="start", help="Check all connections that are opened from now on (with --live)."
 )
-@click.option("--stop", "action", flag_value="stop", help="With --live: judge no more, and print what was found.")
-@click.option("--clear", "action", flag_value="clear", help="With --live: print what was found, and forget it.")
+@click.option("--stop", "action", flag_value="stop", help="Stop checking, and print the findings (with --live).")
+@click.option("--clear", "action", flag_value="clear", help="Print the findings, and clear them (with --live).")
 @click.option("--rules", is_flag=True, help="List the rules.")
-@click.option("--side", type=click.Choice(["client", "broker"]), help="Only what this side did wrong.")
+@click.option("--side", type=click.Choice(["client", "broker"]), help="Show only the mistakes of this side.")
 @click.option("--format", "how", type=click.Choice(["text", "json", "html"]), default="text", show_default=True)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 also when a rule was broken.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the report to FILE."
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even when a rule was broken.")
 @of_broker
 def lint(
     lab: LabOf,
@@ -56,10 +58,10 @@ def lint(
     out: Path | None,
     exit_zero: bool,
 ) -> None:
-    """Say which rules of the protocol clients broke, with the frame, where Pulsar says so, and how to mend it.
+    """List the protocol rules that were broken, each with its frame, its source in Pulsar, and how to mend the client.
 
-    CAPTURE is a file of pulsarium capture or serve --capture, or a folder of them. The exit code is 1 when a rule was
-    broken, and 2 when a capture cannot be read or a broker not be asked.
+    CAPTURE is a file of pulsarium capture or serve --capture, or a folder of such files. The exit code is 1 when a rule
+    was broken, and 2 when a capture cannot be read or the broker does not answer.
 
     \b
       pulsarium lint run.pulscap
@@ -72,16 +74,16 @@ def lint(
       pulsarium lint --live --stop
     """
     if rules + live + bool(captures) != 1:
-        raise RequestRefused("lint: a CAPTURE, or --live, or --rules")
+        raise RequestRefused("lint: pass a CAPTURE, or --live, or --rules")
     if action and not live:
-        raise RequestRefused(f"lint: --{action} goes with --live")
+        raise RequestRefused(f"lint: --{action} needs --live")
     if rules:
         _write(_rules(how), out)
         return
     with _judging():
         if action == "start":
             lab.call("POST", "violations/start")
-            click.echo("Connections are judged that are opened from now on.")
+            click.echo("The broker checks all connections that are opened from now on.")
             return
         if live:
             found, counts = _of_broker(lab, action)
@@ -105,7 +107,7 @@ def _files(captures: Sequence[Path]) -> Iterator[Path]:
             continue
         inside = sorted(path.rglob(f"*{SUFFIX}"))
         if not inside:
-            raise RequestRefused(f"{path}: no file there ends with {SUFFIX}")
+            raise RequestRefused(f"{path}: the folder has no file that ends with {SUFFIX}")
         yield from inside
 
 
@@ -125,7 +127,7 @@ def _of_broker(lab: LabOf, action: str | None) -> tuple[list[Finding], Counter[s
 
     said = lab.call("GET", "violations")
     if not said["running"] and not said["counts"]:
-        raise RunRefused("nothing is judged yet: pulsarium lint --live --start")
+        raise RunRefused("the broker checks no connections yet: run pulsarium lint --live --start first")
     if action == "stop":
         said = lab.call("POST", "violations/stop")
     elif action == "clear":

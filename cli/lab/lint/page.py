@@ -1,4 +1,4 @@
-"""What was found as one page of HTML, without anything from elsewhere."""
+"""Render the findings as one HTML page that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _COLUMNS = ("time", "client", "where", "topic", "what")
 
 
 def page(found: Sequence[Finding], counts: Counter[str]) -> str:
-    """A card for each rule that was broken, worst and most frequent first."""
+    """Return a page with a card for each broken rule, errors and frequent ones first."""
     of_rule: dict[str, list[Finding]] = {}
     for each in found:
         of_rule.setdefault(each.rule, []).append(each)
@@ -62,7 +62,7 @@ def page(found: Sequence[Finding], counts: Counter[str]) -> str:
 
 
 def rules_page() -> str:
-    """All rules."""
+    """Return a page of all rules."""
     return _page("Rules of the protocol", f"<p>{len(ALL_RULES)} rules.</p>", map(_rule, ALL_RULES.values()))
 
 

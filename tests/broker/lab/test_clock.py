@@ -332,7 +332,7 @@ async def test_the_next_timer_that_runs_once(mock_clock: MockClock, stand: Stand
     stand.ran.clear()
     assert await lab.run_next() == pytest.approx(100, abs=0.001)
     assert [name for name, _ in stand.ran] == ["check", "check", "c"]
-    with pytest.raises(ClockError, match="nothing waits"):
+    with pytest.raises(ClockError, match="no timer waits"):
         await lab.run_next()
 
 

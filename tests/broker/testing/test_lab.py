@@ -96,10 +96,10 @@ def test_the_clock(broker: PulsarBroker, clock: BrokerClock, client: Any, topic:
     assert 0 < (clock.next_in or 0) < 86_500  # the client's own time went on
     clock.advance(86_500)
     assert consumer.receive(30_000).data() == b"a"
-    with pytest.raises(ClockError, match="forward"):
+    with pytest.raises(ClockError, match="pass a finite number"):
         clock.advance(-1)
     frozen = clock.frozen
-    with pytest.raises(AttributeError, match="read only"):
+    with pytest.raises(AttributeError, match="read-only"):
         clock.frozen = False  # type: ignore[assignment]
     clock.resume()
     assert (frozen, clock.frozen) == (True, False)

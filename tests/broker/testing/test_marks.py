@@ -43,9 +43,9 @@ def wrong(pytester: pytest.Pytester, mark: str, fixtures: str = "", *options: st
         (
             "policies={'message_ttl_in_seconds': 'x'}",
             "pulsar_namespace",
-            "'x' is no value of the policy 'message_ttl_in_seconds'",
+            "'x' is not a valid value of the policy 'message_ttl_in_seconds'",
         ),
-        ("policies=1", "pulsar_namespace", "policies of pytest.mark.pulsar is a dict of names and values, not 1"),
+        ("policies=1", "pulsar_namespace", "policies of pytest.mark.pulsar must be a dict of names and values, not 1"),
         (
             "policies={}",
             "pulsar_client",
@@ -58,8 +58,8 @@ def wrong(pytester: pytest.Pytester, mark: str, fixtures: str = "", *options: st
             "set={'maxMessageSize': 1024}",
             "tmp_path",
             (
-                "pytest.mark.pulsar has no effect on a test without the fixture pulsar_broker (or one that is made of "
-                "it): add it"
+                "pytest.mark.pulsar has no effect on a test without the fixture pulsar_broker (or one that uses it): "
+                "add it"
             ),
         ),
         (

@@ -41,16 +41,16 @@ def test_names_are_made_fit_and_unique(broker: PulsarBroker) -> None:
 
 def test_what_cannot_be(broker: PulsarBroker) -> None:
     broker.create_namespace("acme/once")
-    with pytest.raises(ValueError, match="there is a namespace acme/once"):
+    with pytest.raises(ValueError, match="the namespace acme/once exists already"):
         broker.create_namespace("acme/once")
-    with pytest.raises(ValueError, match="deduplication=True is no policy of a namespace"):
+    with pytest.raises(ValueError, match="deduplication=True is not a valid policy of a namespace"):
         broker.create_namespace("x", deduplication=True)
-    with pytest.raises(ValueError, match="message_ttl_in_seconds='5' is no policy"):
+    with pytest.raises(ValueError, match="message_ttl_in_seconds='5' is not a valid policy"):
         broker.create_namespace("x", message_ttl_in_seconds="5")
-    with pytest.raises(ValueError, match="there is no namespace acme/none"):
+    with pytest.raises(ValueError, match="the namespace acme/none does not exist"):
         broker.create_topic("acme/none/topic")
     broker.create_topic("acme/once/topic", partitions=2)
-    with pytest.raises(ValueError, match="there is a topic persistent://acme/once/topic"):
+    with pytest.raises(ValueError, match="the topic persistent://acme/once/topic exists already"):
         broker.create_topic("acme/once/topic")
 
 

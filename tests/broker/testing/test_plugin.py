@@ -166,7 +166,7 @@ def test_failures_name_the_line_of_the_test(run: Run) -> None:
             "E       AssertionError: there is no topic persistent://public/test_produced/topic; its namespace has none",
             "test_*.py:2: AssertionError",
             ">       pulsar_faults.add(*wait(timeout=0.01)",
-            "E       AssertionError: <fault 1: Drop() of SEND, 0 hits> after 0.01 s, not 1; 0 frames fitted",
+            "E       AssertionError: <fault 1: Drop() of SEND, 0 hits> after 0.01 s, not 1; 0 frames matched",
         ]
     )
     assert "/broker/testing/" not in result.stdout.str()

@@ -201,7 +201,7 @@ def test_on_asyncio_it_says_what_to_do() -> None:
         async with running():
             raise AssertionError("it must not open")
 
-    with pytest.raises(RuntimeError, match="is for code on trio; elsewhere `with running"):
+    with pytest.raises(RuntimeError, match="works on trio only: use `with running"):
         asyncio.run(main())
 
 

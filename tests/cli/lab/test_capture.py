@@ -179,32 +179,32 @@ def test_a_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         path.write_bytes(whole)
         assert list(islice(records, len(expected) - begun)) == list(enumerate(expected, 1))[begun:]
         path.write_bytes(whole[:8])
-        with pytest.raises(Refusal, match="another capture was begun there"):
+        with pytest.raises(Refusal, match="another capture has replaced the file"):
             next(records)
     path.write_bytes(whole)
     with closing(records_of(path, follow=True)) as records:  # type: ignore[type-var]
         assert len(list(islice(records, len(expected)))) == len(expected)
         path.rename(tmp_path / "earlier.pulscap")
         path.write_bytes(whole + whole)
-        with pytest.raises(Refusal, match="another capture was begun there"):
+        with pytest.raises(Refusal, match="another capture has replaced the file"):
             next(records)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["show"], "a FILE, or --live"),
-        (["show", "{file}", "--live"], "a FILE, or --live"),
+        (["show"], "pass a FILE, or --live"),
+        (["show", "{file}", "--live"], "pass a FILE, or --live"),
         (["show", "{folder}/absent"], "No such file"),
         (["show", "{text}"], "not a Pulsarium capture"),
-        (["show", "{empty}"], "not a capture"),
+        (["show", "{empty}"], "not a Pulsarium capture"),
         (["export", "{file}"], "--parquet DIR, or --jsonl"),
         (["diff", "{file}", "{text}"], "not a Pulsarium capture"),
-        (["proxy"], "say which broker"),
+        (["proxy"], "pass the URL of one broker"),
         (["proxy", "pulsar+ssl://h:1"], "TLS cannot be captured"),
         (["proxy", "pulsar://h:1", "--out", "{folder}/no/x"], "is not a directory"),
         (["--proxy", "http://h:1"], "pulsar://HOST:PORT is wanted"),
-        (["--port", "1", "list"], "list has options of its own"),
+        (["--port", "1", "list"], "pass options behind list"),
     ],
 )
 def test_what_cannot_be(capture: str, tmp_path: Path, arguments: list[str], words: str) -> None:
@@ -224,7 +224,7 @@ def test_a_damaged_file_is_shown_up_to_the_damage(capture: str) -> None:
     Path(capture).write_bytes(data)
     result = run("show", capture)
     assert (result.exit_code, len(result.stdout.splitlines())) == (1, count)
-    assert f"cannot be read on after record {count}: a record is damaged" in result.stderr
+    assert f"cannot read beyond record {count}: a record is damaged" in result.stderr
 
 
 def test_a_folder_gets_a_file_of_each_run(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ async def test_captures_of_a_running_broker(tmp_path: Path) -> None:
         assert [each.cut for each in in_memory] == [False] * 5 + [True, False]
         assert "No such file" in (await said("start", "only/on/its/machine/run.pulscap")).stderr
         failed = await said("start", "run.txt")
-        assert (failed.exit_code, "ends with .pulscap" in failed.stderr) == (2, True)
+        assert (failed.exit_code, "end the name with .pulscap" in failed.stderr) == (2, True)
 
 
 async def test_a_capture_is_started_in_a_folder_of_the_broker(tmp_path: Path) -> None:

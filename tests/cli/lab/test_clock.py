@@ -21,14 +21,14 @@ async def clock() -> AsyncIterator[LabLine]:
 
 
 async def test_a_week(clock: LabLine) -> None:
-    assert (await clock.said("show")).endswith("Z, the machine's time, nothing waits\n")
+    assert (await clock.said("show")).endswith("Z, the machine's time, no timer waits\n")
     said = await clock.said("advance", "7d")
     assert said.startswith("advanced by 7d\n")
-    assert said.endswith("Z, 7d ahead of the machine's clock, nothing waits\n")
+    assert said.endswith("Z, 7d ahead of the machine's clock, no timer waits\n")
     lab = clock.live.bed.broker.cluster.lab
     assert lab is not None
     assert lab.clock.offset_ms == 7 * DAY * 1000
-    assert (await clock.said("reset")).endswith("Z, the machine's time, nothing waits\n")
+    assert (await clock.said("reset")).endswith("Z, the machine's time, no timer waits\n")
 
 
 async def test_standing_still_and_stepping(clock: LabLine) -> None:
@@ -38,7 +38,7 @@ async def test_standing_still_and_stepping(clock: LabLine) -> None:
     assert "next timer in 1m 4" not in await clock.said("run-next")
     assert ran == [1]
     failed = await clock.run("run-next")
-    why = "nothing waits for a time: there is no timer to run"
+    why = "the clock has no timer to run: no timer waits"
     assert (failed.exit_code, failed.stderr) == (1, f"pulsarium: {why}\n")
     assert "frozen" not in await clock.said("resume")
 
@@ -63,7 +63,7 @@ async def test_switches(clock: LabLine) -> None:
     assert "auto-advance" in await clock.said("auto", "on")
     assert "auto-advance" not in await clock.said("auto", "off")
     assert "keep-alive included, token-expiry included" in await clock.said("include", "keep-alive", "token-expiry")
-    assert "keep-alive included, nothing" in await clock.said("exclude", "token-expiry")
+    assert "keep-alive included, no timer" in await clock.said("exclude", "token-expiry")
 
 
 @pytest.mark.parametrize("arguments", [["advance"], ["advance", "1d", "--to", "2030-01-01"], ["advance", "soon"]])

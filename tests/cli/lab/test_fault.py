@@ -134,7 +134,7 @@ async def test_what_cannot_be(fault: Fault) -> None:
         (("add", "SEND", "drop", "--seconds", "1"), "the action drop has no 'seconds'"),
         (("add", "SEND", "explode"), "'explode' is not one of 'answer', 'drop'"),
         (("add", "SEND", "drop", "--forever", "--count", "2"), "not both"),
-        (("remove",), "some IDs, or --all"),
+        (("remove",), "the IDs of the faults to remove, or --all"),
         (("remove", "5"), "There is no fault 5"),
         (("wait", "5"), "There is no fault 5"),
     ):
@@ -155,6 +155,6 @@ def test_the_command_line_knows_every_action_and_argument() -> None:
 
 def test_help() -> None:
     text = CliRunner().invoke(cli, ["fault", "add", "--help"], prog_name="pulsarium").output
-    assert "What can happen to a frame:" in text
+    assert "Actions:" in text
     for name, does in command_line.ACTIONS.items():
         assert f"  {name:17} {does}" in text

@@ -68,7 +68,7 @@ def test_a_capture_that_cannot_be_read_on_is_not_judged(broken: Path) -> None:
     broken.write_bytes(broken.read_bytes() + b"\xff" * 40)
     said = lint(broken)
     assert (said.exit_code, said.stdout) == (2, "")
-    assert "cannot be read on after record" in said.stderr
+    assert "cannot read beyond record" in said.stderr
 
 
 def test_a_broker_that_does_not_answer_is_not_judged() -> None:
@@ -128,7 +128,7 @@ async def test_a_running_broker(line: LabLine) -> None:
     idle = await line.run("--live")
     assert (idle.exit_code, "--start" in idle.stderr) == (2, True)
     assert (await line.run("--live", "--stop")).exit_code == 2, "what was never judged is not clean"
-    assert await line.said("--live", "--start") == "Connections are judged that are opened from now on.\n"
+    assert await line.said("--live", "--start") == "The broker checks all connections that are opened from now on.\n"
     wire = await line.live.bed.connect()
     await wire.send(Type.PONG)
     await wire.alive()

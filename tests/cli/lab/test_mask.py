@@ -37,11 +37,11 @@ async def test_add_list_remove(mask: LabLine) -> None:
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("add --flag supports_topic_watchers", "it is NAME=true or NAME=false"),
+        ("add --flag supports_topic_watchers", "write NAME=true or NAME=false"),
         ("add --max-protocol-version 23", "0<=x<=22"),
         ("add --profile pulsar-1.0", "no profile 'pulsar-1.0'"),
         ("remove 7", "There is no mask 7"),
-        ("remove", "mask remove takes ids, or --all"),
+        ("remove", "pass the IDs of the masks to remove, or --all"),
     ],
 )
 async def test_refusals(mask: LabLine, line: str, text: str) -> None:

@@ -171,7 +171,7 @@ async def test_what_cannot_be_written_ends_it_and_the_broker_goes_on(
     assert not capture.running
     assert capture.reason == "No space left on device"
     assert [str(each.msg) for each in caplog.records] == [
-        f'a capture ended capture={tmp_path / "run.pulscap"} reason="No space left on device" frames=3'
+        f'a capture ended early capture={tmp_path / "run.pulscap"} reason="No space left on device" frames=3'
     ]
     assert [len(told(each.records())) for each in (other, last)] == [7, 7]
 
@@ -179,7 +179,7 @@ async def test_what_cannot_be_written_ends_it_and_the_broker_goes_on(
 async def test_one_file_is_for_one_capture(bed: Bed, tmp_path: Path) -> None:
     captures = lab_of(bed).captures
     captures.start(tmp_path / "run.pulscap")
-    with pytest.raises(BlockingIOError, match="being written"):
+    with pytest.raises(BlockingIOError, match="another capture writes this file"):
         captures.start(tmp_path / "run.pulscap")
     with pytest.raises(OSError, match="No such file"):
         captures.start(tmp_path / "missing" / "run.pulscap")

@@ -197,7 +197,7 @@ async def test_a_capture_that_cannot_go_on_does_not_stop_the_proxy(
             await wire.expect(Type.PING)
         await wire.aclose()
     assert [each.getMessage() for each in caplog.records] == [
-        'the capture ended, and the proxy goes on reason="No space left on device" frames=1'
+        'the capture ended early; the proxy goes on reason="No space left on device" frames=1'
     ]
 
 

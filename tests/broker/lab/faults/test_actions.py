@@ -341,12 +341,12 @@ async def test_a_command_whose_connection_ended_before_its_answer_leaves_its_tur
 @pytest.mark.parametrize(
     ("action", "command", "options", "why"),
     [
-        (Drop, "FLOW", {}, r"it is one such as Drop\(\)"),
+        (Drop, "FLOW", {}, r"pass an action such as Drop\(\)"),
         (Drop(), "FLOW", {"stage": "after"}, "FLOW has no answer"),
         (Drop(), "PONG", {"stage": "after", "sender": "client"}, "PONG has no answer"),
         (Drop(), "SEND_RECEIPT", {"stage": "after"}, "is for commands of a client"),
-        (Answer("UnknownError"), "FLOW", {}, "FLOW has no answer that could be an error"),
-        (Answer("UnknownError"), "PING", {}, "PING has no answer that could be an error"),
+        (Answer("UnknownError"), "FLOW", {}, "FLOW has no answer that can be an error"),
+        (Answer("UnknownError"), "PING", {}, "PING has no answer that can be an error"),
         (Answer("UnknownError"), "MESSAGE", {}, "is for commands of a client"),
         (Corrupt(), "ACK", {}, "ACK has no checksum"),
         (Corrupt(), "SEND", {"stage": "after"}, "SEND_RECEIPT has no checksum"),
@@ -358,7 +358,7 @@ async def test_a_command_whose_connection_ended_before_its_answer_leaves_its_tur
         (Drop(), "SEND", {"broker": 1}, "there are 0 to 0"),
         (Drop(), "SEND", {"skip": -1}, "it is 0 or more"),
         (Drop(), "SEND", {"every": 0}, "it is 1 or more"),
-        (Drop(), "SEND", {"count": 0}, "it is 1 or more, or nothing for ever"),
+        (Drop(), "SEND", {"count": 0}, "it is 1 or more, or None for no limit"),
         (Drop(), "SEND", {"probability": 1.5}, "it is from 0 to 1"),
     ],
 )

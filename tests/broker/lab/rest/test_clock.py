@@ -59,7 +59,7 @@ async def test_switches(rest: Rest) -> None:
 
 async def test_the_next_timer(rest: Rest) -> None:
     status, reason = await rest.refused("POST", "/lab/clock/run-next")
-    assert (status, reason) == (409, "nothing waits for a time: there is no timer to run")
+    assert (status, reason) == (409, "the clock has no timer to run: no timer waits")
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ async def test_the_next_timer(rest: Rest) -> None:
         ("advance", {"to": None}, "an advance takes"),
         ("advance", {"to": 2**60}, "an advance takes"),
         ("advance", {"seconds": -1}, "cannot advance by -1 seconds"),
-        ("advance", {"seconds": 1e300}, "no year after 9999"),
+        ("advance", {"seconds": 1e300}, "the year 9999 is the last one"),
         ("advance", {"to": 1}, "cannot go back"),
-        ("advance", {"minutes": 1}, "minutes: what is known is seconds, to"),
+        ("advance", {"minutes": 1}, "minutes: the body takes seconds, to"),
         ("auto-advance", {"on": 1}, "takes on"),
         ("auto-advance", {}, "takes on"),
         ("include", {"names": "keep-alive"}, "is a list"),

@@ -86,7 +86,7 @@ async def test_waiting(rest: Rest, sender: Wire) -> None:
     assert (status, reason) == (400, "fault 1 acts at most 2 times, not 3")
     await add(rest)
     refused = await rest.refused("GET", f"{ROOT}/2/wait?timeout=5")
-    assert refused == (408, "fault 2 has acted 0 times after 5 s; 1 were waited for")
+    assert refused == (408, "fault 2 has acted 0 times after 5 s, not 1 times")
     assert (await rest.refused("GET", f"{ROOT}/2/wait?timeout=soon"))[0] == 400
     async with trio.open_nursery() as nursery:
 
@@ -115,16 +115,16 @@ async def test_there_is_no_such_rule(rest: Rest, number: str) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (None, "a fault is an object of command, action, sender"),
-        ([], "a fault is an object"),
+        (None, "a fault is a JSON object with command, action, sender"),
+        ([], "a fault is a JSON object"),
         ({"command": "SEND"}, "a fault needs action"),
         ({"action": "drop"}, "a fault needs command"),
         (DROP | {"subject": 1}, "a fault has no 'subject'; it has command, action, sender"),
         (DROP | {"action": {"kind": "break"}}, "no action 'break'; there are answer, drop"),
         (DROP | {"action": {"seconds": 1}}, "no action None; there are"),
         (DROP | {"action": {"kind": []}}, r"no action []"),
-        (DROP | {"action": 5}, "action is an object with kind"),
-        (DROP | {"action": {"kind": "drop", "seconds": 1}}, "the action drop has no 'seconds'; it has nothing more"),
+        (DROP | {"action": 5}, "action is a JSON object with kind"),
+        (DROP | {"action": {"kind": "drop", "seconds": 1}}, "the action drop has no 'seconds'; it has no other field"),
         (DROP | {"action": {"kind": "delay", "second": 1}}, "the action delay has no 'second'; it has seconds"),
         (DROP | {"action": {"kind": "delay", "seconds": "1"}}, "seconds is '1'; it is a whole number or a number"),
         (DROP | {"action": {"kind": "delay", "seconds": True}}, "seconds is True"),

@@ -54,8 +54,8 @@ async def test_who_is_connected(here: Bed) -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ([], "a mask is an object"),
-        (None, "a mask is an object"),
+        ([], "a mask is a JSON object"),
+        (None, "a mask is a JSON object"),
         ({"version": 3}, "version: a mask takes profile, maxProtocolVersion"),
         ({"maxProtocolVersion": "3"}, "maxProtocolVersion: it is a number"),
         ({"maxProtocolVersion": True}, "maxProtocolVersion: it is a number"),

@@ -125,7 +125,7 @@ async def test_a_topic_that_is_there_keeps_what_it_has(either: Bed) -> None:
         ({"topics": [{"name": "t", "size": 3}]}, r"topics\[0\].size: there are name, partitions"),
         ({"topics": [{"name": "t", "partitions": "3"}]}, r"topics\[0\].partitions: a number"),
         ({"topics": [{"name": "t", "partitions": True}]}, r"topics\[0\].partitions: a number"),
-        ({"topics": [{"name": "non-persistent://public/default/t"}]}, r"topics\[0\].name: non-persistent"),
+        ({"topics": [{"name": "non-persistent://public/default/t"}]}, r"topics\[0\].name: a non-persistent"),
         ({"topics": [{"name": "a://b"}]}, r"topics\[0\].name: "),
         (
             {"topics": [{"name": "t"}, {"name": "t", "messages": [{"key": 1}]}]},
@@ -134,25 +134,25 @@ async def test_a_topic_that_is_there_keeps_what_it_has(either: Bed) -> None:
         ({"topics": [{"name": "t", "messages": [{"text": "a", "json": 1}]}]}, r"messages\[0\].json: a message has one"),
         ({"topics": [{"name": "t", "messages": [{"base64": "!"}]}]}, r"messages\[0\].base64: "),
         ({"topics": [{"name": "t", "messages": [{"deliverAt": "soon"}]}]}, r"messages\[0\].deliverAt: milliseconds"),
-        ({"topics": [{"name": "t", "messages": [{"eventTime": "2030-01-01T00:00:00"}]}]}, "without its zone"),
+        ({"topics": [{"name": "t", "messages": [{"eventTime": "2030-01-01T00:00:00"}]}]}, "the time has no zone"),
         ({"topics": [{"name": "t", "messages": [{"partition": 1}]}]}, r"messages\[0\].partition: the topic has 0"),
         ({"topics": [{"name": "t", "schema": {"type": "xml"}}]}, r"topics\[0\].schema.type: there are NONE, STRING"),
         ({"topics": [{"name": "t", "subscriptions": [{"name": "s", "position": 3}]}]}, r"subscriptions\[0\].position"),
-        ({"topics": [{"name": "a/b/t"}]}, "topic persistent://a/b/t: there is no such namespace"),
-        ({"namespaces": [{"name": "a/b"}]}, "namespace a/b: there is no such tenant"),
+        ({"topics": [{"name": "a/b/t"}]}, "topic persistent://a/b/t: its namespace does not exist"),
+        ({"namespaces": [{"name": "a/b"}]}, "namespace a/b: its tenant does not exist"),
         ({"namespaces": [{"name": "public/x", "policies": {"ttl": 3}}]}, r"namespaces\[0\].policies.ttl: no policy"),
         (
             {"namespaces": [{"name": "public/x", "policies": {"message_ttl_in_seconds": "x"}}]},
             r"namespaces\[0\].policies.message_ttl_in_seconds: ",
         ),
         ({"tenants": [{"name": "a/b"}]}, r"tenants\[0\].name: no name of a tenant"),
-        ({"topics": [{"name": "t"}, {"name": "t", "messages": ["x"]}]}, r"topics\[1\].name: it is described twice"),
+        ({"topics": [{"name": "t"}, {"name": "t", "messages": ["x"]}]}, r"\[1\].name: the topic is described twice"),
         (
             {"topics": [{"name": "t-partition-0"}]},
             r"topics\[0\].name: a partition; describe persistent://public/default/t",
         ),
         ({"topics": [{"name": "t", "subscriptions": ["__compaction"]}]}, r"subscriptions\[0\].name: .*reserved"),
-        ({"topics": [{"name": "t", "messages": [{"eventTime": "1960-01-01T00:00:00Z"}]}]}, "a time before 1970"),
+        ({"topics": [{"name": "t", "messages": [{"eventTime": "1960-01-01T00:00:00Z"}]}]}, "the time is before 1970"),
         ({"topics": [{"name": "t", "messages": [{"deliverAt": 2**63}]}]}, r"messages\[0\].deliverAt: milliseconds"),
         ({"topics": [{"name": "t", "messages": [{"deliverAfterMs": 2**63}]}]}, r"deliverAfterMs: a number, 0 to"),
         ('{"topics": [{"name": "t", "messages": [{"key": "\\ud800"}]}]}', "neither TOML nor JSON: .*surrogates"),
@@ -222,7 +222,7 @@ async def test_others_have_their_turn_between_two_messages_of_a_seed(
 async def test_other_partitions_than_there_are(either: Bed) -> None:
     seed = json.dumps({"topics": [{"name": "t", "partitions": 2}]})
     await state_of(either).seed_text(seed)
-    with pytest.raises(SeedError, match="it is there with 2 partitions, not 3"):
+    with pytest.raises(SeedError, match="the topic exists with 2 partitions, not 3"):
         await state_of(either).seed_text(seed.replace("2", "3"))
 
 

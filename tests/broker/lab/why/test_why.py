@@ -170,7 +170,7 @@ async def test_a_consumer_that_owes_too_much(autojump_clock: object) -> None:
         found = await owing(bed)
         assert (found.reason, found.details["limit"]) == ("consumers-owe", 4)
         assert found.text == (
-            "c owes 4 messages or more, the limit of maxUnackedMessagesPerConsumer; 1 entry comes before it"
+            "c has 4 or more unacknowledged messages (maxUnackedMessagesPerConsumer); 1 entry comes before it"
         )
 
 
@@ -178,7 +178,7 @@ async def test_a_subscription_whose_consumers_owe_too_much(autojump_clock: objec
     async with serving(Config(maxUnackedMessagesPerSubscription=5)) as bed:
         found = await owing(bed)
         assert (found.reason, found.details["limit"], found.details["unacked"]) == ("subscription-owes", 5, 5)
-        assert found.text == "its consumers owe 5 messages together; the limit is 5 (maxUnackedMessagesPerSubscription)"
+        assert found.text == "its consumers have 5 unacknowledged messages; maxUnackedMessagesPerSubscription is 5"
 
 
 async def test_delivered(bed: Bed, sender: Wire) -> None:
@@ -190,7 +190,9 @@ async def test_delivered(bed: Bed, sender: Wire) -> None:
         await wire.message()
         found = why(bed, position, name=name)
         assert found.reason == "delivered"
-        assert found.text.startswith("c has it and did not acknowledge it; something was last delivered to it at 20")
+        assert found.text.startswith(
+            "c has it and has not acknowledged it; the last delivery to this consumer was at 20"
+        )
         assert found.details["consumer"] == "c"
 
 
@@ -506,7 +508,7 @@ async def test_not_kept_yet() -> None:
         await wire.write(wire.sends(plain(b"1")))
         await wire.alive()
         found = why(bed, Position(position.ledger_id, 1))
-        assert (found.reason, found.text) == ("not-confirmed", "it is not kept yet: its commit is on its way")
+        assert (found.reason, found.text) == ("not-confirmed", "it is not stored yet: its commit is on its way")
         store.release()
         assert why(bed, Position(position.ledger_id, 1)).reason == "no-permits"
 
@@ -556,7 +558,8 @@ async def test_the_next_one(bed: Bed, sender: Wire) -> None:
     assert why(bed).details["messageId"] == str(sent[1])
     await wire.flow(100)
     await got(wire)
-    assert (why(bed).reason, why(bed).text, why(bed).details["backlog"]) == ("caught-up", "everything was delivered", 4)
+    found = why(bed)
+    assert (found.reason, found.text, found.details["backlog"]) == ("caught-up", "everything was delivered", 4)
     (late,) = await sender.publish(plain(b"0", deliver_at_time=bed.broker.clock.now_ms() + 3_600_000))
     assert (why(bed).reason, why(bed).details["messageId"]) == ("delayed", str(late))
 
@@ -611,9 +614,9 @@ async def test_who_is_not_there(bed: Bed, wire: Wire, sender: Wire) -> None:
     for topic, name, asked, error, text in (
         ("other", "sub", None, NotThere, "there is no topic persistent://public/default/other"),
         (TOPIC, "other", None, NotThere, f"{TOPIC} has no subscription other; there are: sub"),
-        (TOPIC, "sub", "1", WhyError, "'1' is no message id; say LEDGER:ENTRY"),
+        (TOPIC, "sub", "1", WhyError, "'1' is no message id; write LEDGER:ENTRY"),
         (TOPIC, "sub", f"{2**63}:1", WhyError, "is no message id"),
-        ("non-persistent://public/default/np", "sub", None, WhyError, "keeps nothing"),
+        ("non-persistent://public/default/np", "sub", None, WhyError, "stores no messages"),
         ("parts", "sub", "1:1", WhyError, "has 3 partitions; name one: persistent://public/default/parts-partition-0"),
         ("parts", "sub", "(0,0,1,-1)", NotThere, "parts-partition-1 has no subscription sub; there are: none"),
         ("a/b/c/d/e", "sub", None, WhyError, "topic name"),
