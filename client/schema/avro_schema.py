@@ -44,7 +44,7 @@ class AvroSchema(Structured[T]):
 
     _type = pb.Schema.Avro
     _form = Form.AVRO
-    _properties = MappingProxyType({"__jsr310ConversionEnabled": "true"})  # for Instant in Java
+    _properties = MappingProxyType({"__jsr310ConversionEnabled": "true"})  # needed for Instant in Java
     reads_by_writer = True
 
     @overload
@@ -74,9 +74,8 @@ class AvroSchema(Structured[T]):
         if self._record is None:  # a dataclass has checked the value already
             if not isinstance(plain, dict):
                 raise InvalidMessage(f"{self._called()} takes dict, not {type(plain).__name__}")
-            if not self._library.validate(
-                plain, schema, raise_errors=False
-            ):  # validation without errors is much faster, because it formats no text for each null
+            # validation without errors is much faster, because it formats no text for each null
+            if not self._library.validate(plain, schema, raise_errors=False):
                 self._library.validate(plain, schema, raise_errors=True)
         buffer = io.BytesIO()
         self._library.write(buffer, schema, plain)
@@ -87,14 +86,13 @@ class AvroSchema(Structured[T]):
             return self._library.read(io.BytesIO(data), self._own.schema, None)
         written, reader = self._written_with(writer)
         library = _fastavro(pure=True) if written.recursive else self._library
-        # read all of it first: fastavro skips fields that the reader lacks even beyond the end of the data, without
-        # bound
+        # read all of it first: of fields that the reader lacks, fastavro skips any number, even beyond the data's end
         library.read(io.BytesIO(data), written.schema, None)
         # fastavro returns the definition's own default objects, which the application must not change
         return copy.deepcopy(library.read(io.BytesIO(data), written.schema, reader))
 
     def _written_with(self, writer: SchemaInfo) -> tuple[_Parsed, Any]:
-        """Return the writer's schema, and the own schema in the form that reads it."""
+        """Return the writer's schema, and this schema in the form that reads it."""
         if writer.type != self._type:
             kind = pb.Schema.Type.Name(writer.type) if writer.type in pb.Schema.Type.values() else writer.type
             raise InvalidMessage(f"{self._called()}: the message was written with a schema of type {kind}")
@@ -130,9 +128,9 @@ def _fastavro(*, pure: bool) -> _Library:
 
 
 def _parse(definition: dict[str, Any]) -> _Parsed:
-    """Parse a definition. Raise `InvalidMessage` when Avro refuses the definition, or when an array has empty items.
+    """Parse a definition. Raise `InvalidMessage` when Avro refuses the definition, or an array has items without bytes.
 
-    An array of items without bytes could have any length in a few bytes.
+    Such an array could have any length in a few bytes.
     """
     library = _fastavro(pure=False)
     walk = _Walk()
@@ -147,7 +145,7 @@ def _parse(definition: dict[str, Any]) -> _Parsed:
 
 
 def _reading(own: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
-    """Return the own definition, with aliases for records whose names only the writer has.
+    """Return this definition, with aliases for records whose names only the writer has.
 
     Avro's rules refuse such records. Brokers and Java accept them.
     """

@@ -77,9 +77,8 @@ class Real:
 
     def __init__(self, definition: str) -> None:
         self.definition = definition
-        self._most = (
-            3.4028235677973366e38 if definition == "float" else math.inf
-        )  # a double beyond this rounds to infinity in 4 bytes
+        # a double beyond this rounds to infinity in 4 bytes
+        self._most = 3.4028235677973366e38 if definition == "float" else math.inf
 
     def dump(self, value: Any, form: Form) -> Any:
         if not isinstance(value, (int, float)) or isinstance(value, bool):

@@ -157,9 +157,8 @@ class TimeSchema(_Fixed[time]):
         return (_since_midnight(value) // 1000,)
 
     def _value(self, *numbers: int) -> time:
-        return (
-            EPOCH + timedelta(milliseconds=numbers[0] % _DAY)
-        ).time()  # a Java Time may include the day of the epoch, or any other
+        # a Java Time may include the day of the epoch, or another day
+        return (EPOCH + timedelta(milliseconds=numbers[0] % _DAY)).time()
 
 
 class InstantSchema(_Fixed[datetime]):

@@ -119,7 +119,7 @@ def test_json() -> None:
         (StructType([]), "no column for the value"),
         (
             struct(a=ArrayType(StructType([]), containsNull=False)),
-            "no record: an Avro definition with an array of nothing",
+            "no record: the Avro definition has an array whose items take no bytes",
         ),
         (struct(a=DayTimeIntervalType()), "column a is interval .*, which Avro has no type for"),
         (struct(a=struct(b=MapType(LongType(), LongType()))), r"column a\.b is map<bigint,bigint>"),
