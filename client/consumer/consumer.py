@@ -118,7 +118,8 @@ class Consumer(Generic[T]):
         Each call is a checkpoint. `batch_receive` has one checkpoint for many messages.
 
         Raises:
-            CryptoError: The message cannot be decrypted. The next call returns the message after it.
+            CryptoError: The message cannot be decrypted, and stays unacknowledged. The next call returns the message
+                after it.
             Exception: Any exception of a `message_payload_processor`. The next call returns the next entry's
                 message.
             AlreadyClosed: The consumer was closed.
@@ -142,7 +143,7 @@ class Consumer(Generic[T]):
         return await batch_receive(self._inbox, self._options.batch_receive_policy, self._take)
 
     def statistics(self) -> ConsumerStatistics:
-        """Return the numbers of received and waiting messages, and of acknowledgements."""
+        """Return the consumer's statistics, over all its topics and partitions."""
         return self._parts.statistics()
 
     def pause(self) -> None:
@@ -175,10 +176,10 @@ class Consumer(Generic[T]):
     ) -> None:
         """Acknowledge a message, or several, so that the broker does not deliver them again.
 
-        The broker is told of a batch when all its messages are acknowledged. With `batch_index_ack_enabled` it is told
-        of each message (PIP-54). Acknowledgements are sent in groups, after `acknowledgement_group_time`. With
-        `ack_receipt_enabled` they are sent at once, and the call waits for the broker's answer. Several messages of a
-        topic or partition then have one answer.
+        The client acknowledges a batch when all its messages are acknowledged, or with `batch_index_ack_enabled` each
+        message alone (PIP-54). The client sends acknowledgements in groups, after `acknowledgement_group_time` seconds.
+        With `ack_receipt_enabled`, it sends them at once and waits for the broker's answer. Several messages of a topic
+        or partition then have one answer.
 
         Several messages in one call are one checkpoint, which is faster than one call for each message.
 
@@ -192,10 +193,10 @@ class Consumer(Generic[T]):
 
         Raises:
             InvalidConfiguration: An id does not tell which topic of the consumer it belongs to. Pass the message.
-            ConnectError: The connection was lost before the receipt, so the outcome is unknown.
+            ConnectError: The connection was lost before the answer, so the outcome is unknown.
             TransactionConflict: Another transaction has acknowledged the message.
             InvalidTxnStatusError: The transaction is not open.
-            PulsarError: The broker refused the acknowledgement, with `ack_receipt_enabled`.
+            PulsarError: The broker refused the acknowledgement, in a transaction or with `ack_receipt_enabled`.
         """
         if txn is None:
             await anyio.lowlevel.checkpoint()

@@ -123,7 +123,7 @@ class Parts:
         return self.all[0]
 
     def statistics(self) -> ConsumerStatistics:
-        """Return the numbers of received and waiting messages, and of acknowledgements."""
+        """Return the consumer's statistics."""
         pending = sum(part.pending_acknowledgements for part in self.all)
         return self._counts.picture(len(self.inbox), self.inbox.size(), pending)
 
