@@ -124,7 +124,7 @@ class Discovery(Protocol):
     """Find the topics of a consumer, repeatedly."""
 
     text: str
-    """The topics or the pattern, as the application gave them."""
+    """The full names of the topics, or the pattern."""
     forgets: bool
     """True where the consumer leaves topics that are not found any more."""
 
@@ -161,7 +161,7 @@ class Named:
     forgets = False
 
     def __init__(self, topics: Sequence[str], interval: float) -> None:
-        """Raise `InvalidTopicName` when a topic is no topic name, or `InvalidConfiguration` without a topic."""
+        """Take the topics. Raise `InvalidTopicName` for a name that is none, or `InvalidConfiguration` without a topic."""
         self._interval = interval
         self._topics = list(dict.fromkeys(full_name(topic) for topic in topics))
         if not self._topics:

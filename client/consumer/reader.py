@@ -1,4 +1,4 @@
-"""A reader: reads a topic from a position of the application's choice, without a durable subscription."""
+"""Read a topic from a position of the application's choice, without a durable subscription."""
 
 from __future__ import annotations
 
