@@ -20,7 +20,7 @@ class _Batch:
         self.size = size
         self.left = set(left)
         self.in_transactions: set[int] = set()
-        """Batch indexes of `left` that transactions have acknowledged. Other acknowledgements do not acknowledge them."""
+        """Batch indexes of `left` that transactions have acknowledged. Other acknowledgements leave them alone."""
 
     @property
     def is_done(self) -> bool:

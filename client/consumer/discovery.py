@@ -161,7 +161,7 @@ class Named:
     forgets = False
 
     def __init__(self, topics: Sequence[str], interval: float) -> None:
-        """Take the topics. Raise `InvalidTopicName` for a name that is none, or `InvalidConfiguration` without a topic."""
+        """Take the topics. Raise `InvalidTopicName` for a wrong name, or `InvalidConfiguration` without a topic."""
         self._interval = interval
         self._topics = list(dict.fromkeys(full_name(topic) for topic in topics))
         if not self._topics:
