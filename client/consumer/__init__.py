@@ -1,1 +1,1 @@
-"""Receiving: consumers and the readers that stand on them."""
+"""Consumers, and the readers that are made from them."""

@@ -1,4 +1,4 @@
-"""What of each received batch is not acknowledged (PIP-54), and what the broker is told, in groups."""
+"""Track the unacknowledged messages of batches (PIP-54), and send acknowledgements in groups."""
 
 from __future__ import annotations
 
@@ -20,38 +20,43 @@ class _Batch:
         self.size = size
         self.left = set(left)
         self.in_transactions: set[int] = set()
-        """Those of `left` that were acknowledged in transactions: it is not for others to say."""
+        """Batch indexes of `left` that transactions have acknowledged. Other acknowledgements leave them alone."""
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is to be acknowledged any more."""
+        """Return whether all messages are acknowledged, in a transaction or without."""
         return self.left <= self.in_transactions
 
 
 class Acknowledgements:
-    """Turns acknowledged messages into what ACK says: entries, or with batch index acks what is left of a batch."""
+    """Convert acknowledged messages to the ids of ACK: entries, or batches with their unacknowledged batch indexes."""
 
     def __init__(self, *, batch_index_ack_enabled: bool = False) -> None:
         self._by_index = batch_index_ack_enabled
         self._batches: dict[tuple[int, int], _Batch] = {}
 
     def __contains__(self, entry: tuple[int, int]) -> bool:
-        """Whether it is a batch with something unacknowledged."""
+        """Return whether the entry is a batch with unacknowledged messages."""
         return entry in self._batches
 
     def __len__(self) -> int:
-        """Batches with something unacknowledged."""
+        """Return the number of batches with unacknowledged messages."""
         return len(self._batches)
 
     def received(self, entry: tuple[int, int], size: int, indexes: Iterable[int]) -> None:
-        """A batch came, of whose `size` messages these go to the application; again, if it is redelivered."""
+        """Track a batch of `size` messages, of which these indexes are delivered.
+
+        A redelivered batch is tracked anew.
+        """
         self._batches[entry] = _Batch(size, indexes)
 
     def individual(self, message_id: MessageId) -> pb.MessageIdData | None:
-        """Acknowledge one message, or an entry; what to tell the broker, None for nothing yet.
+        """Acknowledge one message or entry, and return the id for the broker.
 
-        A message of a batch that is not known here, because its id was kept by the application or its connection was
-        lost, is acknowledged only with batch index acks; otherwise the batch comes again.
+        Return None while the batch has unacknowledged messages.
+
+        A batch may be unknown here, because the application stored its id or the connection was lost. Its message is
+        then acknowledged only with batch index acknowledgements. Otherwise the broker redelivers the batch.
         """
         entry, index = message_id.entry, message_id.batch_index
         if index < 0:
@@ -69,9 +74,11 @@ class Acknowledgements:
         return self._rest(message_id, batch)
 
     def in_transaction(self, message_ids: Iterable[MessageId]) -> list[pb.MessageIdData]:
-        """Acknowledge messages, or entries, in a transaction: of batches always single messages.
+        """Acknowledge messages or entries in a transaction, and return the ids for the broker.
 
-        InvalidMessage for an id of a batch of which nobody knows the size.
+        An id in a batch has batch indexes.
+
+        Raise `InvalidMessage` for an id without batch size of a batch that is unknown here.
         """
         indexes: dict[MessageId, set[int]] = {}
         for message_id in message_ids:
@@ -80,9 +87,10 @@ class Acknowledgements:
         return [self._in_transaction(entry, acknowledged) for entry, acknowledged in indexes.items()]
 
     def cumulative(self, message_id: MessageId, *, in_transaction: bool = False) -> pb.MessageIdData:
-        """Acknowledge everything up to a message, with it.
+        """Acknowledge everything up to a message, the message included, and return the id for the broker.
 
-        Without batch index acks only the entries before an unfinished batch; `in_transaction`: also single messages.
+        Without batch index acknowledgements, the id is that of the entry before an incomplete batch. With
+        `in_transaction`, the id always has batch indexes.
         """
         entry, index = message_id.entry, message_id.batch_index
         for earlier in [other for other in self._batches if other < entry]:
@@ -100,11 +108,11 @@ class Acknowledgements:
         return rest
 
     def forget(self, entry: tuple[int, int]) -> None:
-        """The batch will come again."""
+        """Stop tracking a batch, because the broker redelivers the batch."""
         self._batches.pop(entry, None)
 
     def clear(self) -> None:
-        """Every batch will come again."""
+        """Stop tracking all batches, because the broker redelivers them."""
         self._batches.clear()
 
     def _rest(self, message_id: MessageId, batch: _Batch) -> pb.MessageIdData | None:
@@ -122,16 +130,16 @@ class Acknowledgements:
         return _rest(entry, _Batch(entry.batch_size, set(range(entry.batch_size)) - indexes))
 
     def _size(self, message_id: MessageId) -> int:
-        """Of its batch."""
+        """Return the size of the message's batch. Raise `InvalidMessage` when the size is unknown."""
         batch = self._batches.get(message_id.entry)
         size = message_id.batch_size if batch is None else batch.size
         if not size and message_id.batch_index >= 0:
-            raise InvalidMessage(f"{message_id} does not say how many messages its batch has")
+            raise InvalidMessage(f"{message_id} lacks the size of its batch: acknowledge the message itself")
         return size
 
 
 def ack_set(indexes: Iterable[int]) -> list[int]:
-    """The bits of these messages, as they go over the wire."""
+    """Return the bits of these batch indexes, in 64-bit words."""
     bits = 0
     for index in indexes:
         bits |= 1 << index
@@ -154,14 +162,15 @@ def _whole(message_id: MessageId) -> pb.MessageIdData:
 
 
 class AckGroup:
-    """Collects the ids of individual acknowledgements; a task runs only while there are any."""
+    """Collect individual acknowledgements, and send them together. A task runs only while acknowledgements wait."""
 
     def __init__(
         self, tasks: TaskGroup, send: Callable[[list[pb.MessageIdData]], bool], delay: float = 0.01, most: int = 1000
     ) -> None:
-        """`send` must not wait; where it says False there is no connection, and the ids wait for the next.
+        """Send acknowledgements after `delay` seconds, or when `most` of them wait.
 
-        `delay`: seconds an acknowledgement may wait for others; `most`: how many wait.
+        `send` must not wait. When `send` returns False, the connection is lost, and the acknowledgements wait for the
+        next one.
         """
         self._delay = delay
         self._most = most if delay else 1
@@ -171,11 +180,11 @@ class AckGroup:
         self._scope: anyio.CancelScope | None = None
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Return the number of acknowledgements that wait."""
         return len(self._ids)
 
     def add(self, message_id: pb.MessageIdData) -> None:
-        """Send it soon."""
+        """Add an acknowledgement, which is sent after the delay."""
         self._ids.append(message_id)
         if len(self._ids) >= self._most:
             self.flush()
@@ -184,18 +193,18 @@ class AckGroup:
             self._tasks.start_soon(self._flush_soon, self._scope)
 
     def take(self) -> list[pb.MessageIdData]:
-        """All of them, for a caller who sends them."""
+        """Return all acknowledgements that wait, and forget them. The caller sends them."""
         ids, self._ids = self._ids, []
         return ids
 
     def flush(self) -> None:
-        """Send what there is."""
+        """Send all acknowledgements that wait."""
         ids = self.take()
         if ids and not self._send(ids):
             self._ids = ids
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Drop all acknowledgements, and stop the task."""
         self._ids.clear()
         if self._scope is not None:
             self._scope.cancel()

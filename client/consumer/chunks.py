@@ -1,4 +1,4 @@
-"""Messages in chunks (PIP-37): what came of them, until they are whole."""
+"""Collect the chunks of messages (PIP-37)."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 class Whole(NamedTuple):
-    """All chunks of a message, in their order; they are to be joined."""
+    """The chunks of a complete message, in their order, to be joined by `join`."""
 
     message_id: MessageId
     chunks: list[Decoded]
 
 
 class _Pending:
-    """A message whose first chunks are here."""
+    """A message of which the first chunks have arrived."""
 
     __slots__ = ("chunks", "count", "ids", "room", "since")
 
     def __init__(self, first: pb.MessageMetadata, since: float) -> None:
         self.count = first.num_chunks_from_msg
-        self.room = first.total_chunk_msg_size  # bytes that may still come
+        self.room = first.total_chunk_msg_size  # bytes that are still to come
         self.since = since
         self.ids: list[MessageId] = []
         self.chunks: list[Decoded] = []
 
 
 class Chunks:
-    """Puts messages together as Java's ConsumerImpl does; a task runs only while one is incomplete."""
+    """Collect the chunks of messages, as Java's ConsumerImpl does. A task runs only while a message is incomplete."""
 
     def __init__(
         self, options: ReceivingOptions[Any], tasks: TaskGroup, acknowledge: Callable[[Sequence[MessageId]], None]
     ) -> None:
-        """`acknowledge` is told of chunks that become no message, and must not wait."""
+        """Make an empty collection. `acknowledge` acknowledges the chunks of a dropped message, and must not wait."""
         self._most = options.max_pending_chunked_message
         self._acknowledges_oldest = options.auto_ack_oldest_chunked_message_on_queue_full
         self._expiry = options.expire_time_of_incomplete_chunked_message
@@ -51,19 +51,19 @@ class Chunks:
         self._scope: anyio.CancelScope | None = None
 
     def __len__(self) -> int:
-        """Messages that are incomplete."""
+        """Return the number of incomplete messages."""
         return len(self._pending)
 
     @property
     def first(self) -> MessageId | None:
-        """The first chunk of all that are kept here."""
+        """Return the first chunk of all incomplete messages, or None."""
         return min((pending.ids[0] for pending in self._pending.values()), default=None)
 
     def add(self, message_id: MessageId, chunk: Decoded, max_message_size: int) -> Whole | None:
-        """The message that this chunk completes.
+        """Add a chunk, and return its message if the chunk completes it.
 
-        Unreadable if it claims what no broker takes, of which none has more than `max_message_size` bytes, or if more
-        bytes came than its first one claimed; then those before it are acknowledged.
+        Raise `Unreadable` when the chunk's sizes contradict `max_message_size` in bytes, the limit of the broker. Raise
+        it also when the message has more bytes than its first chunk says. Its earlier chunks are then acknowledged.
         """
         metadata = chunk.metadata
         _check(chunk, max_message_size)
@@ -76,7 +76,7 @@ class Chunks:
             return None
         if len(chunk.payload) > pending.room:
             self._drop(uuid, acknowledge=True)
-            raise Unreadable(f"{message_id}: more bytes in chunks than their message has", _CORRUPT)
+            raise Unreadable(f"{message_id}: the chunks have more bytes than their message", _CORRUPT)
         pending.room -= len(chunk.payload)
         pending.ids.append(message_id)
         pending.chunks.append(chunk)
@@ -89,10 +89,7 @@ class Chunks:
         return Whole(own, pending.chunks)
 
     def fail(self, metadata: pb.MessageMetadata, *, acknowledge: bool) -> bool:
-        """An entry cannot be decrypted: without it the message it is a chunk of can never be whole.
-
-        False if it is a chunk of a message that is given up already.
-        """
+        """Drop the message of a chunk that cannot be decrypted. Return False when the message was dropped before."""
         if metadata.num_chunks_from_msg <= 1:
             return True
         known = metadata.uuid in self._pending
@@ -101,14 +98,17 @@ class Chunks:
         return known or metadata.chunk_id == 0
 
     def clear(self) -> None:
-        """Nothing of what is here is wanted: it comes again, or nobody waits for it."""
+        """Drop all incomplete messages, without acknowledging them."""
         self._pending.clear()
         self._rest()
 
     # ---- inside
 
     def _begin(self, message_id: MessageId, metadata: pb.MessageMetadata) -> None:
-        """Whatever is there of this message is delivered anew, or its producer began anew: then it is done with."""
+        """Begin a message.
+
+        Drop an earlier one with the same uuid, which is redelivered, or sent again by its producer.
+        """
         old = self._pending.get(metadata.uuid)
         if old is not None:
             self._drop(metadata.uuid, acknowledge=message_id not in old.ids)
@@ -122,10 +122,10 @@ class Chunks:
     def _out_of_order(self, message_id: MessageId, metadata: pb.MessageMetadata) -> None:
         pending = self._pending.get(metadata.uuid)
         if pending is not None and metadata.chunk_id < len(pending.ids):
-            if message_id not in pending.ids:  # sent twice; delivered twice it is still needed
+            if message_id not in pending.ids:  # sent twice; a chunk that was delivered twice is needed
                 self._acknowledge([message_id])
             return
-        if pending is not None:  # one is missing
+        if pending is not None:  # a chunk is missing
             self._drop(metadata.uuid, acknowledge=False)
         if 0 < self._expiry < time.time() - metadata.publish_time / 1000:
             self._acknowledge([message_id])
@@ -156,8 +156,11 @@ _CORRUPT = pb.CommandAck.UncompressedSizeCorruption
 
 
 def _check(chunk: Decoded, max_message_size: int) -> None:
-    """A chunk is never empty, so that what a message costs here is bounded by the bytes it claims."""
+    """Raise `Unreadable` for impossible sizes.
+
+    No chunk is empty, so a message needs no more memory than the bytes it claims.
+    """
     metadata = chunk.metadata
     count, total = metadata.num_chunks_from_msg, metadata.total_chunk_msg_size
     if not (0 <= metadata.chunk_id < count <= total <= count * max_message_size and chunk.payload):
-        raise Unreadable(f"no chunk {metadata.chunk_id} of {count} with {total} bytes together", _CORRUPT)
+        raise Unreadable(f"chunk {metadata.chunk_id} of {count} with {total} bytes in all is impossible", _CORRUPT)

@@ -1,4 +1,4 @@
-"""The commands of a consumer. Those that are answered lack their request id, which is the connection's to give."""
+"""Build the commands of a consumer. The connection adds the request id of those that the broker answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Type = pb.BaseCommand
 
 
 def subscribe(topic: str, consumer_id: int, options: ConsumerOptions[Any], *, durable: bool) -> pb.BaseCommand:
-    """SUBSCRIBE, also without epoch and start, which differ from one time to the next."""
+    """Return SUBSCRIBE, without epoch and start, which change with each connection."""
     body = pb.CommandSubscribe(
         topic=topic,
         subscription=options.subscription_name,
@@ -29,7 +29,7 @@ def subscribe(topic: str, consumer_id: int, options: ConsumerOptions[Any], *, du
     if options.schema.info is not None:
         body.schema.CopyFrom(options.schema.info.to_proto())
     if isinstance(options.topic, re.Pattern):
-        body.force_topic_creation = False  # a topic that is deleted stays so
+        body.force_topic_creation = False  # a deleted topic must not be created again
     if options.consumer_name:
         body.consumer_name = options.consumer_name
     if options.priority_level:
@@ -55,7 +55,7 @@ def ack(
     message_ids: Iterable[pb.MessageIdData],
     error: pb.CommandAck.ValidationError | None = None,
 ) -> pb.BaseCommand:
-    """ACK of entries; with `error` of one that nobody can read. It is answered only with a request id."""
+    """Return ACK of entries, with `error` for those that cannot be read. The broker answers only with a request id."""
     body = pb.CommandAck(consumer_id=consumer_id, ack_type=kind, message_id=message_ids)
     if error is not None:
         body.validation_error = error
@@ -65,7 +65,7 @@ def ack(
 def ack_in(
     txn: TxnId, consumer_id: int, kind: pb.CommandAck.AckType, message_ids: Iterable[pb.MessageIdData]
 ) -> pb.BaseCommand:
-    """ACK inside a transaction."""
+    """Return ACK in a transaction."""
     command = ack(consumer_id, kind, message_ids)
     command.ack.txnid_most_bits, command.ack.txnid_least_bits = txn
     return command
@@ -74,7 +74,7 @@ def ack_in(
 def redeliver(
     consumer_id: int, entries: Iterable[tuple[int, int]] = (), consumer_epoch: int | None = None
 ) -> pb.BaseCommand:
-    """REDELIVER_UNACKNOWLEDGED_MESSAGES; without entries of everything."""
+    """Return REDELIVER_UNACKNOWLEDGED_MESSAGES, for these entries, or for all without entries."""
     body = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=consumer_id)
     body.message_ids.extend(MessageId(*entry).to_data() for entry in entries)
     if consumer_epoch is not None:

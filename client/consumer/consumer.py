@@ -1,4 +1,4 @@
-"""A consumer: one member of a subscription, on each of its topics."""
+"""A consumer: one member of a subscription, on one topic or several."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ from pulsarium.client.together import together
 from pulsarium.client.transaction.transaction import Transaction
 
 Target: TypeAlias = MessageId | datetime | int
-"""Of a seek."""
+"""The target of a seek: a message, a datetime, or milliseconds since the epoch."""
 
 _ONE = (Message, MessageId)
 
 
 class Consumer(Generic[T]):
-    """Receives the messages of a subscription, and acknowledges them; made by `Client.subscribe`.
+    """Receive and acknowledge the messages of a subscription. Made by `Client.subscribe`.
 
-    It is open inside its `async with` block: on a topic, on all its partitions, on several topics, or on those that a
-    pattern matches. New partitions and topics are found with time. When a connection is lost, or the broker closes the
-    consumer, it subscribes again by itself; what was not acknowledged then comes again. AlreadyClosed after the block.
+    A consumer is open inside its `async with` block: on one topic, on all partitions of a topic, on several topics, or
+    on the topics that match a pattern. The consumer subscribes to new partitions and topics by itself. When a
+    connection is lost, or the broker closes the consumer, the consumer subscribes again. The broker then redelivers all
+    unacknowledged messages. After the block, each call raises `AlreadyClosed`.
     """
 
     def __init__(
@@ -50,7 +51,10 @@ class Consumer(Generic[T]):
         reading_from: Start | None = None,
         onlooker: Onlooker | None = None,
     ) -> None:
-        """Nothing is sent yet. InvalidTopicName if `topic` is no name. `reading_from`: of a reader."""
+        """Make a consumer, without sending anything. Raise `InvalidTopicName` when `topic` is no topic name.
+
+        `reading_from` is the start of a reader, and `onlooker` hears of entries without messages.
+        """
         self._core = core
         self._options = options = with_topics(options)
         self._interceptors = Interceptors(self, options.interceptors)
@@ -81,45 +85,57 @@ class Consumer(Generic[T]):
         return self._take()
 
     def topic(self) -> str:
-        """The topic, in full; several with commas between, or the pattern."""
+        """Return the full name of the topic, the names of several topics with commas between, or the pattern."""
         return self._parts.text
 
     def subscription_name(self) -> str:
-        """The subscription it belongs to."""
+        """Return the name of the subscription."""
         return self._options.subscription_name
 
     def consumer_name(self) -> str:
-        """Its own name, "" where the broker is to find one."""
+        """Return the consumer's name, or "" where the broker chooses one."""
         return self._options.consumer_name
 
     def is_active(self) -> bool | None:
-        """Whether this is the one of a Failover subscription that gets the messages; None: the broker said nothing.
+        """Return whether this is the active consumer of a Failover subscription.
 
-        Of several topics, or partitions, it may be the one for some only: that is True, too.
+        Return None when the broker has not said so. With several topics or partitions, return True when the
+        consumer is active on at least one of them.
         """
         said = [part.receiver.is_active for part in self._parts.all if part.receiver.is_active is not None]
         return any(said) if said else None
 
     def has_reached_end_of_topic(self) -> bool:
-        """Whether the topic, each of them, is terminated and everything in it was acknowledged."""
+        """Return whether all topics are terminated, and all their messages are acknowledged."""
         return bool(self._parts.all) and all(part.receiver.end_of_topic for part in self._parts.all)
 
     # ---- receiving
 
     async def receive(self) -> Message[T]:
-        """The next message, as soon as there is one; at the end of a terminated topic it waits for a seek.
+        """Return the next message, and wait for one if necessary.
 
-        CryptoError for a message that cannot be decrypted, and what a `message_payload_processor` raises for its entry:
-        the next call goes on behind it. Otherwise whatever ended the consumer for good. `async for` does the same, and
-        ends at the end of a terminated topic. Each call is a checkpoint; `batch_receive` is one for many messages.
+        At the end of a terminated topic, `receive` waits for a seek. `async for` receives messages too, and ends there.
+        Each call is a checkpoint. `batch_receive` has one checkpoint for many messages.
+
+        Raises:
+            CryptoError: The message cannot be decrypted, and stays unacknowledged. The next call returns the message
+                after it.
+            Exception: Any exception of a `message_payload_processor`. The next call returns the next entry's
+                message.
+            AlreadyClosed: The consumer was closed.
+            PulsarError: The consumer failed for good.
         """
         await self._arrival()
         return self._take()
 
     async def batch_receive(self) -> list[Message[T]]:
-        """As many messages as `batch_receive_policy` says; when its time is over those that are there, perhaps none.
+        """Return several messages, by the limits of `batch_receive_policy`.
 
-        InvalidConfiguration if `receiver_queue_size` is 0; otherwise raises as `receive`.
+        At the policy's timeout, return the messages that have arrived, or an empty list.
+
+        Raises:
+            InvalidConfiguration: `receiver_queue_size` is 0.
+            PulsarError: The errors of `receive`.
         """
         await anyio.lowlevel.checkpoint()
         if self._options.receiver_queue_size == 0:
@@ -127,15 +143,15 @@ class Consumer(Generic[T]):
         return await batch_receive(self._inbox, self._options.batch_receive_policy, self._take)
 
     def statistics(self) -> ConsumerStatistics:
-        """Return what came, what waits, and what the brokers were told."""
+        """Return the consumer's statistics, over all its topics and partitions."""
         return self._parts.statistics()
 
     def pause(self) -> None:
-        """Ask the brokers for no more messages; those that wait here, or are on their way, can be received."""
+        """Ask the brokers for no more messages. Messages in the queue, or on their way, can still be received."""
         self._parts.pause()
 
     def resume(self) -> None:
-        """Ask for messages again."""
+        """Ask the brokers for messages again, after `pause`."""
         self._parts.resume()
 
     def _take_watched(self) -> Message[T]:
@@ -144,7 +160,7 @@ class Consumer(Generic[T]):
         return self._interceptors.before_consume(message)
 
     async def _arrival_on_demand(self, *, until_end: bool = False) -> bool:
-        """Without a queue: ask for a message. If it is cancelled, the next call gets what was asked for."""
+        """Ask for a message, without a queue. If the call is canceled, the next call gets the message."""
         with ExitStack() as stack:
             for part in self._parts.all:
                 stack.enter_context(part.receiver.wanted())
@@ -158,20 +174,29 @@ class Consumer(Generic[T]):
         *,
         txn: Transaction | None = None,
     ) -> None:
-        """Never deliver this message again; or none of these.
+        """Acknowledge a message, or several, so that the broker does not deliver them again.
 
-        Of a batch the broker is told when all its messages are acknowledged, or of each with `batch_index_ack_enabled`
-        (PIP-54). It goes out together with others, some milliseconds later. Only with `ack_receipt_enabled` it goes at
-        once and waits for the broker's answer; then it raises its refusal, and ConnectError when the connection was
-        lost, so that nobody knows. For several messages of a topic or partition there is one answer, and for all of
-        them one checkpoint: a turn of the event loop costs more than acknowledging a message.
+        The client acknowledges a batch when all its messages are acknowledged, or with `batch_index_ack_enabled` each
+        message alone (PIP-54). The client sends acknowledgements in groups, after `acknowledgement_group_time` seconds.
+        With `ack_receipt_enabled`, it sends them at once and waits for the broker's answer. Several messages of a topic
+        or partition then have one answer.
 
-        In a transaction `txn` it goes at once, of a batch each alone, waits for the answer, and holds when the
-        transaction is committed; when that is aborted, the message comes again, on Exclusive and Failover with all that
-        is behind it. TransactionConflict if another one has acknowledged it, InvalidTxnStatusError if this one is not
-        open.
+        Several messages in one call are one checkpoint, which is faster than one call for each message.
 
-        InvalidConfiguration for an id of a consumer on several topics: there it takes the message.
+        With `txn`, the acknowledgement is sent at once, for each message of a batch alone, and takes effect when the
+        transaction is committed. When the transaction is aborted, the broker redelivers the message. On Exclusive and
+        Failover subscriptions it redelivers all messages after that, too.
+
+        Args:
+            message: A message, an id, or several of them. A consumer of several topics takes messages only.
+            txn: The transaction that the acknowledgement belongs to.
+
+        Raises:
+            InvalidConfiguration: An id does not tell which topic of the consumer it belongs to. Pass the message.
+            ConnectError: The connection was lost before the answer, so the outcome is unknown.
+            TransactionConflict: Another transaction has acknowledged the message.
+            InvalidTxnStatusError: The transaction is not open.
+            PulsarError: The broker refused the acknowledgement, in a transaction or with `ack_receipt_enabled`.
         """
         if txn is None:
             await anyio.lowlevel.checkpoint()
@@ -182,7 +207,7 @@ class Consumer(Generic[T]):
     async def _acknowledge(
         self, message: Message[Any] | MessageId | Iterable[Message[Any] | MessageId], txn: Transaction | None = None
     ) -> None:
-        """Do what `acknowledge` does, but no checkpoint where nothing has to be waited for."""
+        """Acknowledge as `acknowledge`, without a checkpoint where the call does not have to wait."""
         if not isinstance(message, _ONE):
             await self._acknowledge_all(message, txn)
         elif self._is_intercepted:
@@ -201,9 +226,16 @@ class Consumer(Generic[T]):
     async def acknowledge_cumulative(
         self, message: Message[Any] | MessageId, *, txn: Transaction | None = None
     ) -> None:
-        """Never deliver this message again, nor any before it in its topic or partition; `txn` as of `acknowledge`.
+        """Acknowledge a message, and all messages before it in its topic or partition.
 
-        InvalidConfiguration on Shared and KeyShared subscriptions, where "before" means nothing, and as `acknowledge`.
+        Args:
+            message: A message, or an id. A consumer of several topics takes messages only.
+            txn: The transaction that the acknowledgement belongs to, as in `acknowledge`.
+
+        Raises:
+            InvalidConfiguration: The subscription is Shared or KeyShared, or an id does not tell which topic it
+                belongs to.
+            PulsarError: The errors of `acknowledge`.
         """
         if txn is None:
             await anyio.lowlevel.checkpoint()
@@ -219,7 +251,10 @@ class Consumer(Generic[T]):
     def _telling(
         self, tell: Callable[[MessageId, Exception | None], None], message_ids: Iterable[MessageId]
     ) -> Iterator[None]:
-        """The interceptors hear what becomes of acknowledgements, unless that is cancelled: then nobody knows."""
+        """Tell the interceptors the outcome of acknowledgements.
+
+        Tell them nothing when the block is canceled, because the outcome is unknown then.
+        """
         try:
             yield
         except Exception as error:
@@ -230,13 +265,19 @@ class Consumer(Generic[T]):
             tell(message_id, None)
 
     def negative_acknowledge(self, message: Message[Any] | MessageId) -> None:
-        """Deliver this message again, after `negative_ack_redelivery_delay` seconds, or as long as
-        `negative_ack_redelivery_backoff` says (for which an id is a message that came for the first time); of a batch
-        all of it.
+        """Ask the broker to redeliver a message after a delay, with the whole batch that the message belongs to.
 
-        On Exclusive and Failover, which keep their order, everything unacknowledged of its topic or partition comes
-        again then. With a `dead_letter_policy` it may go to the dead letters instead. InvalidConfiguration as
-        `acknowledge`.
+        The delay is `negative_ack_redelivery_delay` in seconds, or that of `negative_ack_redelivery_backoff`, for which
+        an id counts as a first delivery. On Exclusive and Failover subscriptions, which keep the order, the broker
+        redelivers all unacknowledged messages of the topic or partition. With a `dead_letter_policy`, the message may
+        go to the dead letter topic.
+
+        Args:
+            message: A message, or an id. A consumer of several topics takes messages only.
+
+        Raises:
+            AlreadyClosed: The consumer was closed.
+            InvalidConfiguration: An id does not tell which topic of the consumer it belongs to. Pass the message.
         """
         count = message.redelivery_count() if isinstance(message, Message) else 0
         self._parts.of(message).negative_acknowledge(_id(message), count)
@@ -244,12 +285,21 @@ class Consumer(Generic[T]):
     async def reconsume_later(
         self, message: Message[Any], delay: float, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Deliver this message again after `delay` seconds, through the retry letter topic, and acknowledge it here.
+        """Publish a message to the retry letter topic, and acknowledge it, so that it is delivered again after a delay.
 
-        The one that comes has these `properties`, too, and some that say where it came from and how often (PIP-22:
-        REAL_TOPIC, ORIGIN_MESSAGE_ID, RECONSUMETIMES ...). After `max_redeliver_count` times it goes to the dead letter
-        topic. Only Shared and KeyShared subscriptions wait for the delay. Raises what publishing or acknowledging does:
-        then the message comes again at once. InvalidConfiguration without `retry_enable`.
+        The new message has properties with the original topic, id and number of attempts (PIP-22: REAL_TOPIC,
+        ORIGIN_MESSAGE_ID, RECONSUMETIMES). After `max_redeliver_count` attempts, the message goes to the dead letter
+        topic. Only Shared and KeyShared subscriptions delay messages.
+
+        Args:
+            message: A message that this consumer has received.
+            delay: The delay in seconds.
+            properties: More properties of the new message.
+
+        Raises:
+            InvalidConfiguration: The consumer is without `retry_enable`.
+            PulsarError: The message could not be published or acknowledged. The broker then redelivers the message
+                at once.
         """
         await anyio.lowlevel.checkpoint()
         policy = self._options.dead_letter_policy
@@ -259,25 +309,32 @@ class Consumer(Generic[T]):
         policy = of_topic(policy, part.topic, self._options.subscription_name)
         try:
             await send_back(self._letters, policy, message, delay, properties or {})
-            await self._acknowledge(message)  # no checkpoint in between: the letter is published
+            await self._acknowledge(message)  # no checkpoint between: the letter is published
         except PulsarError:
             part.redeliver(message.message_id())
             raise
 
     async def redeliver_unacknowledged_messages(self) -> None:
-        """Deliver everything again, now, that this consumer got and did not acknowledge."""
+        """Ask the brokers to redeliver all unacknowledged messages of this consumer now."""
         await anyio.lowlevel.checkpoint()
         await self._parts.each(lambda part: part.redeliver_unacknowledged_messages())
 
     # ---- moving about
 
     async def seek(self, target: Target | Callable[[str], Target | None]) -> None:
-        """Go on behind a message, or at the first one published at a time: milliseconds since the epoch, or a datetime.
-        A function says that for each topic or partition, None: stay.
+        """Move the subscription to another position.
 
-        With `start_message_id_inclusive` at the message itself. It moves the whole subscription: what is behind the
-        target comes again, acknowledged or not, and what is before it does not. Of a partitioned topic a message moves
-        its own partition; MessageId.earliest and latest, and a time, move all. Raises the broker's refusal.
+        The next message is the one after the target, or the target itself with `start_message_id_inclusive`. At a time,
+        it is the first message that was published then or later. The broker delivers all messages from the new position
+        on, acknowledged or not, and none before. On a partitioned topic, a message moves its own partition only.
+        `MessageId.earliest`, `MessageId.latest` and a time move all topics and partitions.
+
+        Args:
+            target: A message id, a datetime, milliseconds since the epoch, or a function that returns one of these
+                for each topic or partition, or None to keep the position.
+
+        Raises:
+            PulsarError: The broker refused the seek.
         """
         await anyio.lowlevel.checkpoint()
         if callable(target):
@@ -289,21 +346,33 @@ class Consumer(Generic[T]):
             await self._parts.each(lambda part: part.seek(target))
 
     async def seek_to_index(self, index: int) -> None:
-        """Go on at the message of this index (`Message.index`), of a batch inside it (PIP-415).
+        """Move the subscription to the message with this index (PIP-415), even inside a batch.
 
-        If it is deleted already, at the earliest. It takes connect's admin_url and a consumer of one topic or
-        partition: InvalidConfiguration; otherwise it raises admin.errors.NotFound where there is no such message, and
-        other refusals.
+        If the message is deleted already, move to the earliest message.
+
+        Args:
+            index: An index, as `Message.index` returns it.
+
+        Raises:
+            InvalidConfiguration: The client is without an `admin_url`, or the consumer has several topics or
+                partitions.
+            NotFound: No message has this index (`admin.errors`).
+            PulsarError: The broker refused the request.
         """
         await anyio.lowlevel.checkpoint()
         part = self._parts.only("an index")
         await part.seek(await message_at(self._core.admin.topics, part.topic, index), inclusive=True)
 
     async def acknowledge_index(self, index: int) -> None:
-        """Never deliver the message of this index (`Message.index`), received or not (PIP-415).
+        """Acknowledge the message with this index (PIP-415), received or not.
 
-        One of a batch alone, which takes a broker with acknowledgmentAtBatchIndexLevelEnabled. Raises as
-        `seek_to_index`.
+        A message of a batch is acknowledged alone, if the broker has acknowledgmentAtBatchIndexLevelEnabled.
+
+        Args:
+            index: An index, as `Message.index` returns it.
+
+        Raises:
+            PulsarError: The errors of `seek_to_index`.
         """
         await anyio.lowlevel.checkpoint()
         part = self._parts.only("an index")
@@ -312,9 +381,13 @@ class Consumer(Generic[T]):
             await part.acknowledge_alone(message_id)
 
     async def get_last_message_ids(self) -> list[MessageId]:
-        """The last message of each topic or partition; of a compacted topic the last that is left (PIP-429).
+        """Return the id of the last message of each topic or partition.
 
-        Ledger and entry are -1 if there is none. Raises what a `payload_to_message_id_converter` raises.
+        Messages that compaction removed do not count (PIP-429). Ledger and entry are -1 in an empty topic.
+
+        Raises:
+            PulsarError: The broker refused the request.
+            Exception: Any exception of a `payload_to_message_id_converter`.
         """
         await anyio.lowlevel.checkpoint()
         return [(await part.last_message())[0] for part in self._parts.all]
@@ -322,14 +395,20 @@ class Consumer(Generic[T]):
     # ---- the end
 
     async def unsubscribe(self, *, force: bool = False) -> None:
-        """Delete the subscription, and close. Raises the broker's refusal, as while others are subscribed, unless
-        `force` throws them out."""
+        """Delete the subscription, and close the consumer.
+
+        Args:
+            force: Disconnect other consumers of the subscription.
+
+        Raises:
+            PulsarError: The broker refused the request, for example because the subscription has other consumers.
+        """
         await anyio.lowlevel.checkpoint()
         await self._parts.each(lambda part: part.unsubscribe(force=force))
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Leave the subscription; what is not acknowledged goes to others. A second call does nothing."""
+        """Close the consumer. Other consumers receive its unacknowledged messages. A second call does nothing."""
         try:
             await self._parts.aclose()
         finally:
@@ -340,7 +419,7 @@ class Consumer(Generic[T]):
 
 
 async def _noticing(call: Callable[[], Awaitable[None]]) -> None:
-    """Make a call that is a checkpoint; be one where it fails before that."""
+    """Call a function that contains a checkpoint. Add one where the function fails before its own."""
     try:
         await call()
     except PulsarError:

@@ -1,4 +1,4 @@
-"""Entries that wait, each for a time of its own: what was refused, and what is not acknowledged yet."""
+"""Entries that wait for their redelivery, each with its own delay."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Entry = tuple[int, int]
 
 
 class Delayed:
-    """Hands over entries when their delay is over; a task runs only while there are any, at most one delay longer."""
+    """Pass on entries when their delay is over. A task runs only while entries wait, or at most one delay longer."""
 
     def __init__(self, tasks: TaskGroup, hand_over: Callable[[set[Entry]], None]) -> None:
-        """`hand_over` must not wait."""
+        """Pass entries to `hand_over`, which must not wait."""
         self._tasks = tasks
         self._hand_over = hand_over
-        # entries of the same delay become due in the order they came, so that nothing needs to be sorted
+        # one queue for each delay, in which entries are due in the order of their arrival, so that nothing is sorted
         self._queues: dict[float, dict[Entry, float]] = {}
         self._delays: dict[Entry, float] = {}
         self._scope: anyio.CancelScope | None = None
@@ -32,7 +32,7 @@ class Delayed:
         return entry in self._delays
 
     def add(self, entry: Entry, delay: float) -> None:
-        """Hand it over after so many seconds; again means from now on. Nothing any more after `close`."""
+        """Pass on an entry after `delay` seconds. A second call begins the delay again. After `close`, do nothing."""
         if self._closed:
             return
         self.forget(entry)
@@ -46,7 +46,7 @@ class Delayed:
             self._sleep.deadline = due
 
     def forget(self, entry: Entry) -> None:
-        """It waits no longer."""
+        """Remove an entry."""
         delay = self._delays.pop(entry, None)
         if delay is not None:
             queue = self._queues[delay]
@@ -55,21 +55,21 @@ class Delayed:
                 del self._queues[delay]
 
     def forget_all(self, entries: Iterable[Entry]) -> None:
-        """None of these waits any longer."""
+        """Remove these entries."""
         for entry in entries:
             self.forget(entry)
 
     def forget_before(self, end: Entry) -> None:
-        """Nothing waits any longer that stands in front of this entry."""
+        """Remove all entries before this one."""
         self.forget_all([entry for entry in self._delays if entry < end])
 
     def clear(self) -> None:
-        """Nothing waits any longer."""
+        """Remove all entries."""
         self._queues.clear()
         self._delays.clear()
 
     def close(self) -> None:
-        """`clear`, and end the task."""
+        """Remove all entries, and stop the task."""
         self._closed = True
         self.clear()
         if self._scope is not None:
@@ -87,7 +87,7 @@ class Delayed:
             self._scope = None
 
     def _first(self) -> float:
-        """When the next one is due."""
+        """Return the time at which the next entry is due."""
         return min((next(iter(queue.values())) for queue in self._queues.values()), default=math.inf)
 
     def _due(self) -> set[Entry]:

@@ -1,4 +1,4 @@
-"""Which topics a consumer is subscribed to: named ones with all their partitions, or those that a pattern matches."""
+"""Find the topics of a consumer: named topics with all their partitions, or topics that match a pattern."""
 
 from __future__ import annotations
 
@@ -23,37 +23,40 @@ from pulsarium.proto.text import text_of
 logger: logging.Logger = logging.getLogger(__name__)
 
 _SUPPORTED = "supports_topic_watchers"
-_LONGEST = 50  # subscriptionPatternMaxLength, unless a broker is told another
-_COMMON = re.compile(r"(?:[\w/:-]|\.[*+]?)*", re.ASCII)  # what re, RE2 and Java read alike
+_LONGEST = 50  # the default of subscriptionPatternMaxLength in broker.conf
+_COMMON = re.compile(r"(?:[\w/:-]|\.[*+]?)*", re.ASCII)  # re, RE2 and Java read these patterns alike
 
 
 class Listener(Protocol):
-    """Is told of persistent topics; may get more than it asked for. None of these may wait."""
+    """Handle changes of persistent topics, which may include topics that do not match. No method may wait."""
 
     def on_all(self, topics: Iterable[str]) -> None:
-        """These are there, and no others."""
+        """Take the names of all topics."""
         ...
 
     def on_change(self, new: Iterable[str], deleted: Iterable[str]) -> None:
-        """What changed since."""
+        """Take the changes since the last call."""
         ...
 
 
 class TopicWatch:
-    """One watcher, at whatever broker there is."""
+    """A watcher of topics, at any broker."""
 
     def __init__(self, brokers: Brokers, namespace: str, pattern: str, flags: int, listener: Listener) -> None:
-        """`pattern` is one of Python's, for local names, and `flags` what it was compiled with."""
+        """Watch the topics of a namespace whose local names match `pattern`.
+
+        The pattern is in Python's syntax, and was compiled with `flags`.
+        """
         self._brokers = brokers
         self._namespace = namespace
         self._pattern = broker_pattern(namespace, pattern, flags)
         self._listener = listener
         self._id = brokers.next_watcher_id()
-        self._hash: str | None = None  # of what the listener knows
+        self._hash: str | None = None  # of the topics that the listener knows
         self._lost = anyio.Event()
 
     async def run(self) -> None:
-        """Watch until it is cancelled; return if brokers do not offer that."""
+        """Watch until the task is canceled, or return when the brokers do not offer watchers."""
         backoff = self._brokers.new_backoff()
         while True:
             try:
@@ -63,9 +66,9 @@ class TopicWatch:
                 await self._watch(connection)
                 backoff.reset()
             except TRANSIENT as error:
-                logger.info("topics of %s are watched again later: %s", self._namespace, printable(error))
-            except PulsarError as error:  # it does not want to: enableBrokerTopicListWatcher, or an HTTP service URL
-                logger.info("topics of %s are not watched: %s", self._namespace, printable(error))
+                logger.info("the watcher of topics in %s is opened again later: %s", self._namespace, printable(error))
+            except PulsarError as error:  # enableBrokerTopicListWatcher is off, or the service URL is HTTP
+                logger.info("no watcher of topics in %s, so they are polled: %s", self._namespace, printable(error))
                 return
             await anyio.sleep(backoff.next())
 
@@ -82,7 +85,7 @@ class TopicWatch:
         self._lost.set()
 
     async def _watch(self, connection: Connection) -> None:
-        """Until the connection is lost."""
+        """Watch on a connection until the connection is lost."""
         self._lost = anyio.Event()
         watch = pb.CommandWatchTopicList(
             request_id=connection.next_request_id(),
@@ -105,7 +108,10 @@ class TopicWatch:
 
 
 def broker_pattern(namespace: str, pattern: str, flags: int) -> str:
-    """What brokers match that at least: this pattern where it means the same to them, else anything."""
+    """Return a pattern for brokers that matches at least the same topics.
+
+    Return the pattern itself where brokers read it alike, and otherwise one for all topics.
+    """
     text = f"{namespace}/{pattern}"
     plain = _COMMON.fullmatch(pattern) and flags in (0, re.UNICODE.value) and len(text) <= _LONGEST
     return text if plain else ".*"
@@ -115,32 +121,34 @@ Changed: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class Discovery(Protocol):
-    """Finds the topics, again and again."""
+    """Find the topics of a consumer, repeatedly."""
 
     text: str
-    """What was asked for."""
+    """The full names of the topics, or the pattern."""
     forgets: bool
-    """Whether topics that are not found any more are left."""
+    """True where the consumer leaves topics that are not found any more."""
 
     @property
     def interval(self) -> float | None:
-        """Seconds until there may be others; None: never."""
+        """Return the seconds between two searches, or None when the topics never change."""
         ...
 
     async def find(self, brokers: Brokers, *, first: bool) -> list[str]:
-        """Full names of topics without partitions, and of partitions; `first`: topics may be created by it.
+        """Return the full names of all partitions, and of topics without partitions.
 
-        OperationNotSupported if there are more than can be open.
+        With `first`, create missing topics.
+
+        Raise `OperationNotSupported` for more topics than a client can open.
         """
         ...
 
     def watching(self, brokers: Brokers) -> AbstractAsyncContextManager[Changed]:
-        """Gives what returns when there may be others, which is every `interval` seconds or sooner."""
+        """Return a context with a function that waits until the topics may have changed, at most `interval` seconds."""
         ...
 
 
 def discovery(options: ConsumerOptions[Any]) -> Discovery:
-    """Of what `subscribe` is given."""
+    """Return the discovery for the topics in these options."""
     topic = options.topic
     if isinstance(topic, re.Pattern):
         return Matching(topic, options.regex_subscription_mode, options.pattern_auto_discovery_period)
@@ -148,17 +156,17 @@ def discovery(options: ConsumerOptions[Any]) -> Discovery:
 
 
 class Named:
-    """One topic or several, with the partitions they have now."""
+    """Named topics, with their current partitions."""
 
     forgets = False
 
     def __init__(self, topics: Sequence[str], interval: float) -> None:
-        """InvalidTopicName, or InvalidConfiguration if there is none."""
+        """Take the topics. Raise `InvalidTopicName` for a wrong name, or `InvalidConfiguration` without a topic."""
         self._interval = interval
         self._topics = list(dict.fromkeys(full_name(topic) for topic in topics))
         if not self._topics:
-            raise InvalidConfiguration("no topic")
-        self._plain: set[str] = set()  # that have no partitions, and get none
+            raise InvalidConfiguration("a consumer needs a topic: the list is empty")
+        self._plain: set[str] = set()  # topics without partitions, which never get any
         self.text: str = ", ".join(self._topics)
 
     async def find(self, brokers: Brokers, *, first: bool) -> list[str]:
@@ -181,32 +189,32 @@ class Named:
 
 
 class Matching:
-    """Those of a namespace whose names match, `persistent://tenant/namespace/` in front of the pattern or left out."""
+    """The topics of a namespace that match a pattern, which may begin with `persistent://tenant/namespace/`."""
 
     forgets = True
 
     def __init__(self, pattern: re.Pattern[str], mode: RegexSubscriptionMode, interval: float) -> None:
-        """InvalidTopicName if there is no telling which namespace is meant."""
+        """Parse the pattern. Raise `InvalidTopicName` when the pattern does not tell its namespace."""
         self.interval: float | None = interval
         self.text: str = pattern.pattern
         scheme, mark, rest = self.text.partition("://")
         tenant, namespace, local = _parts(rest if mark else self.text)
         self._namespace = f"{tenant}/{namespace}"
-        # of the whole name; what belongs to a partition matches as its partitioned topic does
+        # matches the local name; a partition matches when its partitioned topic does
         self._pattern = re.compile(local, pattern.flags)
         if mark:
             mode = RegexSubscriptionMode.of_domain(scheme)
         self._mode = mode
         self._flags = pattern.flags
         self._known: set[str] = set()
-        self._told = anyio.Event()  # a broker said what is known now
+        self._told = anyio.Event()  # set when a watcher changes `_known`
 
     async def find(self, brokers: Brokers, *, first: bool) -> list[str]:
         if self._told.is_set():
             self._told = anyio.Event()
         else:
             topics = await brokers.topics(self._namespace, self._mode.value)
-            if not self._told.is_set():  # or else that is newer
+            if not self._told.is_set():  # otherwise the watcher's answer is newer
                 self._known = set(self._matching(topics))
         bounded(len(self._known), self.text)
         return sorted(self._known)
@@ -214,19 +222,19 @@ class Matching:
     @asynccontextmanager
     async def watching(self, brokers: Brokers) -> AsyncIterator[Changed]:
         async with anyio.create_task_group() as tasks:
-            if self._mode is not RegexSubscriptionMode.NonPersistentOnly:  # of which brokers do not tell
+            if self._mode is not RegexSubscriptionMode.NonPersistentOnly:  # brokers do not watch non-persistent topics
                 watch = TopicWatch(brokers, self._namespace, self._pattern.pattern, self._flags, self)
                 tasks.start_soon(watch.run)
             yield self._changed
             tasks.cancel_scope.cancel()
 
     def on_all(self, topics: Iterable[str]) -> None:
-        """From a watcher: these are there of the persistent ones."""
+        """Replace the known persistent topics by those of a watcher."""
         others = {name for name in self._known if not parse(name).is_persistent}
         self._tell(others.union(self._matching(topics)))
 
     def on_change(self, new: Iterable[str], deleted: Iterable[str]) -> None:
-        """From a watcher: what changed since."""
+        """Apply the changes that a watcher reports."""
         self._tell(self._known.union(self._matching(new)).difference(deleted))
 
     async def _changed(self) -> None:
@@ -239,7 +247,7 @@ class Matching:
             self._told.set()
 
     def _matching(self, topics: Iterable[str]) -> Iterable[str]:
-        """Full names of those that match; brokers may send others."""
+        """Yield the full names of matching topics. Brokers may send others."""
         for topic in topics:
             with suppress(InvalidTopicName):
                 name = parse(topic)
@@ -254,4 +262,4 @@ def _parts(pattern: str) -> tuple[str, str, str]:
         return parts[0], parts[1], parts[2]
     if len(parts) == 1:
         return "public", "default", pattern
-    raise InvalidTopicName(f"{pattern}: a pattern is tenant/namespace/pattern, or for public/default the pattern alone")
+    raise InvalidTopicName(f"{pattern}: give the pattern as tenant/namespace/pattern, or alone for public/default")

@@ -1,42 +1,42 @@
-"""Permits: how many messages the broker may still send."""
+"""Count permits: the messages that the broker may still send."""
 
 from __future__ import annotations
 
 
 class Permits:
-    """Room of a receive queue, given to the broker by halves; none while paused."""
+    """Permits for the room of a queue. They are sent for half of the queue at a time, and not during a pause."""
 
     def __init__(self, size: int, *, paused: bool = False) -> None:
-        """`size`: messages the queue may hold."""
+        """Count permits for a queue of `size` messages."""
         self._size = size
         self._freed = 0
         self._paused = paused
 
     def opened(self) -> int:
-        """The consumer is open, with an empty queue: the permits of its first FLOW."""
+        """Return the permits of the first FLOW, for an empty queue."""
         self._freed = self._size
         return self.rest()
 
     def free(self, count: int) -> int:
-        """So many messages left the queue, or never entered it: the permits to send now, 0 while it is not worth it."""
+        """Return the permits to send now, after `count` messages have left the queue, or never entered it."""
         self._freed += count
         if self._freed < self._size // 2:
             return 0
         return self.rest()
 
     def rest(self) -> int:
-        """All the room that the broker does not know of: permits to send now."""
+        """Return the permits that the broker lacks for the room of the queue."""
         if self._paused:
             return 0
         freed, self._freed = self._freed, 0
         return freed
 
     def pause(self) -> None:
-        """Give the broker no more."""
+        """Return no more permits until `resume`."""
         self._paused = True
 
     def resume(self) -> int:
-        """As before the pause: the permits to send now."""
+        """Return the permits to send at the end of a pause."""
         self._paused = False
         return self.free(0)
 
@@ -47,15 +47,15 @@ class OnDemand(Permits):
     def __init__(self, *, paused: bool = False) -> None:
         super().__init__(0, paused=paused)
         self._waiting = 0
-        self._held = 0  # permits the broker has, and messages that came of them and were not taken
+        self._held = 0  # permits that the broker has, and messages that came for them and were not taken
 
     def wait(self) -> int:
-        """A call waits from now on: the permits to send now."""
+        """Count a call that waits, and return the permits to send now."""
         self._waiting += 1
         return self.rest()
 
     def waited(self) -> None:
-        """A call waits no longer. If it got nothing, the next one uses its permit."""
+        """Count a call that has ended. If it got no message, the next call uses its permit."""
         self._waiting -= 1
 
     def opened(self) -> int:

@@ -1,4 +1,4 @@
-"""What waits for an application in the queues of its consumer, and several messages of it at once (PIP-51)."""
+"""The received messages of a consumer, from the queues of all its topics, one by one or in batches (PIP-51)."""
 
 from __future__ import annotations
 
@@ -20,48 +20,51 @@ if TYPE_CHECKING:
 
 
 class Onlooker:
-    """Hears of entries of which nothing is received: override what is of interest. None of these may wait."""
+    """Handle entries without messages for the application. Override the methods of interest. No method may wait."""
 
     def nothing(self, entry: tuple[int, int] | None) -> None:
-        """An entry came without a message to deliver."""
+        """Handle an entry without a message to deliver."""
 
     def unreadable(self, message_id: MessageId, error: PulsarError) -> None:
-        """A damaged entry came, which nobody gets."""
+        """Handle a damaged entry, which is not delivered."""
 
 
 class Inbox:
-    """Receivers that have something take turns."""
+    """Take messages from the receivers of a consumer in turn."""
 
     def __init__(
         self, *, forgiving: bool = False, versions: Versions | None = None, onlooker: Onlooker | None = None
     ) -> None:
-        """`forgiving`: a receiver that failed for good only ends itself. `versions`: of schemas that read by them."""
+        """Make an inbox. With `forgiving`, the failure of one receiver does not fail the others.
+
+        `versions` finds the schemas with which messages were written, for a schema that needs them.
+        """
         self.onlooker: Onlooker = onlooker or Onlooker()
         self._versions = versions
         self._forgiving = forgiving
         self._receivers: dict[Receiver, None] = {}
-        self._ready: dict[Receiver, None] = {}  # the next one first; it may have been emptied since
+        self._ready: dict[Receiver, None] = {}  # the next receiver is first; its queue may be empty by now
         self._arrival: anyio.Event | None = None
         self._error: PulsarError | None = None
 
     def add(self, receiver: Receiver) -> None:
-        """From now on, what it has is received."""
+        """Add a receiver."""
         self._receivers[receiver] = None
         self.wake(receiver)
 
     def remove(self, receiver: Receiver) -> None:
-        """What it has is not received any more."""
+        """Remove a receiver and its messages."""
         self._receivers.pop(receiver, None)
         self._ready.pop(receiver, None)
 
     def wake(self, receiver: Receiver) -> None:
-        """It has something, or its end was reached, or it failed."""
+        """Wake calls that wait, because the receiver has a message, reached the end of its topic, or failed."""
         if receiver and receiver in self._receivers:
             self._ready[receiver] = None
         self._wake()
 
     def fail(self, error: PulsarError) -> None:
-        """Nothing comes any more: whoever waits, or asks later, gets the error."""
+        """Raise the error in all calls that wait, or come later."""
         self._error = error
         self._wake()
 
@@ -71,11 +74,11 @@ class Inbox:
             self._arrival = None
 
     def __bool__(self) -> bool:
-        """Whether something can be received at once."""
+        """Return whether a message can be taken at once."""
         return self._first() is not None and (self._versions is None or self._unknown() is None)
 
     def _first(self) -> Receiver | None:
-        """Whose turn it is."""
+        """Return the receiver whose turn is next, or None."""
         while self._ready:
             first = next(iter(self._ready))
             if first:
@@ -84,7 +87,7 @@ class Inbox:
         return None
 
     def _unknown(self) -> Message[Any] | None:
-        """The next message, if the schema that it was written with has to be asked for."""
+        """Return the next message if the schema with which it was written has to be fetched."""
         first = self._first()
         head = None if first is None else first.head
         if self._versions is None or not isinstance(head, Message) or self._versions.knows(head):
@@ -92,44 +95,44 @@ class Inbox:
         return head
 
     def __len__(self) -> int:
-        """How many can be received."""
+        """Return the number of messages."""
         return sum(map(len, self._receivers))
 
     def size(self) -> int:
-        """Their bytes."""
+        """Return the size of all messages, in bytes."""
         return sum(receiver.size() for receiver in self._receivers)
 
     @property
     def is_full(self) -> bool:
-        """Whether no more come from one of the topics before something is taken."""
+        """Return whether the queue of any receiver is full."""
         return any(receiver.is_full for receiver in self._receivers)
 
     @property
     def head(self) -> Message[Any] | Exception | None:
-        """What `take` returns or raises."""
+        """Return the message or error that `take` returns or raises next, or None."""
         first = self._first()
         return None if first is None else first.head
 
     async def another(self) -> None:
-        """Wait until there is more than now, for which all the room is used. Raises as `arrival`."""
+        """Wait for one more message, and use all room of the queues. Raise as `arrival` does."""
         self._check()
         for receiver in self._receivers:
             receiver.offer_room()
         await self._change()
 
     async def arrival(self, *, until_end: bool = False) -> bool:
-        """Wait until there is something: True; `until_end`, False when all topics are terminated and read.
+        """Wait for a message, and return True. With `until_end`, return False at the end of all topics.
 
-        Raise what ended one of the receivers for good. It is always a checkpoint.
+        Raise the error of a receiver that failed. Each call is a checkpoint.
         """
         await anyio.lowlevel.checkpoint()
         return bool(self) or await self.filled(until_end=until_end)
 
     async def filled(self, *, until_end: bool = False) -> bool:
-        """Do what `arrival` does, but no checkpoint where something is there."""
+        """Wait as `arrival` does, but without a checkpoint when a message is here."""
         while not self:
             if self._versions is not None and self._error is None and (unknown := self._unknown()) is not None:
-                await self._versions.find(unknown)  # it is still in its queue, should this be cancelled
+                await self._versions.find(unknown)  # if this is canceled, the message is still in its queue
                 continue
             self._check()
             if until_end and self._receivers and all(receiver.end_of_topic for receiver in self._receivers):
@@ -150,9 +153,9 @@ class Inbox:
         await self._arrival.wait()
 
     def take(self) -> Message[Any]:
-        """The next message, which must be there (`arrival`); raises what is there instead."""
+        """Return the next message, after `arrival`, or raise the error in its place."""
         receiver = next(iter(self._ready))
-        if len(self._ready) > 1:  # then it is another's turn
+        if len(self._ready) > 1:  # the next receiver has its turn
             del self._ready[receiver]
             self._ready[receiver] = None
         message = receiver.take()
@@ -164,16 +167,16 @@ class Inbox:
 async def batch_receive(
     inbox: Inbox, policy: ConsumerBatchReceivePolicy, take: Callable[[], Message[Any]]
 ) -> list[Message[Any]]:
-    """What the policy has enough of; after its timeout what there is, perhaps nothing. `take` gives the next message
-    of the inbox; what it raises comes alone.
+    """Return messages up to the limits of the policy. At its timeout, return the messages that have arrived.
 
-    Nothing is taken before the end, so that nothing is lost by cancelling it.
+    `take` returns the next message of the inbox. It raises an error only for the first one. Messages are taken only
+    after the wait, so that a canceled call loses none.
     """
     with anyio.move_on_after(policy.timeout if policy.timeout > 0 else None):
         while not _is_enough(inbox, policy):
             await inbox.another()
     if len(inbox):
-        await inbox.filled()  # the first one's schema may have to be asked for
+        await inbox.filled()  # the schema of the first message may have to be fetched
     taken: list[Message[Any]] = []
     size = 0
     most, most_bytes = _limit(policy.max_num_message), _limit(policy.max_num_bytes)

@@ -1,4 +1,4 @@
-"""From the index of a message to its id (PIP-415): the broker knows the entry, over REST only."""
+"""Find the id of a message by its index (PIP-415). Brokers offer this over REST only, and for entries."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 async def message_at(topics: Topics, topic: str, index: int) -> MessageId:
-    """The id of the message with this index in a topic without partitions, or in one partition.
+    """Return the id of the message with this index, in a topic without partitions or in one partition.
 
-    MessageId.earliest if it is deleted already. Raises what
-    the broker refuses it with: admin.errors.NotFound where there is no such index, PreconditionFailed where the broker
-    does not count messages (brokerEntryMetadataInterceptors).
+    Return the earliest message if the message is deleted already. Raise `NotFound` for an unknown index, and
+    `PreconditionFailed` when the broker does not count messages (brokerEntryMetadataInterceptors), both of
+    admin.errors.
     """
     found = await topics.get_message_id_by_index(topic, index)
-    # -1:-1 is what a broker says of a message that is deleted; 4.2.4 also of one inside the first entry
+    # a broker answers -1:-1 for a deleted message, and 4.2.4 also for a message in the first entry
     told = found.entry_id >= 0
     if told:
         messages = await topics.get_messages_by_id(topic, *found.entry)
@@ -29,8 +29,8 @@ async def message_at(topics: Topics, topic: str, index: int) -> MessageId:
     size, last = messages[0].entry_metadata().num_messages_in_batch, messages[0].broker_metadata()
     if last is None:
         return found
-    first = last.index - size + 1  # an entry's index is its last message's
+    first = last.index - size + 1  # the index of an entry is that of its last message
     if not told and not first <= index <= last.index:
         return found
-    # below it where the index is a system message's: this is what follows
+    # the difference is negative for the index of a system message: return the message after it
     return MessageId(*messages[0].message_id().entry, found.partition, max(index - first, 0), size)

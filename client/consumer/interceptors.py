@@ -1,4 +1,4 @@
-"""Code of the application's that sees what a consumer does."""
+"""Call the application's interceptors for the events of a consumer."""
 
 from __future__ import annotations
 
@@ -16,32 +16,62 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 
 class ConsumerInterceptor:
-    """Base of interceptors: override what is of interest. What they raise is logged, and otherwise ignored."""
+    """The base class of interceptors.
+
+    Override the methods of interest. Exceptions are logged, and otherwise ignored.
+    """
 
     def before_consume(self, consumer: Consumer[Any], message: Message[Any]) -> Message[Any]:
-        """A message is about to be received: what to receive in its place. Its id and topic must be the same."""
+        """Return the message that the application receives in place of this one, with the same id and topic.
+
+        Args:
+            consumer: The consumer.
+            message: The message that `receive` is about to return.
+        """
         return message
 
     def on_acknowledge(self, consumer: Consumer[Any], message_id: MessageId, error: Exception | None) -> None:
-        """A message was acknowledged, or why it could not be."""
+        """Handle the acknowledgement of a message, or the error in its place.
+
+        Args:
+            consumer: The consumer.
+            message_id: The message.
+            error: The error, or None when the message is acknowledged.
+        """
 
     def on_acknowledge_cumulative(
         self, consumer: Consumer[Any], message_id: MessageId, error: Exception | None
     ) -> None:
-        """So was everything up to this message."""
+        """Handle a cumulative acknowledgement, or the error in its place.
+
+        Args:
+            consumer: The consumer.
+            message_id: The last message that is acknowledged.
+            error: The error, or None when the messages are acknowledged.
+        """
 
     def on_negative_acks_send(self, consumer: Consumer[Any], message_ids: set[MessageId]) -> None:
-        """The broker is about to be asked for these entries again, which were negatively acknowledged."""
+        """Handle negatively acknowledged entries, just before the broker is asked to redeliver them.
+
+        Args:
+            consumer: The consumer.
+            message_ids: The entries.
+        """
 
     def on_ack_timeout_send(self, consumer: Consumer[Any], message_ids: set[MessageId]) -> None:
-        """The broker is about to be asked for these entries again, which were not acknowledged in time."""
+        """Handle entries with an acknowledgement timeout, just before the broker is asked to redeliver them.
+
+        Args:
+            consumer: The consumer.
+            message_ids: The entries.
+        """
 
     def close(self) -> None:
-        """The consumer was closed."""
+        """Handle the end of the consumer."""
 
 
 class Interceptors:
-    """Those of one consumer."""
+    """The interceptors of one consumer."""
 
     def __init__(self, consumer: Consumer[Any], interceptors: Sequence[ConsumerInterceptor]) -> None:
         self._consumer = consumer
@@ -49,16 +79,16 @@ class Interceptors:
         self._closed = False
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether the consumer has interceptors."""
         return bool(self._interceptors)
 
     def before_consume(self, message: Message[Any]) -> Message[Any]:
-        """What to receive in place of this message: what the last one makes of what those before made of it."""
+        """Return the message to receive. Each interceptor gets the message that the one before it returned."""
         for interceptor in self._interceptors:
             try:
                 message = interceptor.before_consume(self._consumer, message)
             except Exception:
-                logger.exception("before_consume")
+                logger.exception("an interceptor failed in before_consume")
         return message
 
     def acknowledged(self, message_id: MessageId, error: Exception | None = None) -> None:
@@ -83,4 +113,4 @@ class Interceptors:
             try:
                 call(interceptor)
             except Exception:
-                logger.exception("an interceptor of %s", self._consumer.topic())
+                logger.exception("an interceptor of %s failed", self._consumer.topic())

@@ -1,4 +1,4 @@
-"""PIP-429: the last message's id, computed from the last compacted entry that a v22 broker sends behind its answer."""
+"""Find the id of the last message in the last compacted entry, which a v22 broker sends with its answer (PIP-429)."""
 
 from __future__ import annotations
 
@@ -22,32 +22,44 @@ class LastEntry:
     ledger_id: int
     entry_id: int
     partition_index: int
-    """-1: the topic is no partition."""
+    """The partition, or -1 for a topic without partitions."""
     metadata_buffer: bytes
-    """A serialized MessageMetadata, as it was stored."""
+    """The stored MessageMetadata, serialized."""
     payload_buffer: bytes
-    """The payload, decrypted and decompressed; as it was stored where there is no key for its encryption_keys."""
+    """The payload, decrypted and decompressed. Without a key for `encryption_keys`, it is the stored one."""
 
 
 class PayloadToMessageIdConverter(Protocol):
-    """Says which message of the last entry is the last, for a compaction service with a format of its own."""
+    """Find the last message of an entry, for a compaction service with a format of its own."""
 
     def convert(self, last_entry: LastEntry) -> MessageId:
-        """The id of the last message that the consumer will get.
+        """Return the id of the last message that the consumer receives.
 
-        What it raises is raised by `get_last_message_ids` and `has_message_available` (S429-24).
+        `get_last_message_ids` and `has_message_available` raise the converter's exceptions (S429-24).
+
+        Args:
+            last_entry: The last entry of the compacted topic.
         """
         ...
 
 
 class DefaultPayloadToMessageIdConverter:
-    """Understands what Pulsar's own compaction writes, with `compacted_batch_indexes` (field 31) and without."""
+    """Find the last message of an entry that Pulsar's own compaction wrote.
+
+    The entry may have `compacted_batch_indexes` (field 31).
+    """
 
     def convert(self, last_entry: LastEntry) -> MessageId:
-        """The last message that is not compacted out; InvalidMessage if there is none, or the entry is broken.
+        """Return the last message that compaction has not removed.
 
-        Looks where the broker does, in its order (S429-16), but reads what is encrypted. Without a key all of it
-        counts, because Pulsar's compaction leaves it whole (S429-17).
+        The search follows the broker's order (S429-16), but includes encrypted batches. Without a key, all messages of
+        such a batch count, because Pulsar's compaction keeps it whole (S429-17).
+
+        Args:
+            last_entry: The last entry of the compacted topic.
+
+        Raises:
+            InvalidMessage: The entry is damaged, or compaction has removed all its messages.
         """
         metadata = pb.MessageMetadata.FromString(last_entry.metadata_buffer)
         index = known_batch_index(metadata)
@@ -62,19 +74,20 @@ class DefaultPayloadToMessageIdConverter:
 
 
 class LastMessageIds:
-    """Reads the answers to GET_LAST_MESSAGE_ID of one consumer."""
+    """Read the answers to GET_LAST_MESSAGE_ID for one consumer."""
 
     def __init__(
         self, crypto_key_reader: KeyReader | None = None, converter: PayloadToMessageIdConverter | None = None
     ) -> None:
-        """Read entries with these keys; whatever the consumer does with what it cannot decrypt."""
+        """Read entries with these keys, whatever the consumer's `crypto_failure_action` is."""
         self._decoder = Decoder(crypto_key_reader)
         self._converter = converter or DefaultPayloadToMessageIdConverter()
 
     def read(self, response: pb.CommandGetLastMessageIdResponse, buffer: bytes) -> MessageId:
-        """The last message's id: the answer's own where no entry follows it (S429-08), else what the converter says.
+        """Return the last message's id: that of the answer without an entry (S429-08), and otherwise the converter's.
 
-        InvalidMessage if the entry is broken. One that cannot be decrypted is for the converter to judge.
+        Raise `InvalidMessage` when the entry is damaged. The converter gets an entry that cannot be decrypted in its
+        stored form.
         """
         answered = MessageId.from_data(response.last_message_id)
         if not buffer:

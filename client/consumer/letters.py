@@ -1,4 +1,4 @@
-"""Messages that a consumer puts into other topics (PIP-22): to come again later, or delivered too often."""
+"""Publish a consumer's messages to retry letter topics and dead letter topics (PIP-22)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pulsarium.client.topics import full_name, parse
 
 
 class Encoded(Schema[bytes]):
-    """Bytes that are values of a schema already."""
+    """A schema for bytes that are encoded already."""
 
     def __init__(self, info: SchemaInfo | None) -> None:
         self.info = info
@@ -40,10 +40,13 @@ class Encoded(Schema[bytes]):
 
 
 class Letters:
-    """Sends messages on; a producer is made for the first one to each topic, and closed with the consumer."""
+    """Publish messages to other topics.
+
+    Each topic has a producer, from the first message until the consumer is closed.
+    """
 
     def __init__(self, core: Core, subscription: str, schema: Schema[Any]) -> None:
-        """`schema`: that of the messages, which their new topics get as well."""
+        """Publish with `schema`, which is that of the consumed messages."""
         self._core = core
         self._subscription = subscription
         self._schema = Encoded(schema.info)
@@ -60,7 +63,7 @@ class Letters:
         deliver_after: float | None = None,
         initial_subscription_name: str | None = None,
     ) -> None:
-        """Publish what is in a message, with these properties in place of its own; raises what the producer does."""
+        """Publish the content of a message, with other properties. Raise the producer's errors."""
         producer = self._producers.get(topic) or await self._open(topic, initial_subscription_name)
         await producer.send(
             None if message.has_null_value() else message.data(),
@@ -72,13 +75,16 @@ class Letters:
         )
 
     def properties_of(self, message: Message[Any], topic: str) -> dict[str, str]:
-        """Those of a message, and where it came from first: `topic`, if it says nothing else."""
+        """Return a message's properties, and add its original topic and id.
+
+        `topic` is the original one unless they name another.
+        """
         origin = _text(message.message_id())
         return {
             "REAL_TOPIC": topic,
             "REAL_SUBSCRIPTION": self._subscription,
             "ORIGIN_MESSAGE_ID": origin,
-            "ORIGIN_MESSAGE_IDY_TIME": origin,  # Java's old name of it
+            "ORIGIN_MESSAGE_IDY_TIME": origin,  # this name is Java's old misspelling
             **message.properties(),
         }
 
@@ -105,7 +111,7 @@ class Letters:
                 producer = await Producer(self._core, options).__aenter__()
                 try:
                     self._check(topic)
-                except AlreadyClosed:  # meanwhile
+                except AlreadyClosed:  # closed while the producer was opened
                     producer.abandon()
                     raise
                 self._producers[topic] = producer
@@ -123,7 +129,7 @@ def _key(message: Message[Any]) -> str | bytes | None:
 
 
 def _text(message_id: MessageId) -> str:
-    """As Java prints ids."""
+    """Return a message id in Java's notation."""
     parts = [*message_id.entry, message_id.partition]
     if message_id.batch_index >= 0:
         parts.append(message_id.batch_index)
@@ -134,8 +140,12 @@ MAX_RECONSUME_TIMES = 16
 
 
 def with_topics(options: ConsumerOptions[Any]) -> ConsumerOptions[Any]:
-    """Options that name the topics of letters, as far as they are the same for all topics, and subscribe to those that
-    come again. InvalidTopicName."""
+    """Return options that name the topics of letters, and subscribe to the retry letter topic.
+
+    The topics stay None where each topic has its own.
+
+    Raise `InvalidTopicName` when a topic of the policy is no topic name.
+    """
     policy = options.dead_letter_policy
     if policy is not None:
         dead = policy.dead_letter_topic and full_name(policy.dead_letter_topic)
@@ -147,14 +157,14 @@ def with_topics(options: ConsumerOptions[Any]) -> ConsumerOptions[Any]:
         return options
     policy = policy or ConsumerDeadLetterPolicy(MAX_RECONSUME_TIMES)
     if not isinstance(topic, str | list | tuple):
-        return replace(options, dead_letter_policy=policy)  # of a pattern each topic has its own
+        return replace(options, dead_letter_policy=policy)  # each topic has its own
     topics = [full_name(one) for one in ([topic] if isinstance(topic, str) else topic)]
     policy = of_topic(policy, min(topics), options.subscription_name)
     return replace(options, dead_letter_policy=policy, topic=[*topics, policy.retry_letter_topic or ""])
 
 
 def of_topic(policy: ConsumerDeadLetterPolicy, topic: str, subscription: str) -> ConsumerDeadLetterPolicy:
-    """The policy with topics named after this one where it names none."""
+    """Return the policy, with topics named after `topic` where the policy names none."""
     return replace(
         policy,
         dead_letter_topic=policy.dead_letter_topic or f"{topic}-{subscription}-DLQ",
@@ -169,9 +179,11 @@ async def send_back(
     delay: float,
     properties: Mapping[str, str],
 ) -> None:
-    """Put a message where it comes again after `delay` seconds, or among the dead letters if it came too often.
+    """Publish a message to the retry letter topic, with a delay in seconds.
 
-    Raises what the producer does.
+    After `max_redeliver_count` attempts, publish it to the dead letter topic.
+
+    Raise the producer's errors.
     """
     assert policy.dead_letter_topic is not None
     assert policy.retry_letter_topic is not None
@@ -179,7 +191,7 @@ async def send_back(
     all_properties = letters.properties_of(message, origin) | dict(properties)
     before = all_properties.get("RECONSUMETIMES", "0")
     if not before.isdecimal():
-        raise InvalidMessage(f"{message.message_id()}: RECONSUMETIMES is {before!r}")
+        raise InvalidMessage(f"{message.message_id()}: the property RECONSUMETIMES is {before!r}, which is no number")
     times = int(before) + 1
     all_properties["RECONSUMETIMES"] = str(times)
     all_properties["DELAY_TIME"] = str(int(max(0.0, delay) * 1000))
@@ -195,7 +207,10 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 
 class DeadLetters:
-    """Those of one topic: what was delivered for the last time, until it is acknowledged, or moved."""
+    """The dead letters of one topic.
+
+    An entry on its last delivery stays here until it is acknowledged, or moved to the dead letter topic.
+    """
 
     def __init__(
         self,
@@ -206,8 +221,11 @@ class DeadLetters:
         acknowledge: Callable[[MessageId], Awaitable[None]],
         again: Callable[[Entry, float], None],
     ) -> None:
-        """`topic`, in full, is where they come from. `again` is told of an entry that could not be moved, and after how
-        many seconds to come back with it to `move`; it must not wait."""
+        """Move dead letters of `topic`, a full name, and acknowledge them.
+
+        When an entry cannot be moved, `again` is called with the entry and a delay in seconds, after which the caller
+        calls `move` with the entry. `again` must not wait.
+        """
         assert policy.dead_letter_topic is not None
         self._tasks = tasks
         self._origin = topic
@@ -222,11 +240,11 @@ class DeadLetters:
         self._scope: anyio.CancelScope | None = None
 
     def __len__(self) -> int:
-        """Entries that were delivered for the last time."""
+        """Return the number of entries on their last delivery."""
         return len(self._last)
 
     def arrived(self, entry: Entry, messages: list[Message[Any]], redelivery_count: int) -> bool:
-        """An entry came: whether that was once too often, so that it is moved, and nobody shall receive it."""
+        """Note the redelivery count of an entry. Return True when the entry is moved, and is not to be delivered."""
         if redelivery_count < self._policy.max_redeliver_count:
             return False
         self._last[entry] = messages
@@ -236,7 +254,7 @@ class DeadLetters:
         return False
 
     def move(self, entries: set[Entry]) -> set[Entry]:
-        """These would be delivered again. Moves those that must not be, and returns the others."""
+        """Move the entries that must not be delivered again, and return the others."""
         rest = set(entries)
         for entry in self._last.keys() & entries:
             self._moving[entry] = self._last.pop(entry)
@@ -247,15 +265,15 @@ class DeadLetters:
         return rest
 
     def forget(self, entry: Entry) -> None:
-        """It was acknowledged."""
+        """Forget an acknowledged entry."""
         self._last.pop(entry, None)
 
     def clear(self) -> None:
-        """Everything comes again."""
+        """Forget all entries, because the broker redelivers them."""
         self._last.clear()
 
     def close(self) -> None:
-        """Move nothing more."""
+        """Stop moving messages."""
         self._last.clear()
         self._moving.clear()
         if self._scope is not None:
@@ -279,7 +297,9 @@ class DeadLetters:
             for message in messages:
                 await self._acknowledge(message.message_id())
         except PulsarError as error:
-            logger.warning("%s: %s is no dead letter yet: %s", self._topic, messages[0].message_id(), error)
+            logger.warning(
+                "%s: %s is moved to this dead letter topic later: %s", self._topic, messages[0].message_id(), error
+            )
             self._last[entry] = messages
             self._again(entry, self._backoff.next())
         else:

@@ -1,4 +1,4 @@
-"""What a consumer or reader may be told when it is opened."""
+"""Options of consumers, readers and table views."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 class ConsumerType(enum.Enum):
-    """Who of a subscription's consumers gets which message."""
+    """The type of a subscription, which decides which of its consumers receives a message."""
 
     Exclusive = pb.CommandSubscribe.Exclusive
     Shared = pb.CommandSubscribe.Shared
@@ -36,14 +36,17 @@ class ConsumerType(enum.Enum):
 
 
 class InitialPosition(enum.Enum):
-    """Where a subscription begins that is not there yet."""
+    """The position of a new subscription: after the last message, or at the first one."""
 
     Latest = pb.CommandSubscribe.Latest
     Earliest = pb.CommandSubscribe.Earliest
 
 
 class KeySharedMode(enum.Enum):
-    """Who decides which key hashes a KeyShared consumer gets: the broker, or its `sticky_ranges`."""
+    """The assignment of key hashes to KeyShared consumers.
+
+    The broker assigns them (AutoSplit), or `sticky_ranges` of each consumer (Sticky).
+    """
 
     AutoSplit = pb.AUTO_SPLIT
     Sticky = pb.STICKY
@@ -51,7 +54,7 @@ class KeySharedMode(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class ConsumerKeySharedPolicy:
-    """How a KeyShared subscription shares keys; ranges of hashes are inclusive, within 0..65535."""
+    """The key assignment of a KeyShared consumer. Ranges of hashes are inclusive, within 0..65535."""
 
     key_shared_mode: KeySharedMode = KeySharedMode.AutoSplit
     allow_out_of_order_delivery: bool = False
@@ -59,7 +62,7 @@ class ConsumerKeySharedPolicy:
 
 
 class RegexSubscriptionMode(enum.Enum):
-    """Which topics of its namespace a pattern is held against, where it does not begin with a domain."""
+    """The domains of topics that a pattern is matched against, unless the pattern begins with a domain."""
 
     PersistentOnly = pb.CommandGetTopicsOfNamespace.PERSISTENT
     NonPersistentOnly = pb.CommandGetTopicsOfNamespace.NON_PERSISTENT
@@ -67,16 +70,16 @@ class RegexSubscriptionMode(enum.Enum):
 
     @classmethod
     def of_domain(cls, domain: str) -> RegexSubscriptionMode:
-        """Of `persistent` or `non-persistent`; InvalidTopicName for another."""
+        """Return the mode for `persistent` or `non-persistent`. Raise `InvalidTopicName` for another domain."""
         modes = {"persistent": cls.PersistentOnly, "non-persistent": cls.NonPersistentOnly}
         if domain not in modes:
-            raise InvalidTopicName(f"{domain}:// is no domain of topics")
+            raise InvalidTopicName(f"{domain}:// is no domain of topics: use persistent:// or non-persistent://")
         return modes[domain]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReceivingOptions(Generic[T]):
-    """What consumers and readers take; `Client.subscribe` says what each means."""
+    """Options of consumers and readers, as documented in `Client.subscribe`."""
 
     schema: Schema[T] = BYTES  # type: ignore[assignment]  # mypy: T may be another
     receiver_queue_size: int = 1000
@@ -96,18 +99,18 @@ class ReceivingOptions(Generic[T]):
         if self.receiver_queue_size < 0:
             raise InvalidConfiguration(f"receiver_queue_size {self.receiver_queue_size} is negative")
         if self.max_pending_chunked_message < 0 or self.expire_time_of_incomplete_chunked_message < 0:
-            raise InvalidConfiguration("a limit of chunked messages is negative")
+            raise InvalidConfiguration("a limit of chunked messages must not be negative")
         if self.auto_update_partitions_interval <= 0:
             raise InvalidConfiguration("auto_update_partitions_interval must be positive")
 
     def decoder(self) -> Decoder:
-        """Of what is received."""
+        """Return the decoder of received entries."""
         return Decoder(self.crypto_key_reader, crypto_failure_action=self.crypto_failure_action)
 
 
 @dataclass(frozen=True)
 class ConsumerOptions(ReceivingOptions[T]):
-    """What `Client.subscribe` takes and explains."""
+    """Options of `Client.subscribe`, which documents them."""
 
     topic: str | Sequence[str] | re.Pattern[str]
     subscription_name: str
@@ -146,16 +149,16 @@ class ConsumerOptions(ReceivingOptions[T]):
         if self.priority_level < 0:
             raise InvalidConfiguration("priority_level is negative")
         if self.unacked_messages_timeout is not None and self.unacked_messages_timeout < 1:
-            raise InvalidConfiguration("unacked_messages_timeout is at least 1 second")
+            raise InvalidConfiguration("unacked_messages_timeout must be at least 1 second")
         if self.key_shared_policy is not None and self.consumer_type is not ConsumerType.KeyShared:
-            raise InvalidConfiguration("a key_shared_policy is for KeyShared")
+            raise InvalidConfiguration("key_shared_policy needs consumer_type KeyShared")
         if self.receiver_queue_size == 0 and (self.retry_enable or not isinstance(self.topic, str)):
             raise InvalidConfiguration("receiver_queue_size must be positive with several topics")
 
 
 @dataclass(frozen=True)
 class ReaderOptions(ReceivingOptions[T]):
-    """What `Client.create_reader` takes and explains."""
+    """Options of `Client.create_reader`, which documents them."""
 
     topic: str
     start_message_id: MessageId | None = None
@@ -167,18 +170,18 @@ class ReaderOptions(ReceivingOptions[T]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.start_message_id is None) == (self.start_message_from_rollback_duration <= 0):
-            raise InvalidConfiguration("a reader takes either a start_message_id or a duration to roll back")
+            raise InvalidConfiguration("a reader takes either start_message_id or start_message_from_rollback_duration")
         if self.receiver_queue_size == 0:
             raise InvalidConfiguration("receiver_queue_size of a reader must be positive")
 
     def start(self) -> Start:
-        """Where reading begins."""
+        """Return the start of the reader."""
         if self.start_message_id is None:
             return Start(MessageId.earliest, rollback_duration=self.start_message_from_rollback_duration)
         return Start(self.start_message_id, self.start_message_id_inclusive)
 
     def consumer_options(self) -> ConsumerOptions[T]:
-        """Of the consumer that the reader stands on."""
+        """Return the options of the reader's consumer."""
         prefix = "" if self.subscription_role_prefix is None else f"{self.subscription_role_prefix}-"
         name = f"{prefix}reader-{uuid4().hex[:10]}"
         return ConsumerOptions(self.topic, name, consumer_name=self.reader_name or "", **common_to(self))
@@ -186,7 +189,7 @@ class ReaderOptions(ReceivingOptions[T]):
 
 @dataclass(frozen=True)
 class TableViewOptions(ReceivingOptions[T]):
-    """What `Client.create_table_view` takes and explains."""
+    """Options of `Client.create_table_view`, which documents them."""
 
     topic: str
     _: KW_ONLY
@@ -194,11 +197,11 @@ class TableViewOptions(ReceivingOptions[T]):
     subscription_name: str | None = None
 
     def start(self) -> Start:
-        """Where reading begins."""
+        """Return the start of the view, the earliest message."""
         return Start(MessageId.earliest)
 
     def consumer_options(self) -> ConsumerOptions[T]:
-        """Of the consumer that the view stands on."""
+        """Return the options of the view's consumer."""
         common = common_to(self)
         if not full_name(self.topic).startswith("persistent:"):
             common["read_compacted"] = False
@@ -206,5 +209,5 @@ class TableViewOptions(ReceivingOptions[T]):
 
 
 def common_to(options: ReceivingOptions[Any]) -> dict[str, Any]:
-    """What one kind of options has in common with the others, as arguments."""
+    """Return the options of `ReceivingOptions`, as keyword arguments for other options."""
     return {one.name: getattr(options, one.name) for one in fields(ReceivingOptions)}

@@ -1,4 +1,4 @@
-"""What a consumer is made of: members of the subscription on each of its topics and partitions."""
+"""The parts of a consumer: one `TopicConsumer` for each topic and partition."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ ENDS = (MessageId.earliest, MessageId.latest)
 
 
 class Parts:
-    """Opens them, adds new ones as they are found, leaves those that are gone where they were found by a pattern."""
+    """Open a topic consumer for each topic and partition of a consumer.
+
+    Add those of new topics. For a pattern, close those of deleted topics.
+    """
 
     def __init__(
         self,
@@ -42,7 +45,10 @@ class Parts:
         reading_from: Start | None,
         onlooker: Onlooker | None,
     ) -> None:
-        """Nothing is sent yet. InvalidTopicName if there are names that are none. `reading_from`: of a reader."""
+        """Make the parts, without sending anything. Raise `InvalidTopicName` when a topic is no topic name.
+
+        `reading_from` is the start of a reader.
+        """
         self._brokers = core.brokers
         self._options = options
         self._letters = letters
@@ -50,10 +56,10 @@ class Parts:
         self._reading_from = reading_from
         self._discovery = discovery(options)
         self.text: str = self._discovery.text
-        """The topics in full, or the pattern."""
+        """The full names of the topics, or the pattern."""
         versions = core.schemas if options.schema.reads_by_writer else None
         self.inbox: Inbox = Inbox(forgiving=self._discovery.forgets, versions=versions, onlooker=onlooker)
-        """What waits in them."""
+        """The queues of all parts."""
         self._parts: dict[str, TopicConsumer] = {}
         self._opening: set[TopicConsumer] = set()
         self._is_paused = options.start_paused
@@ -61,11 +67,13 @@ class Parts:
         self._counts = Received()
 
     async def open(self) -> None:
-        """Subscribe to what is there now; raises what the brokers refuse it with, InvalidConfiguration for several
-        topics where the options are for one."""
+        """Subscribe to the current topics. Raise a broker's refusal.
+
+        Raise `InvalidConfiguration` for several topics or partitions, where the options are for one.
+        """
         topics = await self._brokers.patiently(lambda: self._discovery.find(self._brokers, first=True))
         if self._reading_from is not None and len(topics) > 1 and self._reading_from.message_id not in ENDS:
-            raise InvalidConfiguration(f"{self.text}: partitions are read from the earliest or the latest message")
+            raise InvalidConfiguration(f"{self.text}: partitions are read from MessageId.earliest or MessageId.latest")
         if self._options.receiver_queue_size == 0 and topics != [self.text]:
             raise InvalidConfiguration(f"{self.text}: receiver_queue_size must be positive with partitions")
         await self._open(topics, self._reading_from, len(topics))
@@ -80,19 +88,23 @@ class Parts:
 
     @property
     def all(self) -> Sequence[TopicConsumer]:
-        """Those that are open."""
+        """Return the open parts."""
         return tuple(self._parts.values())
 
     async def each(self, call: Callable[[TopicConsumer], Awaitable[None]]) -> None:
-        """Call all, at once."""
+        """Call a function for each part, concurrently."""
         await together([partial(call, part) for part in self.all])
 
     def of(self, message: Message[Any] | MessageId) -> TopicConsumer:
-        """Whose message it is; AlreadyClosed if nobody's (any more), InvalidConfiguration if an id does not tell."""
+        """Return the part that a message came from.
+
+        Raise `AlreadyClosed` when the consumer is not subscribed to the message's topic, and `InvalidConfiguration`
+        when an id does not tell its topic.
+        """
         if isinstance(message, Message):
             found = self._parts.get(message.topic_name())
             if found is None:
-                raise AlreadyClosed(f"{message.topic_name()}: not subscribed")
+                raise AlreadyClosed(f"{message.topic_name()}: the consumer is not subscribed to this topic")
             return found
         parts = self.all
         if len(parts) > 1:
@@ -102,18 +114,21 @@ class Parts:
         return parts[0]
 
     def only(self, what: str) -> TopicConsumer:
-        """The one there is; InvalidConfiguration if there are several, among which `what` does not tell."""
+        """Return the single part.
+
+        Raise `InvalidConfiguration` when the consumer has several, and `what` does not tell which.
+        """
         if len(self._parts) != 1:
             raise InvalidConfiguration(f"{what} does not tell which topic of {self.text} is meant")
         return self.all[0]
 
     def statistics(self) -> ConsumerStatistics:
-        """Return what came, what waits, and what the brokers were told."""
+        """Return the consumer's statistics."""
         pending = sum(part.pending_acknowledgements for part in self.all)
         return self._counts.picture(len(self.inbox), self.inbox.size(), pending)
 
     def received(self, message: Message[Any]) -> None:
-        """The application has it."""
+        """Start the acknowledgement timeout of a message that the application has received."""
         part = self._parts.get(message.topic_name())
         if part is not None:
             part.received(message)
@@ -133,7 +148,10 @@ class Parts:
     # ---- its own
 
     async def _open(self, topics: Collection[str], reading_from: Start | None, count: int) -> None:
-        """All or none of these, of so many."""
+        """Open a part for each topic, or none of them.
+
+        `count` is the number of all topics, which share the queue's total size.
+        """
         room = self._options.max_total_receiver_queue_size_across_partitions // max(1, count)
         size = max(self._options.receiver_queue_size, self._options.batch_receive_policy.max_num_message)
         options = replace(self._options, receiver_queue_size=min(size, max(1, room)), start_paused=self._is_paused)
@@ -146,7 +164,7 @@ class Parts:
             if self._scope.cancel_called:
                 raise AlreadyClosed(f"{self.text}: the consumer was closed")
         except BaseException:
-            await together([part.aclose for part in new])  # cancelled, it does not wait for answers
+            await together([part.aclose for part in new])  # a canceled call does not wait for answers
             raise
         finally:
             self._opening.difference_update(new)
@@ -160,15 +178,15 @@ class Parts:
                     try:
                         await self._update()
                     except PulsarError as error:
-                        logger.info("%s: topics are looked for again later: %s", self.text, printable(error))
+                        logger.info("%s: the search for topics is repeated later: %s", self.text, printable(error))
 
     async def _update(self) -> None:
-        """Subscribe to what is new, each for itself; leave what is gone. Raises the first failure."""
+        """Subscribe to each new topic, and leave deleted topics. Raise the first error."""
         topics = await self._discovery.find(self._brokers, first=False)
         if self._discovery.forgets:
             for part in self.all:
                 if part.topic not in topics or part.receiver.error is not None:
                     await self._parts.pop(part.topic).aclose()
-        start = None if self._reading_from is None else Start(MessageId.earliest)  # of what is new nothing is missed
+        start = None if self._reading_from is None else Start(MessageId.earliest)  # read all of a new topic
         new = [topic for topic in topics if topic not in self._parts]
         await together([partial(self._open, [topic], start, len(topics)) for topic in new])

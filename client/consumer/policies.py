@@ -1,4 +1,4 @@
-"""Policies of consumers: how often a message is delivered, how long to wait before, and how many are taken at once."""
+"""Policies of consumers: redelivery delays, dead letters, and the limits of `batch_receive`."""
 
 from __future__ import annotations
 
@@ -10,54 +10,62 @@ from pulsarium.client.errors import InvalidConfiguration
 
 
 class RedeliveryBackoff(Protocol):
-    """Says how long to wait before a message is delivered again."""
+    """The delay before a message is redelivered."""
 
     def next(self, redelivery_count: int) -> float:
-        """Seconds, of a message that the broker had delivered again so many times already."""
+        """Return the delay in seconds.
+
+        Args:
+            redelivery_count: The number of redeliveries before this one.
+        """
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class MultiplierRedeliveryBackoff:
-    """`min_delay`, and `multiplier` times longer after each redelivery, up to `max_delay`; seconds.
+    """A delay that begins with `min_delay`, and grows by `multiplier` with each redelivery, up to `max_delay`.
 
-    Only Shared and KeyShared subscriptions count redeliveries: on others it is always `min_delay`.
+    Only Shared and KeyShared subscriptions count redeliveries. On others, the delay is always `min_delay`.
     """
 
     min_delay: float = 1.0
-    """Before the first redelivery."""
+    """Seconds before the first redelivery."""
     max_delay: float = 60.0
-    """Before any."""
+    """The greatest delay, in seconds."""
     multiplier: float = 2.0
-    """Of one delay to the next."""
+    """The factor between one delay and the next, greater than 1."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_delay <= self.max_delay:
-            raise InvalidConfiguration("a backoff's min_delay is at least 0 and at most max_delay")
+            raise InvalidConfiguration("min_delay of a backoff must be at least 0 and at most max_delay")
         if self.multiplier <= 1:
-            raise InvalidConfiguration("a backoff's multiplier must be greater than 1")
+            raise InvalidConfiguration("multiplier of a backoff must be greater than 1")
 
     def next(self, redelivery_count: int) -> float:
-        """Seconds, as RedeliveryBackoff says."""
+        """Return the delay in seconds.
+
+        Args:
+            redelivery_count: The number of redeliveries before this one.
+        """
         if redelivery_count <= 0 or self.min_delay == 0:
             return self.min_delay
         if redelivery_count > math.log(self.max_delay / self.min_delay, self.multiplier) + 1:
-            return self.max_delay  # where the power may be too big a number
+            return self.max_delay  # the power may exceed a float
         return min(self.min_delay * self.multiplier**redelivery_count, self.max_delay)
 
 
 @dataclass(frozen=True)
 class ConsumerDeadLetterPolicy:
-    """Where messages go that are delivered again and again (PIP-22), on Shared and KeyShared subscriptions."""
+    """The topics of messages that are delivered too often (PIP-22), on Shared and KeyShared subscriptions."""
 
     max_redeliver_count: int
-    """A message that was delivered again so many times goes to the dead letter topic instead of coming once more."""
+    """The number of redeliveries after which a message goes to the dead letter topic."""
     dead_letter_topic: str | None = None
-    """None: `<topic>-<subscription>-DLQ`, of a partitioned topic one for each partition, as Java has it."""
+    """The dead letter topic, or None for `<topic>-<subscription>-DLQ`. As in Java, each partition then has its own."""
     retry_letter_topic: str | None = None
-    """Where `reconsume_later` puts messages; None: `<topic>-<subscription>-RETRY`."""
+    """The topic of `reconsume_later`, or None for `<topic>-<subscription>-RETRY`."""
     initial_subscription_name: str | None = None
-    """A subscription of the dead letter topic to be created with it, so that nothing in it gets lost (PIP-124)."""
+    """A subscription that is created with the dead letter topic, so that no message in it is lost (PIP-124)."""
 
     def __post_init__(self) -> None:
         if self.max_redeliver_count < 1:
@@ -66,15 +74,15 @@ class ConsumerDeadLetterPolicy:
 
 @dataclass(frozen=True)
 class ConsumerBatchReceivePolicy:
-    """When `batch_receive` has enough. What is 0 or less does not count."""
+    """The limits of `batch_receive`, which returns at the first one that is reached. 0 or less is no limit."""
 
     max_num_message: int = -1
-    """Messages; the receiver queue is at least as big."""
+    """The number of messages. The receiver queue is at least as large."""
     max_num_bytes: int = 10 * 1024 * 1024
-    """Bytes of contents; a bigger message comes alone."""
+    """The size of all contents, in bytes. A larger message is returned alone."""
     timeout: float = 0.1
-    """Seconds, after which it takes what there is."""
+    """Seconds after which `batch_receive` returns the messages that have arrived."""
 
     def __post_init__(self) -> None:
         if max(self.max_num_message, self.max_num_bytes, self.timeout) <= 0:
-            raise InvalidConfiguration("a batch receive policy needs max_num_message, max_num_bytes or a timeout")
+            raise InvalidConfiguration("a batch receive policy needs max_num_message, max_num_bytes or timeout")

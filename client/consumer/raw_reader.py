@@ -1,4 +1,4 @@
-"""A reader of entries as they are stored: still compressed and encrypted, batches and chunks as they are."""
+"""A reader of entries in their stored form: compressed and encrypted, with whole batches and single chunks."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 class RawMessage(NamedTuple):
-    """An entry."""
+    """An entry of a topic."""
 
     message_id: MessageId
     headers_and_payload: bytes
-    """As its producer sent it: magic number and checksum, where it has one, metadata with its size, payload."""
+    """The entry as its producer sent it: magic number and checksum (if present), metadata with its size, payload."""
     metadata: pb.MessageMetadata
-    """The same as in there."""
+    """The metadata in `headers_and_payload`, parsed."""
     broker_metadata: pb.BrokerEntryMetadata | None
-    """What the broker wrote in front of it (PIP-70), where it shows that."""
+    """The broker's metadata of the entry (PIP-70), where the broker sends it."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,17 @@ class _RawConsumerOptions(ConsumerOptions[bytes]):
 
 @dataclass(frozen=True)
 class RawReaderOptions(ReaderOptions[bytes]):
-    """What `create_raw_reader` takes: of a reader's options those that are about neither schemas, keys, processors nor
-    chunks, for entries come as they are."""
+    """Options of `Client.create_raw_reader`: those of a reader, without schemas, keys, processors and chunks."""
 
     def start(self) -> Start:
         start = super().start()
         return start._replace(message_id=self.entry(start.message_id))
 
     def entry(self, message_id: MessageId) -> MessageId:
-        """Of a batch the whole; of a chunked message the first chunk where it is to be delivered, else the last."""
+        """Return the id of the message's entry.
+
+        For a chunked message, this is the first chunk when the start is inclusive, and otherwise the last one.
+        """
         first = message_id.first_chunk if self.start_message_id_inclusive else None
         return MessageId(*(first or message_id).entry, message_id.partition)
 
@@ -57,13 +59,13 @@ class RawReaderOptions(ReaderOptions[bytes]):
 
 
 class RawReader:
-    """Reads entries in their order; made by `Client.create_raw_reader`.
+    """Read the entries of a topic in order. Made by `Client.create_raw_reader`.
 
-    A message of a batch stands for its entry, where reading begins; of a chunked message each chunk is an entry.
+    A position in a batch means the whole batch. Each chunk of a chunked message is an entry.
     """
 
     def __init__(self, core: Core, options: RawReaderOptions) -> None:
-        """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
+        """Make a reader, without sending anything. Raise `InvalidTopicName` when `topic` is no topic name."""
         self._options = options
         self._reader = Reader(core, options)
 
@@ -83,27 +85,39 @@ class RawReader:
         return _raw(await self._reader.__anext__())
 
     def topic(self) -> str:
-        """The topic, in full."""
+        """Return the full name of the topic."""
         return self._reader.topic()
 
     async def read_next(self) -> RawMessage:
-        """The next entry, as soon as there is one; raises what ended the reader for good."""
+        """Return the next entry, and wait for one if necessary.
+
+        Raises:
+            AlreadyClosed: The reader was closed.
+            PulsarError: The reader failed for good.
+        """
         return _raw(await self._reader.read_next())
 
     async def has_message_available(self) -> bool:
-        """Whether `read_next` would find an entry now: see `Reader.has_message_available`."""
+        """Return whether `read_next` returns an entry at once, as `Reader.has_message_available` does."""
         return await self._reader.has_message_available()
 
     async def get_last_message_ids(self) -> list[MessageId]:
-        """The last message of the topic: see `Consumer.get_last_message_ids`."""
+        """Return the id of the last message of each partition, as `Consumer.get_last_message_ids` does."""
         return await self._reader.get_last_message_ids()
 
     async def seek(self, target: MessageId | datetime | int) -> None:
-        """Go on elsewhere: see `Reader.seek`."""
+        """Move the reader to another position, as `Reader.seek` does.
+
+        Args:
+            target: A message id, a datetime, or milliseconds since the epoch.
+
+        Raises:
+            PulsarError: The broker refused the seek.
+        """
         await self._reader.seek(self._options.entry(target) if isinstance(target, MessageId) else target)
 
     async def aclose(self) -> None:
-        """End it; a second call does nothing."""
+        """Close the reader. A second call does nothing."""
         await self._reader.aclose()
 
 

@@ -1,4 +1,4 @@
-"""A reader: goes through a topic from a place of its own choice, without a subscription that lasts."""
+"""Read a topic from a position of the application's choice, without a durable subscription."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ from pulsarium.client.schema.schema import T
 
 
 class Place:
-    """What was read, what the broker may count as done, and whether there is more."""
+    """The position of a reader in one topic or partition."""
 
     def __init__(self, consumer: TopicConsumer, acknowledge_every: int, *, inclusive: bool) -> None:
-        """`inclusive`: a start at the latest message includes it."""
+        """Track the position of a consumer. With `inclusive`, a start at the latest message includes that message.
+
+        The reader acknowledges at least every `acknowledge_every` messages.
+        """
         self._consumer = consumer
         self._receiver = consumer.receiver
         self._acknowledge_every = acknowledge_every
@@ -34,7 +37,7 @@ class Place:
         self._read = 0
 
     def passed(self, message_id: MessageId) -> None:
-        """This message was read."""
+        """Note that a message was read."""
         previous, self._last_read = self._last_read, message_id
         self._read += 1
         if not self._receiver:
@@ -47,12 +50,12 @@ class Place:
         self._consumer.read_through(message_id)
 
     def moved(self) -> None:
-        """A seek begins anew."""
+        """Forget the position, because of a seek."""
         self._last_read = None
         self._read = 0
 
     async def has_more(self) -> bool:
-        """Whether there is a message to be read now: asks the broker for the last one, unless something waits here."""
+        """Return whether a message can be read. Ask the broker for the last message, unless one is in the queue."""
         receiver = self._receiver
         if receiver:
             return True
@@ -60,13 +63,16 @@ class Place:
         start = receiver.start
         untouched = not receiver and receiver.last_seen is None and start is not None
         if untouched and self._inclusive and last.entry_id >= 0 and _is_latest(start):
-            self.moved()  # from the last message on: only now is it known
+            self.moved()  # the start is the last message, which is known only now
             await self._consumer.seek(last)
             return True
         return self.is_before(last, done)
 
     def is_before(self, last: MessageId, done: MessageId | None) -> bool:
-        """Whether something up to `last` is still to come or to be taken; `done` as the broker said with it."""
+        """Return whether the position is before the message `last`.
+
+        `done` is the mark-delete position that the broker reported with `last`.
+        """
         receiver = self._receiver
         if receiver:
             return True
@@ -85,19 +91,19 @@ def _is_latest(start: Start | None) -> bool:
 
 
 TOGETHER = 32
-"""Messages after which others have their turn."""
+"""The number of messages that are read without a checkpoint."""
 
 
 class Reader(Generic[T]):
-    """Reads the messages of a topic in their order, of each partition in its own; made by `Client.create_reader`.
+    """Read the messages of a topic in order, or in order for each partition. Made by `Client.create_reader`.
 
-    It is open inside its `async with`. When its connection is lost it goes on where it was.
+    A reader is open inside its `async with` block. When a connection is lost, the reader continues at its position.
     """
 
     def __init__(
         self, core: Core, options: ReaderOptions[T] | TableViewOptions[T], onlooker: Onlooker | None = None
     ) -> None:
-        """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
+        """Make a reader, without sending anything. Raise `InvalidTopicName` when `topic` is no topic name."""
         self._options = options
         self._consumer = Consumer(core, options.consumer_options(), options.start(), onlooker)
         self._places: dict[str, Place] = {}
@@ -118,15 +124,19 @@ class Reader(Generic[T]):
         return self._passed(await self._consumer.__anext__())
 
     def topic(self) -> str:
-        """The topic, in full."""
+        """Return the full name of the topic."""
         return self._consumer.topic()
 
     async def read_next(self) -> Message[T]:
-        """The next message, as soon as there is one; raises as `Consumer.receive` does."""
+        """Return the next message, and wait for one if necessary.
+
+        Raises:
+            PulsarError: The errors of `Consumer.receive`.
+        """
         return self._passed(await self._consumer.receive())
 
     async def _some(self) -> list[Message[T]]:
-        """Return what can be read now, for which one checkpoint is enough; wait for the first message."""
+        """Return the messages that can be read now, at most TOGETHER, and wait for the first one."""
         found, inbox = [await self.read_next()], self._consumer._inbox
         while len(found) < TOGETHER and inbox and isinstance(inbox.head, Message):
             found.append(self._passed(self._consumer._take()))
@@ -138,7 +148,7 @@ class Reader(Generic[T]):
         return message
 
     def _all_places(self) -> dict[str, Place]:
-        """With those of partitions that came since."""
+        """Return the positions in all topics and partitions, new partitions included."""
         for part in self._consumer._parts.all:
             if part.topic not in self._places:
                 every = max(1, self._options.receiver_queue_size // 2)
@@ -146,10 +156,14 @@ class Reader(Generic[T]):
         return self._places
 
     async def has_message_available(self) -> bool:
-        """Whether `read_next` would find a message now, so that `while await has_message_available()` ends (PIP-429).
+        """Return whether `read_next` returns a message at once (PIP-429).
 
-        Asks the broker for the last message, unless something waits here already. What is compacted out does not count.
-        Raises the broker's refusal, and what a `payload_to_message_id_converter` raises.
+        The reader asks the broker for the last message, unless one is in the queue. Messages that compaction removed do
+        not count.
+
+        Raises:
+            PulsarError: The broker refused the request.
+            Exception: Any exception of a `payload_to_message_id_converter`.
         """
         await anyio.lowlevel.checkpoint()
         if self._consumer._inbox:
@@ -160,22 +174,39 @@ class Reader(Generic[T]):
         return False
 
     async def get_last_message_ids(self) -> list[MessageId]:
-        """The last message of the topic, as `Consumer.get_last_message_ids` gives it."""
+        """Return the id of the last message of each partition, as `Consumer.get_last_message_ids` does."""
         return await self._consumer.get_last_message_ids()
 
     async def seek(self, target: MessageId | datetime | int) -> None:
-        """Go on behind a message (or at it, as the start was chosen), or at a time: see `Consumer.seek`."""
+        """Move the reader to another position.
+
+        The next message is the one after the target, or the target itself with `start_message_id_inclusive`. At a time,
+        it is the first message that was published then or later.
+
+        Args:
+            target: A message id, a datetime, or milliseconds since the epoch.
+
+        Raises:
+            PulsarError: The broker refused the seek.
+        """
         with self._moving():
             await self._consumer.seek(target)
 
     async def seek_to_index(self, index: int) -> None:
-        """Go on at the message of this index: see `Consumer.seek_to_index`."""
+        """Move the reader to the message with this index.
+
+        Args:
+            index: An index, as `Message.index` returns it.
+
+        Raises:
+            PulsarError: The errors of `Consumer.seek_to_index`.
+        """
         with self._moving():
             await self._consumer.seek_to_index(index)
 
     @contextmanager
     def _moving(self) -> Iterator[None]:
-        """What was read before is not to be acknowledged behind a seek, also what another task read during it."""
+        """Forget the positions before and after a seek, because another task may read during the seek."""
         for place in self._places.values():
             place.moved()
         yield
@@ -183,5 +214,5 @@ class Reader(Generic[T]):
             place.moved()
 
     async def aclose(self) -> None:
-        """End it; a second call does nothing."""
+        """Close the reader. A second call does nothing."""
         await self._consumer.aclose()

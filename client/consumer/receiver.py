@@ -1,4 +1,4 @@
-"""Make of the entries that the broker sends to a consumer the messages that wait to be received."""
+"""Convert the entries that the broker sends to a consumer into messages, and queue the messages."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-MOST_UNASKED = 1000  # entries beyond the room of the queue; a broker reads 100 at a time (dispatcherMaxReadBatchSize)
+MOST_UNASKED = 1000  # entries beyond the size of the queue; a broker reads 100 at a time (dispatcherMaxReadBatchSize)
 
 
 class Waiting(NamedTuple):
-    """Hold a message in the queue, or why there is none; either took one permit."""
+    """A message in the queue, or an error in place of a message. Both use one permit."""
 
     message_id: MessageId
     content: Message[Any] | Exception
 
 
 class Owner(Protocol):
-    """Hear, as the receiver's consumer, what concerns it. None of these may wait."""
+    """The receiver's consumer, which handles events of the connection. No method may wait."""
 
     def lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
-        """Open the consumer again, of whose topic `owner` is the broker now."""
+        """Open the consumer again, at broker `owner` of the topic if it is known."""
         ...
 
     def refuse(self, error: PulsarError) -> None:
-        """Close the consumer: something came that cannot be received."""
+        """Close the consumer after a message that it cannot receive."""
         ...
 
 
 class Receiver:
-    """Take what a connection brings for one consumer; only one connection feeds it at a time."""
+    """Receive the messages of one consumer, from one connection at a time."""
 
     def __init__(
         self,
@@ -67,11 +67,11 @@ class Receiver:
         counts: Received,
         reading_from: Start | None = None,
     ) -> None:
-        """Take its policies, and its owner; `reading_from`: of a reader, whose subscription is not kept."""
+        """Make a receiver. `reading_from` is the start of a reader, whose subscription is not durable."""
         self.start = reading_from
-        """Where a reader, or a seek, begins: what is before it is not delivered."""
+        """The start of a reader, or the target of a seek. Messages before it are not delivered."""
         self.last_seen: tuple[int, int] | None = None
-        """The last entry that came since the start: nothing up to it comes again."""
+        """The last entry since the start, up to which nothing is delivered again."""
         self.is_active: bool | None = None
         self.end_of_topic: bool = False
         self.error: PulsarError | None = None
@@ -94,35 +94,35 @@ class Receiver:
         self._queue: deque[Waiting] = deque()
         self._connection: Connection | None = None
         self._is_open = False
-        self._unasked = 0  # entries on this connection for which there was no room
+        self._unasked = 0  # entries on this connection beyond the size of the queue
 
     # ---- what waits to be received, and the permits it takes
 
     def opened(self) -> None:
-        """Ask for messages: SUBSCRIBE was answered."""
+        """Ask for messages, after SUBSCRIBE has succeeded."""
         self._is_open = True
         self._flow(self._permits.opened())
 
     def __len__(self) -> int:
-        """Count the messages that can be received at once."""
+        """Return the number of messages in the queue."""
         return len(self._queue)
 
     def size(self) -> int:
-        """Count the bytes of the messages that can be received at once."""
+        """Return the size of the messages in the queue, in bytes."""
         return sum(len(content.data()) for _, content in self._queue if not isinstance(content, Exception))
 
     @property
     def is_full(self) -> bool:
-        """Tell whether the broker must not send more."""
+        """Return whether the queue has no room for more messages."""
         return len(self._queue) >= self._size
 
     def offer_room(self) -> None:
-        """Let the broker fill the queue: nothing is taken from it for a while."""
+        """Give the broker permits for all the room of the queue, because the application waits for more messages."""
         self._flow(self._permits.rest())
 
     @contextmanager
     def wanted(self) -> Iterator[None]:
-        """Ask for a message, where there is no queue, while somebody waits."""
+        """Ask for a message, without a queue, while a call waits."""
         assert isinstance(self._permits, OnDemand)
         self._flow(self._permits.wait())
         try:
@@ -140,11 +140,11 @@ class Receiver:
 
     @property
     def head(self) -> Message[Any] | Exception:
-        """Return what `take` would return or raise."""
+        """Return the message or error that `take` returns or raises next."""
         return self._queue[0].content
 
     def take(self) -> Message[Any]:
-        """Return the next message of the queue, which must hold one; raise what is there instead."""
+        """Return the next message of the queue, which must not be empty, or raise the error in its place."""
         waiting = self._queue.popleft()
         self._free(1)
         if isinstance(waiting.content, Exception):
@@ -153,7 +153,7 @@ class Receiver:
         return waiting.content
 
     def drop(self, entries: set[tuple[int, int]]) -> None:
-        """Drop what waits of these entries."""
+        """Drop the messages of these entries from the queue."""
         kept = [waiting for waiting in self._queue if waiting.message_id.entry not in entries]
         self._free(len(self._queue) - len(kept))
         self._queue = deque(kept)
@@ -161,7 +161,7 @@ class Receiver:
             self._acknowledgements.forget(entry)
 
     def skip(self, message_id: MessageId) -> None:
-        """Drop one message, if it waits."""
+        """Drop one message from the queue."""
         kept = [waiting for waiting in self._queue if waiting.message_id != message_id]
         self._free(len(self._queue) - len(kept))
         self._queue = deque(kept)
@@ -169,7 +169,7 @@ class Receiver:
     # ---- for the consumer
 
     def attach(self, connection: Connection) -> None:
-        """Take what this connection brings, on which SUBSCRIBE is about to be sent."""
+        """Receive from this connection, on which SUBSCRIBE is sent next."""
         self.end_of_topic = False
         self.is_active = None
         self._is_open = False
@@ -178,27 +178,27 @@ class Receiver:
         connection.attach_consumer(self._consumer_id, self)
 
     def detach(self) -> None:
-        """Take nothing more from the connection."""
+        """Receive no more from the connection."""
         if self._connection is not None:
             self._connection.detach_consumer(self._consumer_id)
             self._connection = None
 
     def fail(self, error: PulsarError) -> None:
-        """Give the error to whoever waits, or asks later: nothing comes any more."""
+        """Raise the error in all calls that wait, or come later."""
         self.error = error
         self._queue.clear()
         self._chunks.clear()
         self._inbox.wake(self)
 
     def clear(self) -> None:
-        """Drop what waits, because the broker will send it again; the consumer stays open."""
+        """Drop all messages, because the broker sends them again. The consumer stays open."""
         self._free(len(self._queue))
         self._queue.clear()
         self._chunks.clear()
         self._acknowledgements.clear()
 
     def moved(self, start: Start | None) -> None:
-        """Begin at the place of a seek; nothing of the old one is wanted."""
+        """Drop all messages, and begin at the target of a seek."""
         self.clear()
         self.start = start
         self.last_seen = None
@@ -233,7 +233,7 @@ class Receiver:
             self._acknowledge(message_id, error.validation_error)
             self._free(_charged(command, trailing))
             self._inbox.onlooker.nothing(self.last_seen)
-        except Exception as error:  # no key, or the application's processor: `receive` raises it
+        except Exception as error:  # no key, or an error of the application's processor: `receive` raises it
             told = 0
             if not isinstance(error, CryptoError) or self._chunks.fail(parse_metadata(trailing), acknowledge=False):
                 self._queue.append(Waiting(message_id, error))
@@ -252,10 +252,13 @@ class Receiver:
             self._deliver(message_id, decoded, wanted, command.redelivery_count)
 
     def _is_too_many(self) -> bool:
-        """Judge an entry without room. Some are usual: brokers read entries, permits are messages."""
+        """Count an entry beyond the size of the queue, and abort the connection at the limit.
+
+        Some are usual, because brokers read entries, while permits count messages.
+        """
         self._unasked += 1
         if self._unasked > max(MOST_UNASKED, self._size) and self._connection is not None:
-            error = ConnectError(f"{self._topic}: the broker broke the protocol: more messages than there is room for")
+            error = ConnectError(f"{self._topic}: the broker broke the protocol: it sent more messages than permits")
             self._connection.abort(error)
             return True
         return False
@@ -268,7 +271,7 @@ class Receiver:
         self.is_active = is_active
 
     def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
-        """Drop what waits here, for it comes again; a reader says where to go on."""
+        """Drop all messages, because the broker sends them again. A reader stores its position as the next start."""
         self._connection = None
         if not self._durable:
             self.start = self._next_start()
@@ -281,7 +284,7 @@ class Receiver:
     # ---- inside
 
     def _next_start(self) -> Start | None:
-        """Return where a reader goes on; the broker sends again all chunks of what was not read."""
+        """Return the next start of a reader, from which the broker sends all chunks of unread messages again."""
         start, seen = self.start, self.last_seen
         needed = [MessageId(*waiting.message_id.entries[0]) for waiting in self._queue if waiting.message_id.chunks]
         if self._chunks.first is not None:
@@ -293,7 +296,7 @@ class Receiver:
         return Start.needing(needed, MessageId(*seen))
 
     def _wanted(self, entry: tuple[int, int], found: list[Single]) -> list[Single]:
-        """Leave out what is before the start."""
+        """Return the messages that are not before the start."""
         start = self.start
         if start is None or (entry != start.message_id.entry and not start.is_behind(entry)):
             return found
@@ -331,7 +334,7 @@ class Receiver:
         self._inbox.wake(self)
 
     def _acknowledge(self, message_id: MessageId, error: pb.CommandAck.ValidationError | None = None) -> None:
-        """Acknowledge an entry that the application will not see, or all of a chunked message."""
+        """Acknowledge an entry, or all chunks of a message, that the application does not receive."""
         self._acknowledge_all([MessageId(*entry, message_id.partition) for entry in message_id.entries], error)
 
     def _acknowledge_all(
@@ -357,7 +360,7 @@ class Receiver:
 
 
 def _charged(command: pb.CommandMessage, entry: bytes) -> int:
-    """Return the permits that the broker took for an entry which is not decoded."""
+    """Return the permits that the broker counted for an entry that is not decoded."""
     try:
         return _left(command, parse_metadata(entry))
     except EntryError:
@@ -365,7 +368,7 @@ def _charged(command: pb.CommandMessage, entry: bytes) -> int:
 
 
 def _left(command: pb.CommandMessage, metadata: pb.MessageMetadata) -> int:
-    """Count an entry's messages, of a partly acknowledged batch the rest (S54-16): the permits the broker took."""
+    """Return the permits that the broker counted for an entry: its unacknowledged messages (S54-16)."""
     size = max(1, metadata.num_messages_in_batch)
     if not command.ack_set:
         return size

@@ -1,4 +1,4 @@
-"""What of one topic comes again: what was refused, what was not acknowledged in time, and what came too often."""
+"""Redeliver negatively acknowledged entries and entries with a timeout, and move dead letters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_ORDER = frozenset({ConsumerType.Exclusive, ConsumerType.Failover})
 
 
 class Redelivery:
-    """Knows which entries are to come again and when, and which become dead letters in place of that."""
+    """The entries of one topic that are to be redelivered after a delay, or become dead letters."""
 
     def __init__(
         self,
@@ -32,7 +32,10 @@ class Redelivery:
         ask_for: Callable[[set[Entry]], None],
         acknowledge: Callable[[MessageId], Awaitable[None]],
     ) -> None:
-        """`ask_for` asks the broker for entries that are due, and must not wait; `acknowledge` is for dead letters."""
+        """Track the entries of a topic. `acknowledge` acknowledges dead letters.
+
+        `ask_for` asks the broker to redeliver entries whose delay is over. It must not wait.
+        """
         self._options = options
         self._partition = TopicName.parse(topic).partition_index
         self._interceptors = interceptors
@@ -41,14 +44,14 @@ class Redelivery:
         """Entries that were negatively acknowledged."""
         is_limited = options.unacked_messages_timeout is not None or options.ack_timeout_redelivery_backoff is not None
         self.unacknowledged: Delayed | None = Delayed(tasks, self._late_are_due) if is_limited else None
-        """Entries that the application has, where it has not all the time in the world."""
+        """Entries that the application has received, if the consumer has an acknowledgement timeout."""
         self.dead_letters: DeadLetters | None = None
         if options.dead_letter_policy is not None and options.consumer_type not in IN_ORDER:
             policy = of_topic(options.dead_letter_policy, topic, options.subscription_name)
             self.dead_letters = DeadLetters(tasks, topic, policy, letters, acknowledge, self.refused.add)
 
     def refuse(self, message_id: MessageId, redelivery_count: int) -> None:
-        """A message was negatively acknowledged, which had come again so often."""
+        """Redeliver a negatively acknowledged message after its delay."""
         backoff, delay = self._options.negative_ack_redelivery_backoff, self._options.negative_ack_redelivery_delay
         if backoff is not None:
             delay = backoff.next(redelivery_count)
@@ -58,7 +61,10 @@ class Redelivery:
                 self.unacknowledged.forget(entry)
 
     def received(self, message_id: MessageId, redelivery_count: int = 0) -> None:
-        """The application has it, or an error in its place: the time runs, of a batch from its first message."""
+        """Start the timeout of a message, or of an error in its place.
+
+        A batch has one timeout, from its first message.
+        """
         waiting = self.unacknowledged
         if waiting is None or message_id.entry in waiting:
             return
@@ -70,15 +76,15 @@ class Redelivery:
             waiting.add(entry, delay)
 
     def is_once_too_often(self, entry: Entry, messages: list[Message[Any]], redelivery_count: int) -> bool:
-        """Tell whether an entry, which came again so often, becomes a dead letter, so that nobody shall receive it."""
+        """Return whether an entry becomes a dead letter, and is not to be delivered."""
         return self.dead_letters is not None and self.dead_letters.arrived(entry, messages, redelivery_count)
 
     def without_dead_letters(self, entries: set[Entry]) -> set[Entry]:
-        """Move those that must not come again, and return the others."""
+        """Move the dead letters of these entries, and return the others."""
         return entries if self.dead_letters is None else self.dead_letters.move(entries)
 
     def done(self, entry: Entry) -> None:
-        """An entry was acknowledged."""
+        """Forget an acknowledged entry."""
         self.refused.forget(entry)
         if self.unacknowledged is not None:
             self.unacknowledged.forget(entry)
@@ -86,19 +92,19 @@ class Redelivery:
             self.dead_letters.forget(entry)
 
     def done_before(self, end: Entry) -> None:
-        """Everything in front of this entry was acknowledged."""
+        """Forget all entries before this one, which are acknowledged."""
         for waiting in (self.refused, self.unacknowledged):
             if waiting:
                 waiting.forget_before(end)
 
     def asked_for(self, entries: set[Entry]) -> None:
-        """The broker delivers these again."""
+        """Forget entries that the broker redelivers."""
         self.refused.forget_all(entries)
         if self.unacknowledged is not None:
             self.unacknowledged.forget_all(entries)
 
     def clear(self) -> None:
-        """Everything comes again."""
+        """Forget all entries, because the broker redelivers them."""
         self.refused.clear()
         if self.unacknowledged is not None:
             self.unacknowledged.clear()
@@ -106,7 +112,7 @@ class Redelivery:
             self.dead_letters.clear()
 
     def close(self) -> None:
-        """Nothing more is asked for again."""
+        """Stop all timers of redelivery."""
         self.refused.close()
         if self.unacknowledged is not None:
             self.unacknowledged.close()

@@ -1,4 +1,4 @@
-"""Where reading begins, exactly: the broker begins with the whole entry."""
+"""The exact start of a reader or seek, inside an entry. The broker sends the whole entry."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from pulsarium.client.message_id import MessageId
 
 
 class Start(NamedTuple):
-    """Begin at a message, or behind it. Without a batch index the id stands for its whole entry."""
+    """A start at a message, or after it. An id without batch index means the whole entry."""
 
     message_id: MessageId
     inclusive: bool = False
     needed_from: MessageId | None = None
-    """Chunks of later messages begin here already."""
+    """The first entry with chunks of later messages, if this is before the message."""
     rollback_duration: int = 0
-    """Seconds: begin with what is not older, in place of the message."""
+    """Seconds. If greater than 0, the start is the first message that is not older, in place of `message_id`."""
 
     @classmethod
     def needing(cls, chunks: list[MessageId], message_id: MessageId, *, inclusive: bool = False) -> Start:
-        """With what began before the message and did not end."""
+        """Return a start that includes those of these chunks that are before the message."""
         return cls(message_id, inclusive, min((one for one in chunks if one.entry < message_id.entry), default=None))
 
     @property
     def first_entry(self) -> MessageId:
-        """With which the broker shall begin."""
+        """Return the first entry that the broker must send."""
         return self.needed_from or self.message_id.first_chunk or self.message_id
 
     def is_behind(self, entry: tuple[int, int]) -> bool:
-        """Whether the broker sends this entry only for the chunks that are needed."""
+        """Return whether the broker sends this entry only for its chunks."""
         return self.first_entry is not self.message_id and entry < self.message_id.entry
 
     def skips(self, entry: tuple[int, int], batch_index: int) -> bool:
-        """Whether a message that the broker sent is before the start."""
+        """Return whether a message that the broker sends is before the start."""
         if entry == self.message_id.entry:
             return not self._allows(batch_index)
         return self.is_behind(entry)
 
     def is_before(self, last: MessageId) -> bool:
-        """Whether there is something to read if `last` is the topic's last message."""
-        if last.entry_id < 0:  # nothing in the topic
+        """Return whether a message can be read if `last` is the topic's last message."""
+        if last.entry_id < 0:  # the topic is empty
             return False
         if last.entry != self.message_id.entry:
             return last.entry > self.message_id.entry

@@ -1,4 +1,4 @@
-"""A member of the subscription of one topic, or of one partition."""
+"""The consumer of one topic, or of one partition."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ Cumulative: pb.CommandAck.AckType = pb.CommandAck.Cumulative
 
 
 class TopicConsumer:
-    """Does what a Consumer does, which says what each method is for, in one topic.
+    """A consumer of one topic. The methods are documented in `Consumer`.
 
-    It is subscribed once, and again after each loss, until it is closed.
+    The consumer subscribes once, and again after each loss of its connection, until it is closed.
     """
 
     def __init__(
@@ -57,7 +57,10 @@ class TopicConsumer:
         interceptors: Interceptors,
         counts: Received,
     ) -> None:
-        """Nothing is sent yet. `topic` is a full name; `reading_from`: of a reader, whose subscription is not kept."""
+        """Make a consumer of `topic` (a full name), without sending anything.
+
+        `reading_from` is the start of a reader, whose subscription is not durable.
+        """
         self.topic = topic
         self._brokers = brokers
         self._counts = counts
@@ -81,7 +84,7 @@ class TopicConsumer:
         self.receiver: Receiver = Receiver(
             topic, self._id, options, self._acknowledgements, self._redelivery, inbox, tasks, self, counts, reading_from
         )
-        """What waits here."""
+        """The queue of received messages."""
         self._last_ids = LastMessageIds(options.crypto_key_reader, options.payload_to_message_id_converter)
         delay, most = options.acknowledgement_group_time, options.max_acknowledgement_group_size
         self._group = AckGroup(tasks, self._acknowledge_group, delay, most)
@@ -89,7 +92,7 @@ class TopicConsumer:
         self._closed = False
 
     async def open(self) -> None:
-        """Subscribe for the first time; raises what the broker refuses it with."""
+        """Subscribe for the first time. Raise the broker's refusal."""
         await self._link.start()
         self._inbox.add(self.receiver)
 
@@ -112,7 +115,7 @@ class TopicConsumer:
             self._group.add(data)
 
     async def acknowledge_all(self, message_ids: Sequence[MessageId], txn: Transaction | None = None) -> None:
-        """With receipts, or in a transaction, it is one for all."""
+        """Acknowledge several messages, with one receipt for all of them."""
         ids: list[MessageId] = []
         for message_id in message_ids:
             entries = message_id.entries
@@ -145,7 +148,7 @@ class TopicConsumer:
         return found
 
     async def acknowledge_alone(self, message_id: MessageId) -> None:
-        """One message, received or not; of a batch the broker is told of it whether that is enabled or not."""
+        """Acknowledge one message, received or not. The broker is told of the batch index in any case."""
         connection = await self._link.connection()
         self.receiver.skip(message_id)
         data = self._individual(message_id) or Acknowledgements(batch_index_ack_enabled=True).individual(message_id)
@@ -173,9 +176,12 @@ class TopicConsumer:
     async def _acknowledge_in(
         self, txn: Transaction, kind: pb.CommandAck.AckType, found: Callable[[], list[pb.MessageIdData]]
     ) -> None:
-        """At once, and always with the broker's answer: another transaction may have it."""
+        """Acknowledge in a transaction, at once, and wait for the answer.
+
+        The broker refuses the acknowledgement when another transaction has it already.
+        """
         with txn._operation():
-            await anyio.lowlevel.checkpoint()  # in here: cancelled, it is a part that has failed
+            await anyio.lowlevel.checkpoint()  # inside the operation, so that a canceled call counts as failed
             await txn._acknowledges_on(self.topic, self._options.subscription_name)
             connection = await self._link.connection()
             data = found()
@@ -187,7 +193,7 @@ class TopicConsumer:
                 txn._when_aborted(self._rewind)
 
     def _rewind(self) -> None:
-        """A transaction was aborted, and what it acknowledged comes again; in order, with all that is behind it."""
+        """Redeliver the messages of an aborted transaction. In order, this includes all messages after them."""
         self._redeliver(None)
 
     async def _acknowledge(
@@ -211,18 +217,18 @@ class TopicConsumer:
 
     @property
     def pending_acknowledgements(self) -> int:
-        """How many wait to go out with others."""
+        """Return the number of acknowledgements that are not sent yet."""
         return len(self._group)
 
     def read_through(self, message_id: MessageId) -> None:
-        """For a reader: it is done with everything up to this entry, which lets the broker count what is left."""
+        """Acknowledge all entries of a reader up to this one, so that the broker knows the backlog."""
         connection = self._link.current
         if connection is not None:
             data = self._acknowledgements.cumulative(MessageId(*message_id.entry, message_id.partition))
             connection.send_nowait(commands.ack(self._id, Cumulative, [data]))
 
     def received(self, message: Message[Any]) -> None:
-        """The application has it from now on: the time for its acknowledgement runs, of a batch from its first one."""
+        """Start the acknowledgement timeout of a message. A batch has one timeout, from its first message."""
         self._redelivery.received(message.message_id(), message.redelivery_count())
 
     def negative_acknowledge(self, message_id: MessageId, redelivery_count: int) -> None:
@@ -233,7 +239,7 @@ class TopicConsumer:
         self._redelivery.refuse(message_id, redelivery_count)
 
     def redeliver(self, message_id: MessageId) -> None:
-        """Deliver this entry again, now."""
+        """Ask the broker to redeliver the entries of a message now."""
         self._redeliver(set(message_id.entries))
 
     async def redeliver_unacknowledged_messages(self) -> None:
@@ -243,12 +249,12 @@ class TopicConsumer:
     def _redeliver(self, entries: set[Entry] | None) -> None:
         connection = self._link.current
         if connection is None:
-            return  # all of it comes again with the next connection
+            return  # the broker redelivers everything on the next connection
         self._group.flush()
-        # the command first, then the permits of what is dropped: a FLOW in front of it makes a Java broker read ahead,
-        # and go on behind what it should deliver again
+        # Send the command before the permits of dropped messages. After a FLOW, a Java broker reads ahead, and
+        # continues behind the messages that it should redeliver.
         if self._options.consumer_type in IN_ORDER:
-            self.receiver.epoch += 1  # what is on its way is of one that is over (PIP-84)
+            self.receiver.epoch += 1  # the receiver drops messages of an older epoch, which are on their way (PIP-84)
             connection.send_nowait(commands.redeliver(self._id, consumer_epoch=self.receiver.epoch))
             self._drop_all()
         elif entries is None:
@@ -282,9 +288,9 @@ class TopicConsumer:
         await self._link.connection()
 
     async def _seek(self, seek: pb.CommandSeek, start: Start | None) -> bool:
-        """False if the consumer was lost before the command went out."""
+        """Send SEEK. Return False when the connection was lost before."""
         connection = await self._link.connection()
-        async with self._seeking:  # the broker closes the consumer; it is opened again when the answer is there
+        async with self._seeking:  # the broker closes the consumer, which must not subscribe again before the answer
             if self._link.current is not connection:
                 return False
             self._group.flush()
@@ -295,7 +301,7 @@ class TopicConsumer:
             return True
 
     async def last_message(self) -> tuple[MessageId, MessageId | None]:
-        """The last message's id, and the entry up to which the subscription is done, where the broker says that."""
+        """Return the id of the last message, and the mark-delete position where the broker reports it."""
         deadline = anyio.current_time() + self._brokers.operation_timeout
         while True:
             connection = await self._link.connection()
@@ -306,7 +312,7 @@ class TopicConsumer:
             except PulsarError:
                 if self._link.current is connection or anyio.current_time() >= deadline:
                     raise
-                continue  # lost: ask again on the next
+                continue  # the connection was lost: repeat the request on the next one
             answer = reply.command.getLastMessageIdResponse
             mark = answer.consumer_mark_delete_position
             done = MessageId.from_data(mark) if answer.HasField("consumer_mark_delete_position") else None
@@ -315,17 +321,17 @@ class TopicConsumer:
     # ---- the end
 
     async def unsubscribe(self, *, force: bool) -> None:
-        """Delete the subscription, and close. Raises the broker's refusal, as while others are subscribed."""
+        """Delete the subscription, and close. Raise the broker's refusal, for example because of other consumers."""
         connection = await self._link.connection()
         self._group.flush()
         command = commands.unsubscribe(self._id, force=force)
         command.unsubscribe.request_id = connection.next_request_id()
-        async with self._seeking:  # `force` closes this consumer, too, and it must not come back
+        async with self._seeking:  # `force` closes this consumer too, which must not subscribe again
             await connection.request(command)
             await self._end()
 
     async def aclose(self) -> None:
-        """Leave the subscription; what is not acknowledged goes to others. A second call does nothing."""
+        """Close the consumer. A second call does nothing."""
         connection = self._link.current
         if self._closed:
             return
@@ -336,7 +342,7 @@ class TopicConsumer:
                 self.receiver.detach()
                 await connection.request(self._close_command(connection))
         except PulsarError:
-            pass  # closed with its connection
+            pass  # the broker has closed the consumer with the connection
         finally:
             await self._end()
 
@@ -357,7 +363,7 @@ class TopicConsumer:
     # ---- for the link
 
     async def _open(self, connection: Connection) -> None:
-        async with self._seeking:  # a SEEK under way decides where to begin
+        async with self._seeking:  # a SEEK under way decides the start
             command = commands.subscribe(self.topic, self._id, self._options, durable=self._durable)
             if not self._durable:
                 start = self.receiver.start
@@ -373,10 +379,10 @@ class TopicConsumer:
                 await connection.request(command)
             except BaseException:
                 self.receiver.detach()
-                if not connection.is_lost:  # it may be open all the same
+                if not connection.is_lost:  # the broker may have opened the consumer nevertheless
                     connection.send_nowait(self._close_command(connection))
                 raise
-            if ids := self._group.take():  # of the connection before
+            if ids := self._group.take():  # of the last connection
                 self._counts.acknowledgements += len(ids)
                 connection.send_nowait(commands.ack(self._id, Individual, ids))
             self.receiver.opened()
@@ -387,12 +393,12 @@ class TopicConsumer:
     # ---- for the receiver
 
     def lost(self, error: PulsarError, owner: BrokerUrls | None) -> None:
-        """It is not open any more; `owner` has the topic now."""
+        """Subscribe again, at broker `owner` if it is known."""
         self._redelivery.clear()
         self._link.lost(error, owner)
 
     def refuse(self, error: PulsarError) -> None:
-        """Something came that cannot be received: nothing comes any more, and it goes to another consumer."""
+        """Close the consumer after a message that it cannot receive. Another consumer gets the message."""
         connection = self._link.current
         self.receiver.detach()
         self.receiver.fail(error)

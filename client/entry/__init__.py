@@ -1,1 +1,1 @@
-"""Entries, and the messages in them: packed, compressed, encrypted, and back."""
+"""Encode messages to entries, and decode entries to messages."""

@@ -1,4 +1,4 @@
-"""Where the keys of end-to-end encryption come from, and what becomes of messages that they do not open."""
+"""Keys of end-to-end encryption, and the actions for messages that cannot be decrypted."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Protocol
 
 
 class ConsumerCryptoFailureAction(enum.Enum):
-    """What becomes of a message that cannot be decrypted.
+    """Actions for a message that cannot be decrypted.
 
-    FAIL: `receive` raises CryptoError, and the message stays unacknowledged. DISCARD: it is acknowledged and not
-    delivered. CONSUME: it is delivered as it is, a batch as one message, of a chunked message each chunk as one.
+    FAIL: `receive` raises `CryptoError`, and the message stays unacknowledged. DISCARD: the consumer acknowledges the
+    message and does not deliver it. CONSUME: the consumer delivers the encrypted payload: a batch as one message, and
+    each chunk of a chunked message as one.
     """
 
     FAIL = "fail"
@@ -20,33 +21,53 @@ class ConsumerCryptoFailureAction(enum.Enum):
 
 
 class KeyReader(Protocol):
-    """Finds the keys: RSA, or EC where only Java clients and this one take part, as the bytes of PEM files.
+    """A source of encryption keys: PEM files with RSA keys, or with EC keys for Java clients and Pulsarium only.
 
-    Called on the event loop, for a producer when it starts and every four hours, for a consumer with each data key that
-    it has not seen. What either raises becomes a CryptoError.
+    The client calls the reader on the event loop: for a producer when the producer opens and every four hours, for a
+    consumer with each data key that is new to the consumer. The client raises any exception of the reader as
+    `CryptoError`.
     """
 
     def get_public_key(self, name: str, metadata: dict[str, str]) -> bytes:
-        """The public key to encrypt for. What is added to `metadata` goes along with each message."""
+        """Return the public key to encrypt for.
+
+        Args:
+            name: The key's name, from `encryption_keys` of the producer.
+            metadata: Empty. Entries that the reader adds are sent along with each message.
+        """
         ...
 
     def get_private_key(self, name: str, metadata: dict[str, str]) -> bytes:
-        """The private key for messages encrypted under `name`; `metadata` is what went along with the message."""
+        """Return the private key for messages that are encrypted for the public key `name`.
+
+        Args:
+            name: The key's name, as the producer gave it.
+            metadata: The entries that the producer's key reader added for this key.
+        """
         ...
 
 
 class CryptoKeyReader:
-    """One pair of keys, whatever the name: a public key in PEM (SPKI), and a private one (PKCS1, SEC1 or PKCS8).
+    """A key reader with one pair of keys for all names, in PEM files.
 
-    A producer reads the public file only, a consumer the private one. The files are read each time a key is needed.
+    The public key is in SPKI, the private key in PKCS1, SEC1 or PKCS8. A producer reads only the public file, a
+    consumer only the private one. The files are read each time a key is needed.
     """
 
     def __init__(self, public_key_path: str, private_key_path: str) -> None:
+        """Take the paths of two PEM files.
+
+        Args:
+            public_key_path: The public key. A consumer does not read this file.
+            private_key_path: The private key, without a password. A producer does not read this file.
+        """
         self._public = Path(public_key_path)
         self._private = Path(private_key_path)
 
     def get_public_key(self, name: str, metadata: dict[str, str]) -> bytes:
+        """Return the content of the public key's file."""
         return self._public.read_bytes()
 
     def get_private_key(self, name: str, metadata: dict[str, str]) -> bytes:
+        """Return the content of the private key's file."""
         return self._private.read_bytes()

@@ -1,6 +1,6 @@
-"""From the entry of a MESSAGE to its messages: checked, decrypted, decompressed, taken apart.
+"""Decode the entry of a MESSAGE: check, decrypt, decompress, and split it into its messages.
 
-In that order: payloads are compressed before they are encrypted.
+The order is fixed, because producers compress payloads before they encrypt them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from pulsarium.proto.errors import BatchError, CompressionError, EncryptionError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
-#: Index in the batch (-1: no batch), the message's own metadata in a batch, its bytes.
+# The index in the batch (-1 without a batch), the message's own metadata in a batch, its payload.
 Single: TypeAlias = tuple[int, pb.SingleMessageMetadata | None, bytes]
 
 _NO_BATCH = -1
 
 
 class Unreadable(FixError):
-    """An entry that nobody can read, or that was to be discarded: acknowledge it with `validation_error`."""
+    """An entry that cannot be read, or is to be discarded.
+
+    The consumer acknowledges the entry with `validation_error`.
+    """
 
     def __init__(self, text: str, validation_error: pb.CommandAck.ValidationError) -> None:
         super().__init__(text)
@@ -34,36 +37,41 @@ class Unreadable(FixError):
 
 
 class Decoded(NamedTuple):
-    """An entry whose payload is decrypted and, unless it is a chunk, decompressed."""
+    """An entry whose payload is decrypted and, unless the entry is a chunk, decompressed."""
 
     metadata: pb.MessageMetadata
     payload: bytes
     broker_metadata: pb.BrokerEntryMetadata | None = None
     still_encrypted: bool = False
-    """The payload is one message as it is, because CONSUME was asked for, or raw entries."""
+    """The payload is one message in its stored form, for CONSUME or a raw reader."""
 
     @property
     def is_chunk(self) -> bool:
-        """Part of a message of several entries (PIP-37): collect them, then `join`."""
+        """Return whether the entry is one chunk of a message (PIP-37), to be joined with the other chunks by `join`."""
         return self.metadata.num_chunks_from_msg > 1 and not self.still_encrypted
 
 
 class MessagePayloadProcessor(Protocol):
-    """Finds the messages of an entry whose payload is not in Pulsar's format (PIP-96)."""
+    """Find the messages of an entry whose payload is not in Pulsar's format (PIP-96)."""
 
     def process(
         self, metadata: pb.MessageMetadata, payload: bytes
     ) -> Iterable[tuple[int, pb.SingleMessageMetadata | None, bytes]]:
-        """The messages of a payload, decrypted and decompressed: index in the batch (-1: no batch), metadata, value.
+        """Return the messages of a payload, each as batch index (-1 without a batch), metadata and value.
 
-        Without metadata of its own a message has the entry's. What is left out is not delivered, and acknowledged with
-        the rest of its entry. An exception is raised by `receive`, and the entry stays unacknowledged.
+        A message whose metadata is None has the entry's. A message that the processor leaves out is not delivered, and
+        is acknowledged with the rest of its entry. `receive` raises an exception of the processor, and the entry stays
+        unacknowledged.
+
+        Args:
+            metadata: The entry's metadata.
+            payload: The entry's payload, decrypted and decompressed.
         """
         ...
 
 
 class Decoder:
-    """Decodes what one consumer receives."""
+    """Decode the entries that one consumer receives."""
 
     def __init__(
         self,
@@ -75,14 +83,15 @@ class Decoder:
         self._failure_action = crypto_failure_action
 
     def decode(self, entry: bytes) -> Decoded:
-        """What is in an entry, with or without checksum and broker metadata.
+        """Decode an entry, with or without checksum and broker metadata.
 
-        Unreadable if it is damaged. What cannot be decrypted raises CryptoError (FAIL) or Unreadable (DISCARD).
+        Raise `Unreadable` when the entry is damaged. When the entry cannot be decrypted, raise `CryptoError` (FAIL) or
+        `Unreadable` (DISCARD).
         """
         try:
             broker_metadata = entries.parse_broker_metadata(entry)
             if entries.checksum_matches(entries.strip_broker_metadata(entry)) is False:
-                raise Unreadable("the entry does not fit its checksum", pb.CommandAck.ChecksumMismatch)
+                raise Unreadable("the entry's checksum does not match", pb.CommandAck.ChecksumMismatch)
             metadata = entries.parse_metadata(entry)
             payload = entries.payload_of(entry)
         except EntryError as error:
@@ -113,7 +122,7 @@ class Decoder:
 
 
 class RawDecoder(Decoder):
-    """Leaves entries as they are: the payload of each is all of it, to be delivered as one message."""
+    """Deliver each entry in its stored form, as one message."""
 
     def decode(self, entry: bytes) -> Decoded:
         try:
@@ -124,7 +133,7 @@ class RawDecoder(Decoder):
 
 
 def join(chunks: Sequence[Decoded]) -> Decoded:
-    """The message of all its chunks, in their order; Unreadable if it does not decompress."""
+    """Join all chunks of a message, in their order. Raise `Unreadable` when the payload cannot be decompressed."""
     payload = b"".join(chunk.payload for chunk in chunks)
     return _decompressed(chunks[-1]._replace(payload=payload), limit=max(DEFAULT_LIMIT, 64 * len(payload)))
 
@@ -132,10 +141,11 @@ def join(chunks: Sequence[Decoded]) -> Decoded:
 def messages(
     decoded: Decoded, ack_set: Sequence[int] = (), processor: MessagePayloadProcessor | None = None
 ) -> list[Single]:
-    """The messages of an entry that are still to be delivered; Unreadable if it is no batch where it should be one.
+    """Return the messages of an entry that are still to be delivered.
 
-    Left out: what compaction removed, and what is acknowledged, going by the MESSAGE's `ack_set`: 64-bit words whose
-    set bits are the batch indexes that are not; empty: none is. What a `processor` raises passes through.
+    Messages that compaction removed are left out, and those that `ack_set` of the MESSAGE says are acknowledged.
+    `ack_set` has 64-bit words, whose set bits are the unacknowledged batch indexes. An empty one means that none is
+    acknowledged. Raise `Unreadable` when a batch cannot be split, and any exception of `processor`.
     """
     metadata = decoded.metadata
     if decoded.still_encrypted:
@@ -148,7 +158,7 @@ def messages(
 
 
 class _PulsarFormat:
-    """The built-in MessagePayloadProcessor: one message, or a batch."""
+    """The built-in `MessagePayloadProcessor`, for one message or a batch."""
 
     def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Single]:
         if not metadata.HasField("num_messages_in_batch"):

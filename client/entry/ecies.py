@@ -1,10 +1,10 @@
-"""The data key under an elliptic curve key: ECIES in the form that the Java client's library (Bouncy Castle) gives it.
+"""Encrypt data keys for elliptic curve keys, by ECIES in the form of the Java client's library, Bouncy Castle.
 
     [ephemeral public key, an uncompressed point][data key xor keystream][HMAC-SHA1, 20 bytes]
 
-IEEE 1363a DHAES: KDF2 with SHA-1 over the point and the shared secret yields 16 bytes for the HMAC, then the keystream;
-behind what is authenticated stand eight bytes for the length of an encoding vector that is empty. No other official
-client can do it.
+By IEEE 1363a DHAES, KDF2 with SHA-1 over the point and the shared secret yields 16 bytes for the HMAC, then the
+keystream. The HMAC covers eight more bytes, the length of an empty encoding vector. Of the official clients, only
+Java's supports EC keys.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_ENCODING_VECTOR = bytes(8)
 
 
 def wrap(data_key: bytes, public_key: EllipticCurvePublicKey) -> bytes:
-    """The data key for whoever has the private key."""
+    """Return the data key, encrypted for the holder of the private key."""
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
@@ -40,25 +40,25 @@ def wrap(data_key: bytes, public_key: EllipticCurvePublicKey) -> bytes:
 
 
 def unwrap(wrapped: bytes, private_key: EllipticCurvePrivateKey) -> bytes:
-    """The data key; EncryptionError if it was wrapped for another key."""
+    """Return the data key. Raise `EncryptionError` when the data key was encrypted for another public key."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
     size = _point_size(private_key.curve)
     if len(wrapped) <= size + _MAC:
-        raise EncryptionError(f"{len(wrapped)} bytes are too few for this curve")
+        raise EncryptionError(f"an encrypted data key of {len(wrapped)} bytes is too short for this curve")
     point, sealed, tag = wrapped[:size], wrapped[size:-_MAC], wrapped[-_MAC:]
     try:
         sender = ec.EllipticCurvePublicKey.from_encoded_point(private_key.curve, point)
     except ValueError:
-        raise EncryptionError("it was encrypted for a key on another curve") from None
+        raise EncryptionError("the data key was encrypted for a key on another curve") from None
     mac_key, stream = _derive(point + private_key.exchange(ec.ECDH(), sender), len(sealed))
     if not hmac.compare_digest(tag, _tag(mac_key, sealed)):
-        raise EncryptionError("it was encrypted for another key")
+        raise EncryptionError("the data key was encrypted for another key")
     return _xor(sealed, stream)
 
 
 def _derive(secret: bytes, size: int) -> tuple[bytes, bytes]:
-    """KDF2 (ISO 18033-2): the key of the HMAC, and `size` bytes of keystream."""
+    """Return the HMAC key and `size` bytes of keystream, by KDF2 (ISO 18033-2)."""
     blocks = -(-(_MAC_KEY + size) // hashlib.sha1().digest_size)
     output = b"".join(hashlib.sha1(secret + number.to_bytes(4, "big")).digest() for number in range(1, blocks + 1))
     return output[:_MAC_KEY], output[_MAC_KEY : _MAC_KEY + size]

@@ -1,4 +1,4 @@
-"""From messages to the entry of a SEND: batched, compressed, encrypted, in that order."""
+"""Encode messages to the entry of a SEND: batch, compress and encrypt them, in that order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 class Encoder:
-    """Encodes what one producer sends; the metadata it is given must be new, and is completed."""
+    """Encode the messages that one producer sends. Each call takes new metadata, and completes the metadata."""
 
     def __init__(
         self,
@@ -26,32 +26,35 @@ class Encoder:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """CryptoError if one of the keys cannot be used. `clock` gives seconds, for the change of data keys."""
+        """Load the encryption keys, and raise `CryptoError` when one of them cannot be used.
+
+        `clock` returns seconds, by which data keys are replaced.
+        """
         self._compression_type = compression_type
         self._clock = clock
         self._encryptor = _encryptor(encryption_keys, crypto_key_reader, clock())
 
     def single(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
-        """The entry of one message."""
+        """Return the entry of one message."""
         return self.seal(metadata, self.compress(metadata, payload))
 
     def batch(self, metadata: pb.MessageMetadata, messages: Sequence[tuple[pb.SingleMessageMetadata, bytes]]) -> bytes:
-        """The entry of a batch, even of one message; `metadata` says what holds for all of it."""
+        """Return the entry of a batch, even of one message. `metadata` is that of the whole batch."""
         metadata.num_messages_in_batch = len(messages)
         return self.single(metadata, batch.pack(messages))
 
     def compress(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
-        """The payload of one entry, or of all chunks of a message."""
+        """Compress the payload of one entry, or of a whole message that is chunked afterwards."""
         if not payload and self._encryptor is not None:
-            metadata.uncompressed_size = 0  # what encryption makes of it looks like a value to compaction
-        if self._compression_type == pb.NONE or not payload:  # the official C++ client cannot read nothing in zlib
+            metadata.uncompressed_size = 0  # else compaction takes the encrypted form of an empty payload for a value
+        if self._compression_type == pb.NONE or not payload:  # the C++ client cannot read an empty zlib payload
             return payload
         metadata.compression = self._compression_type
         metadata.uncompressed_size = len(payload)
         return compress(self._compression_type, payload)
 
     def seal(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
-        """The entry of a compressed payload, or of a part of one."""
+        """Return the entry of a compressed payload, or of one chunk of it."""
         if self._encryptor is not None:
             try:
                 payload = self._encryptor.encrypt(metadata, payload, self._clock())

@@ -1,11 +1,11 @@
-"""End-to-end encryption of payloads (PIP-4), as the official clients do it.
+"""End-to-end encryption of payloads (PIP-4), as in the official clients.
 
 A producer makes a data key and encrypts each payload with it: AES-GCM, a random nonce in `encryption_param`, the tag
-behind the ciphertext. The data key goes along in `encryption_keys`, once for each public key: RSA-OAEP with SHA-1, or
-ECIES. Payloads are encrypted after they were compressed, a batch as one, and so decrypted before they are decompressed.
-`encryption_algo` stays empty: no official client sets or reads it.
+behind the ciphertext. Each message carries the data key in `encryption_keys`, once for each public key, by RSA-OAEP
+with SHA-1 or ECIES. A producer compresses a payload, or a batch as one, before it encrypts it. A consumer decrypts
+before it decompresses. `encryption_algo` stays empty: no official client sets or reads it.
 
-The `cryptography` package is loaded with the first use; it comes with the extra `client`.
+The `cryptography` package is loaded at the first use. The extra `client` installs it.
 """
 
 from __future__ import annotations
@@ -23,30 +23,34 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.padding import OAEP
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-#: Gives a PEM file's bytes for the name of a key and the texts that accompany it. What it adds to those of a public key
-#: goes along with each message, and comes back when the private key is asked for. It may raise anything.
+# A function that returns a PEM file's bytes for the name of a key and the texts that accompany it. The texts that the
+# function adds for a public key are sent with each message, and are passed back when the private key is asked for. The
+# function may raise any exception.
 KeySource: TypeAlias = Callable[[str, dict[str, str]], bytes]
 
-#: Seconds after which a producer takes a new data key.
+# Seconds after which a producer makes a new data key.
 ROTATION = 4 * 3600.0
 
 _DATA_KEY = 32
 _NONCE = 12
-_MOST_DATA_KEYS = 256  # that a consumer remembers
+_MOST_DATA_KEYS = 256  # in a consumer's cache
 
 
 class MessageEncryptor:
-    """Encrypts what one producer sends, for all keys in `names`; EncryptionError if a public key cannot be used."""
+    """Encrypt the payloads of one producer for all public keys in `names`."""
 
     def __init__(self, names: Sequence[str], public_key: KeySource, now: float, *, rotation: float = ROTATION) -> None:
-        """`now` and `rotation` in seconds, of any clock that goes forward."""
+        """Read the public keys, and raise `EncryptionError` when one of them cannot be used.
+
+        `now` and `rotation` are in seconds, by any clock that only goes forward.
+        """
         self._names = tuple(dict.fromkeys(names))
         self._public_key = public_key
         self._rotation = rotation
         self._rotate(now)
 
     def encrypt(self, metadata: MessageMetadata, payload: bytes, now: float) -> bytes:
-        """The encrypted payload; `metadata` gets what a consumer needs to decrypt it."""
+        """Return the encrypted payload, and add to `metadata` what a consumer needs to decrypt it."""
         if now - self._since >= self._rotation:
             self._rotate(now)
         nonce = os.urandom(_NONCE)
@@ -56,7 +60,7 @@ class MessageEncryptor:
         return encrypted
 
     def _rotate(self, now: float) -> None:
-        """A new data key; the public keys are read again, so that they can be replaced meanwhile."""
+        """Make a new data key, and read the public keys again, because they may have been replaced."""
         data_key = os.urandom(_DATA_KEY)
         self._keys = [self._encrypted(name, data_key) for name in self._names]
         self._cipher = _aes(data_key)
@@ -72,14 +76,20 @@ class MessageEncryptor:
 
 
 class MessageDecryptor:
-    """Decrypts what a consumer receives; remembers data keys, because a private key is slow."""
+    """Decrypt the payloads that a consumer receives.
+
+    Data keys are cached, because the private key's operation is slow.
+    """
 
     def __init__(self, private_key: KeySource) -> None:
         self._private_key = private_key
         self._ciphers: dict[bytes, AESGCM] = {}
 
     def decrypt(self, metadata: MessageMetadata, payload: bytes) -> bytes:
-        """The payload, still compressed. One of the keys is enough; EncryptionError says why none of them would do."""
+        """Return the payload, still compressed.
+
+        One usable key is enough. Otherwise raise `EncryptionError` with the reason for each key.
+        """
         _require_cryptography()
         from cryptography.exceptions import InvalidTag
 
@@ -89,9 +99,9 @@ class MessageDecryptor:
                 return self._cipher(key).decrypt(metadata.encryption_param, payload, None)
             except EncryptionError as error:
                 reasons.append(str(error))
-            except (InvalidTag, ValueError):  # also a nonce of a size that AES-GCM does not take
+            except (InvalidTag, ValueError):  # ValueError: a nonce of a size that AES-GCM does not take
                 reasons.append(f"{text_of(key.key)}: the payload was damaged, or encrypted with another data key")
-        raise EncryptionError(f"no key decrypts this message: {'; '.join(reasons) or 'it names none'}")
+        raise EncryptionError(f"no key decrypts this message: {'; '.join(reasons) or 'it names no key'}")
 
     def _cipher(self, key: EncryptionKeys) -> AESGCM:
         cipher = self._ciphers.get(key.value)
@@ -113,7 +123,7 @@ def _read(source: KeySource, kind: str, name: str, accompanying: dict[str, str])
         raise EncryptionError(f"{name}: the key reader gives no {kind} key: {error!r}") from error
     if not isinstance(pem, bytes):
         raise EncryptionError(
-            f"{name}: the key reader gives {type(pem).__name__} as {kind} key, not bytes of a PEM file"
+            f"{name}: the key reader returns {type(pem).__name__} as {kind} key: return the bytes of a PEM file"
         )
     return pem
 
@@ -126,7 +136,7 @@ def _wrap(name: str, pem: bytes, data_key: bytes) -> bytes:
     try:
         key = load_pem_public_key(pem)
         if isinstance(key, rsa.RSAPublicKey):
-            return key.encrypt(data_key, _oaep())  # ValueError where the key is too short for it
+            return key.encrypt(data_key, _oaep())  # ValueError where the RSA key is too short
     except (ValueError, UnsupportedAlgorithm) as error:
         raise EncryptionError(f"{name}: not a public RSA or EC key in PEM: {error}") from error
     if isinstance(key, ec.EllipticCurvePublicKey):
@@ -141,14 +151,14 @@ def _unwrap(name: str, pem: bytes, wrapped: bytes) -> bytes:
 
     try:
         key = load_pem_private_key(pem, None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:  # TypeError: it has a password
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:  # TypeError: the key has a password
         raise EncryptionError(f"{name}: not a private RSA or EC key in PEM without password: {error}") from error
     try:
         if isinstance(key, rsa.RSAPrivateKey):
             return key.decrypt(wrapped, _oaep())
         if isinstance(key, ec.EllipticCurvePrivateKey):
             return ecies.unwrap(wrapped, key)
-    except ValueError as error:  # an EncryptionError is one
+    except ValueError as error:  # EncryptionError is a ValueError
         raise EncryptionError(
             f"{name}: this private key is not the counterpart of the public key that the producer used: {error}"
         ) from error

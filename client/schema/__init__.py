@@ -1,1 +1,1 @@
-"""Schemas: how values of the application become bytes and back, and what the broker is told of it."""
+"""Convert values of the application to bytes and back, and declare their schema to the broker."""

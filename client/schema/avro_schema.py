@@ -1,4 +1,4 @@
-"""Records in Avro's binary form, without a header: the schema they were written with is known by its version."""
+"""Records in Avro's binary form, without a header. The message's schema version names the writer's schema."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pulsarium.client.schema.structured import Structured, read_definition
 from pulsarium.proto.errors import MissingExtra, look_for
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-MOST_WRITERS = 100  # definitions of others that are kept, parsed
+MOST_WRITERS = 100  # cached definitions of other versions
 
 
 class _Library(NamedTuple):
-    """fastavro, compiled or in Python: the compiled one takes a process down with what is nested too deeply."""
+    """The functions of fastavro, compiled or in Python. The compiled ones crash the process on very deep nesting."""
 
     parse: Callable[[Any], Any]
     validate: Callable[..., Any]
@@ -28,23 +28,23 @@ class _Library(NamedTuple):
 
 
 class _Parsed(NamedTuple):
-    """A definition as fastavro has it."""
+    """A definition, parsed by fastavro."""
 
     schema: Any
     recursive: bool
 
 
 class AvroSchema(Structured[T]):
-    """Avro's binary form; needs fastavro (`pip install "pulsarium[avro]"`).
+    """Avro's binary form. It needs fastavro (`pip install "pulsarium[avro]"`).
 
-    What was written with another version of the schema is read by Avro's rules: fields that are new here have their
-    defaults, those that are gone are left out, int becomes long and so on. Of records that contain themselves, more
-    than a hundred levels may be too much.
+    A message that was written with another version of the schema is read by Avro's rules: a new field has its default,
+    a removed field is left out, and an int is read as a long. Records that contain themselves may be refused when they
+    are nested more than a hundred levels deep.
     """
 
     _type = pb.Schema.Avro
     _form = Form.AVRO
-    _properties = MappingProxyType({"__jsr310ConversionEnabled": "true"})  # Java needs it to read datetimes as Instant
+    _properties = MappingProxyType({"__jsr310ConversionEnabled": "true"})  # needed for Instant in Java
     reads_by_writer = True
 
     @overload
@@ -54,9 +54,13 @@ class AvroSchema(Structured[T]):
     def __init__(self, record: type[T]) -> None: ...
 
     def __init__(self, record: Any) -> None:
-        """`record`: a dataclass, or a record's Avro definition, as a dict or in JSON.
+        """Make the schema, from a dataclass or an Avro definition.
 
-        InvalidConfiguration for what is neither, and for types that Avro has not, and without fastavro.
+        Args:
+            record: A dataclass, or the Avro definition of a record, as a dict or in JSON.
+
+        Raises:
+            InvalidConfiguration: `record` is neither, or has a type that Avro lacks, or fastavro is not installed.
         """
         super().__init__(record)
 
@@ -67,10 +71,11 @@ class AvroSchema(Structured[T]):
 
     def _pack(self, plain: Any) -> bytes:
         schema = self._own.schema
-        if self._record is None:  # else it was held against it before
+        if self._record is None:  # a dataclass has checked the value already
             if not isinstance(plain, dict):
                 raise InvalidMessage(f"{self._called()} takes dict, not {type(plain).__name__}")
-            if not self._library.validate(plain, schema, raise_errors=False):  # which writes no error for each null
+            # validation without errors is much faster, because it formats no text for each null
+            if not self._library.validate(plain, schema, raise_errors=False):
                 self._library.validate(plain, schema, raise_errors=True)
         buffer = io.BytesIO()
         self._library.write(buffer, schema, plain)
@@ -81,13 +86,13 @@ class AvroSchema(Structured[T]):
             return self._library.read(io.BytesIO(data), self._own.schema, None)
         written, reader = self._written_with(writer)
         library = _fastavro(pure=True) if written.recursive else self._library
-        # to begin with all of it: fastavro skips fields that we lack also behind the end, as often as they say
+        # read all of it first: of fields that the reader lacks, fastavro skips any number, even beyond the data's end
         library.read(io.BytesIO(data), written.schema, None)
-        # defaults are objects of the definition, and not for the application to change
+        # fastavro returns the definition's own default objects, which the application must not change
         return copy.deepcopy(library.read(io.BytesIO(data), written.schema, reader))
 
     def _written_with(self, writer: SchemaInfo) -> tuple[_Parsed, Any]:
-        """A writer's schema, and our own as it reads that."""
+        """Return the writer's schema, and this schema in the form that reads it."""
         if writer.type != self._type:
             kind = pb.Schema.Type.Name(writer.type) if writer.type in pb.Schema.Type.values() else writer.type
             raise InvalidMessage(f"{self._called()}: the message was written with a schema of type {kind}")
@@ -123,7 +128,10 @@ def _fastavro(*, pure: bool) -> _Library:
 
 
 def _parse(definition: dict[str, Any]) -> _Parsed:
-    """InvalidMessage for what Avro does not know, and for arrays of nothing, which can be endless in a few bytes."""
+    """Parse a definition. Raise `InvalidMessage` when Avro refuses the definition, or an array has items without bytes.
+
+    Such an array could have any length in a few bytes.
+    """
     library = _fastavro(pure=False)
     walk = _Walk()
     try:
@@ -131,13 +139,16 @@ def _parse(definition: dict[str, Any]) -> _Parsed:
         walk.takes_bytes(schema)
     except InvalidMessage:
         raise
-    except Exception as error:  # of many kinds
-        raise InvalidMessage(f"an Avro definition that cannot be used: {error!r}"[:200]) from error
+    except Exception as error:  # fastavro raises many kinds
+        raise InvalidMessage(f"the Avro definition cannot be used: {error!r}"[:200]) from error
     return _Parsed(schema, walk.recursive)
 
 
 def _reading(own: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
-    """Our own definition, which takes records of names that it has not for its own: brokers and Java let them pass."""
+    """Return this definition, with aliases for records whose names only the writer has.
+
+    Avro's rules refuse such records. Brokers and Java accept them.
+    """
     own = copy.deepcopy(own)
     ours = {_simple(record["name"]) for record in _records(own)}
     theirs = {_simple(record["name"]) for record in _records(written)}
@@ -150,7 +161,7 @@ def _reading(own: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _records(schema: Any) -> Iterator[dict[str, Any]]:
-    """Those that a definition defines."""
+    """Yield the records that a definition defines."""
     if isinstance(schema, list):
         for branch in schema:
             yield from _records(branch)
@@ -168,14 +179,14 @@ def _simple(name: str) -> str:
 
 
 class _Walk:
-    """Goes through a parsed definition, in which references are full names."""
+    """Check a parsed definition, in which references are full names."""
 
     def __init__(self) -> None:
         self.recursive = False
-        self._named: dict[str, bool | None] = {}  # whether it takes bytes; None: we are in it
+        self._named: dict[str, bool | None] = {}  # whether a value takes bytes; None while the type itself is checked
 
     def takes_bytes(self, schema: Any) -> bool:
-        """Whether each value takes at least one."""
+        """Return whether each value of a schema takes at least one byte."""
         if isinstance(schema, list):
             for branch in schema:
                 self.takes_bytes(branch)
@@ -189,7 +200,7 @@ class _Walk:
         kind = schema["type"]
         if kind == "array":
             if not self.takes_bytes(schema["items"]):
-                raise InvalidMessage("an Avro definition with an array of nothing")
+                raise InvalidMessage("the Avro definition has an array whose items take no bytes")
         elif kind == "map":
             self.takes_bytes(schema["values"])
         elif kind == "fixed":

@@ -1,4 +1,4 @@
-"""The values of a record, checked, to plain data and back: what an Avro library or JSON takes, and dataclasses."""
+"""Convert the values of a record to plain data and back, and check them. Plain data is for an Avro library or JSON."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class Form(enum.Enum):
-    """What plain data is for; they differ in bytes, times, and numbers that are none."""
+    """The use of plain data. The forms differ in bytes, times, and numbers that are not finite."""
 
     AVRO = "avro"
     JSON = "json"
     DEFAULT = "default"
-    """Of a field, inside an Avro definition."""
+    """The default of a field, in an Avro definition."""
 
 
 class Misfit(Exception):
-    """A value that is not what the record says."""
+    """A value that does not fit the record."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.path: list[str] = []
 
     def inside(self, name: str) -> Misfit:
-        """The same, seen from outside."""
+        """Add an outer name to the path of the value, and return the error."""
         self.path.insert(0, name)
         return self
 
@@ -40,10 +40,10 @@ class Misfit(Exception):
 
 
 class Node(Protocol):
-    """One type. `dump` and `load` raise Misfit."""
+    """A type of values. `dump` and `load` raise `Misfit`."""
 
     definition: Any
-    """As Avro says it, the first time."""
+    """The type's Avro definition, for its first use in a schema."""
 
     def dump(self, value: Any, form: Form) -> Any: ...
 
@@ -51,10 +51,10 @@ class Node(Protocol):
 
 
 class Scalar:
-    """What is the same on both sides."""
+    """A value that is the same in plain data."""
 
     def __init__(self, definition: str, kind: type, check: Callable[[Any], str | None] | None = None) -> None:
-        """`check` says what is wrong with a value."""
+        """Make a type whose `check` returns the fault of a value, or None."""
         self.definition = definition
         self._kind = kind
         self._check = check
@@ -71,13 +71,14 @@ class Scalar:
 
 
 class Real:
-    """A float; whole numbers are taken for one. JSON has no infinity: Java writes these as texts."""
+    """A float, or a whole number. JSON has no infinity and no NaN, so Java writes them as texts."""
 
     _NAMES = ("NaN", "Infinity", "-Infinity")
 
     def __init__(self, definition: str) -> None:
         self.definition = definition
-        self._most = 3.4028235677973366e38 if definition == "float" else math.inf  # beyond it rounds to infinity
+        # a double beyond this rounds to infinity in 4 bytes
+        self._most = 3.4028235677973366e38 if definition == "float" else math.inf
 
     def dump(self, value: Any, form: Form) -> Any:
         if not isinstance(value, (int, float)) or isinstance(value, bool):
@@ -106,7 +107,7 @@ class Real:
 
 
 class Binary:
-    """Bytes; in JSON base64, as Java has it."""
+    """Bytes. In JSON they are base64, as in Java."""
 
     definition = "bytes"
 
@@ -122,14 +123,14 @@ class Binary:
             return data
         if type(data) is not str:
             raise expected("bytes", data)
-        try:  # in Avro only a default is a text
+        try:  # in Avro, only a default is a text
             return base64.b64decode(data, validate=True) if form is Form.JSON else data.encode("latin-1")
         except ValueError:
             raise Misfit("no base64" if form is Form.JSON else "no bytes") from None
 
 
 class Moment:
-    """A datetime with its time zone: milliseconds since the epoch. In JSON a number with a point is seconds."""
+    """A datetime with a time zone, in milliseconds since the epoch. In JSON, a number with a point is in seconds."""
 
     def __init__(self) -> None:
         self.definition: Any = {"type": "long", "logicalType": "timestamp-millis"}
@@ -140,9 +141,9 @@ class Moment:
         return to_milliseconds(value)
 
     def load(self, data: Any, form: Form) -> Any:
-        if isinstance(data, datetime):  # fastavro knows the logical type
+        if isinstance(data, datetime):  # fastavro converts the logical type
             return data
-        if form is Form.JSON and type(data) is float:  # as Java has Instant, but not Date
+        if form is Form.JSON and type(data) is float:  # Java writes an Instant like this, and a Date in milliseconds
             return _from_seconds(data)
         if type(data) is not int:
             raise expected("milliseconds", data)
@@ -150,7 +151,7 @@ class Moment:
 
 
 class Choice:
-    """A member of an enum, by its name; official Python clients write its value in JSON."""
+    """A member of an enum, by its name. Official Python clients write the member's value in JSON."""
 
     def __init__(self, kind: type[enum.Enum], definition: Any) -> None:
         self.definition = definition
@@ -190,14 +191,14 @@ class Items:
         done: list[Any] = []
         try:
             for item in value:
-                done.append(change(item, form))  # noqa: PERF401  # says which failed
+                done.append(change(item, form))  # noqa: PERF401  # the index of a failed item is needed
         except Misfit as error:
             raise error.inside(f"[{len(done)}]") from None
         return done
 
 
 class Values:
-    """A dict with texts for keys."""
+    """A dict whose keys are texts."""
 
     def __init__(self, value: Node) -> None:
         self.definition: Any = {"type": "map", "values": value.definition}
@@ -238,20 +239,20 @@ class Nullable:
 
 
 def expected(what: str, value: Any) -> Misfit:
-    """Another type than that."""
+    """Return the error for a value of another type than `what`."""
     if value is None:
         return Misfit(f"{what}, not None")
     return Misfit(f"{what}, not {type(value).__name__}")
 
 
 def in_range(bits: int) -> Callable[[int], str | None]:
-    """A check of whole numbers."""
+    """Return a check whether a whole number fits into `bits` bits."""
     most = 2 ** (bits - 1)
     return lambda value: None if -most <= value < most else f"does not fit into {bits} bits"
 
 
 def encodable(text: str) -> str | None:
-    """A check of texts: half a surrogate pair is none."""
+    """Return the fault of a text that UTF-8 cannot encode, such as half a surrogate pair, or None."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -260,27 +261,30 @@ def encodable(text: str) -> str | None:
 
 
 def to_milliseconds(moment: datetime) -> int:
-    """Since the epoch, rounded down; Misfit without a time zone."""
+    """Return the milliseconds since the epoch, rounded down. Raise `Misfit` without a time zone."""
     if moment.tzinfo is None:
         raise Misfit("a datetime without a time zone")
     return (moment - EPOCH) // _MILLISECOND
 
 
 def from_milliseconds(milliseconds: int) -> datetime:
-    """In UTC; Misfit beyond the years that Python knows."""
+    """Return the datetime in UTC. Raise `Misfit` outside the years that Python supports."""
     try:
         return EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:
-        raise Misfit(f"{milliseconds} ms are beyond the years that Python has") from None
+        raise Misfit(f"{milliseconds} ms are outside the years that Python supports") from None
 
 
 def _from_seconds(seconds: float) -> datetime:
-    """Since the epoch, in UTC, to the microsecond. Java's fraction is never negative: -1.9 s is -0.1 s."""
+    """Return the datetime in UTC, to the microsecond.
+
+    Java writes the fraction of an Instant as a positive number, so that -1.9 means -1 s and 0.9 s more, -0.1 s.
+    """
     try:
         whole = int(seconds)
         return EPOCH + timedelta(seconds=whole + abs(seconds - whole))
     except (OverflowError, ValueError):
-        raise Misfit(f"{seconds} s are beyond the years that Python has") from None
+        raise Misfit(f"{seconds} s are outside the years that Python supports") from None
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Find the schema of what others wrote, and of what they have encoded already."""
+"""Make schemas from the definitions that brokers store."""
 
 from __future__ import annotations
 
@@ -19,14 +19,20 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 def schema_of(info: SchemaInfo) -> Schema[Any]:
-    """Reads and writes what is of a broker's schema: of records dicts, of Protobuf messages of a class of its own.
+    """Return a schema that encodes and decodes values by a broker's definition.
 
-    InvalidMessage for a definition that cannot be used, or a type that we have not; InvalidConfiguration where a
-    library is missing.
+    Records are dicts. Protobuf messages are instances of a class that is made from the definition.
+
+    Args:
+        info: The definition, such as `Client.get_schema` returns it.
+
+    Raises:
+        InvalidMessage: The definition cannot be used, or the client does not support its type.
+        InvalidConfiguration: A library that the schema needs is not installed.
     """
     make = _MAKE.get(info.type)
     if make is None:
-        raise InvalidMessage(f"no schemas of type {info.type}")
+        raise InvalidMessage(f"the client does not support schemas of type {info.type}")
     return make(info)
 
 
@@ -62,14 +68,15 @@ _MAKE: Mapping[int, Callable[[SchemaInfo], Schema[Any]]] = MappingProxyType(
 
 
 class AutoProduceBytesSchema(BytesSchema):
-    """For producers that pass on what others have encoded: each message is held against the latest schema that the
-    topic has when the producer is opened, and counts as written with that. A topic without a schema takes any bytes.
+    """A schema for producers that forward encoded messages.
 
-    Opening raises InvalidMessage for a schema that is none of ours.
+    Each message is checked against the latest schema that the topic has when the producer opens, and is sent with the
+    version of that schema. A topic without a schema takes any bytes. Opening a producer raises `InvalidMessage` when
+    the client does not support the topic's schema.
     """
 
     async def on(self, brokers: Brokers, topic: str) -> Schema[Any]:
-        """What a producer on this topic (a full name) encodes with."""
+        """Return the schema by which a producer on this topic (a full name) checks its messages."""
         try:
             info = await brokers.patiently(lambda: fetch(brokers, topic))
         except TopicNotFound:

@@ -1,4 +1,4 @@
-"""Schemas of single values, as Java clients encode them: numbers big-endian, times as numbers."""
+"""Schemas of single values, encoded as in Java clients: numbers are big-endian, and times are numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StringSchema(Schema[str]):
 
 
 class _Fixed(Schema[T], Generic[T]):
-    """A value of a fixed number of bytes, or a few numbers that make one."""
+    """A value of a fixed number of bytes, which hold one number or two."""
 
     _kind: ClassVar[Any]
     _layout: ClassVar[struct.Struct]
@@ -71,7 +71,7 @@ class _Fixed(Schema[T], Generic[T]):
 
 
 class BooleanSchema(_Fixed[bool]):
-    """One byte."""
+    """A bool in one byte."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.Bool, name="Boolean")
     _kind = bool
@@ -79,7 +79,7 @@ class BooleanSchema(_Fixed[bool]):
 
 
 class Int8Schema(_Fixed[int]):
-    """1 byte, with a sign."""
+    """A signed integer of 1 byte."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.Int8, name="INT8")
     _kind = int
@@ -87,7 +87,7 @@ class Int8Schema(_Fixed[int]):
 
 
 class Int16Schema(_Fixed[int]):
-    """2 bytes, with a sign."""
+    """A signed integer of 2 bytes."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.Int16, name="INT16")
     _kind = int
@@ -95,7 +95,7 @@ class Int16Schema(_Fixed[int]):
 
 
 class Int32Schema(_Fixed[int]):
-    """4 bytes, with a sign."""
+    """A signed integer of 4 bytes."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.Int32, name="INT32")
     _kind = int
@@ -103,7 +103,7 @@ class Int32Schema(_Fixed[int]):
 
 
 class Int64Schema(_Fixed[int]):
-    """8 bytes, with a sign."""
+    """A signed integer of 8 bytes."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.Int64, name="INT64")
     _kind = int
@@ -111,7 +111,7 @@ class Int64Schema(_Fixed[int]):
 
 
 class FloatSchema(_Fixed[float]):
-    """4 bytes: what comes back is as exact as these are."""
+    """A float of 4 bytes, which rounds the value to about 7 digits."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.Float, name="Float")
     _kind = (int, float)
@@ -119,7 +119,7 @@ class FloatSchema(_Fixed[float]):
 
 
 class DoubleSchema(_Fixed[float]):
-    """8 bytes."""
+    """A float of 8 bytes."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.Double, name="Double")
     _kind = (int, float)
@@ -127,7 +127,7 @@ class DoubleSchema(_Fixed[float]):
 
 
 class TimestampSchema(_Fixed[datetime]):
-    """A moment, which is a datetime with its time zone: milliseconds since the epoch. It comes back in UTC."""
+    """A datetime with a time zone, in milliseconds since the epoch. The decoded value is in UTC."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.Timestamp, name="Timestamp")
     _kind = datetime
@@ -141,13 +141,13 @@ class TimestampSchema(_Fixed[datetime]):
 
 
 class DateSchema(TimestampSchema):
-    """A moment too, as Java's `java.util.Date` is; a day without a time is LocalDateSchema's."""
+    """A datetime with a time zone, in milliseconds, as Java's `java.util.Date`. For a day, use `LocalDateSchema`."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.Date, name="Date")
 
 
 class TimeSchema(_Fixed[time]):
-    """A time of day in UTC: milliseconds."""
+    """A time of day in UTC, in milliseconds since midnight."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.Time, name="Time")
     _kind = time
@@ -157,11 +157,15 @@ class TimeSchema(_Fixed[time]):
         return (_since_midnight(value) // 1000,)
 
     def _value(self, *numbers: int) -> time:
-        return (EPOCH + timedelta(milliseconds=numbers[0] % _DAY)).time()  # Java's have the day of the epoch, or not
+        # a Java Time may include the day of the epoch, or another day
+        return (EPOCH + timedelta(milliseconds=numbers[0] % _DAY)).time()
 
 
 class InstantSchema(_Fixed[datetime]):
-    """A moment, to the microsecond: seconds since the epoch, and nanoseconds. It comes back in UTC."""
+    """A datetime with a time zone, in seconds and nanoseconds since the epoch.
+
+    It is exact to the microsecond. The decoded value is in UTC.
+    """
 
     info: SchemaInfo = SchemaInfo(pb.Schema.Instant, name="Instant")
     _kind = datetime
@@ -178,7 +182,7 @@ class InstantSchema(_Fixed[datetime]):
 
 
 class LocalDateSchema(_Fixed[date]):
-    """A day: days since the epoch's."""
+    """A date, in days since the epoch."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.LocalDate, name="LocalDate")
     _kind = date
@@ -194,7 +198,7 @@ class LocalDateSchema(_Fixed[date]):
 
 
 class LocalTimeSchema(_Fixed[time]):
-    """A time of day, to the microsecond: nanoseconds."""
+    """A time of day without a time zone, in nanoseconds since midnight, exact to the microsecond."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.LocalTime, name="LocalTime")
     _kind = time
@@ -208,7 +212,7 @@ class LocalTimeSchema(_Fixed[time]):
 
 
 class LocalDateTimeSchema(_Fixed[datetime]):
-    """A datetime without a time zone, to the microsecond: days since the epoch's, nanoseconds of the day."""
+    """A datetime without a time zone, in days since the epoch and nanoseconds of the day, exact to the microsecond."""
 
     info: SchemaInfo = SchemaInfo(pb.Schema.LocalDateTime, name="LocalDateTime")
     _kind = datetime
@@ -216,7 +220,7 @@ class LocalDateTimeSchema(_Fixed[datetime]):
 
     def _numbers(self, value: datetime) -> tuple[int, int]:
         if value.tzinfo is not None:
-            raise Misfit("a datetime with a time zone, which it cannot keep")
+            raise Misfit("a datetime with a time zone, which the schema cannot store")
         return (value.date() - _EPOCH_DAY).days, _since_midnight(value.time()) * 1000
 
     def _value(self, *numbers: int) -> datetime:
@@ -224,9 +228,9 @@ class LocalDateTimeSchema(_Fixed[datetime]):
 
 
 def _since_midnight(value: time) -> int:
-    """Microseconds."""
+    """Return the microseconds since midnight. Raise `Misfit` for a time with a time zone."""
     if value.tzinfo is not None:
-        raise Misfit("a time with a time zone, which it cannot keep")
+        raise Misfit("a time with a time zone, which the schema cannot store")
     return (datetime.combine(_EPOCH_DAY, value) - _MIDNIGHT) // _MICROSECOND
 
 

@@ -1,4 +1,4 @@
-"""Protobuf messages, described by their own descriptors."""
+"""Protobuf messages, whose schema is their descriptor."""
 
 from __future__ import annotations
 
@@ -21,17 +21,27 @@ M = TypeVar("M", bound=Message)
 
 
 class ProtobufNativeSchema(Schema[M]):
-    """Messages of a class that protoc has made; the broker is told its file and all that this imports."""
+    """Protobuf messages of a generated class.
+
+    The broker stores the class's file and all files that the file imports.
+    """
 
     def __init__(self, message: type[M]) -> None:
-        """InvalidConfiguration for what is no class of messages."""
+        """Make the schema of a generated class.
+
+        Args:
+            message: A class of messages, such as protoc generates.
+
+        Raises:
+            InvalidConfiguration: `message` is no class of Protobuf messages.
+        """
         if not isinstance(getattr(message, "DESCRIPTOR", None), Descriptor):
             raise InvalidConfiguration(f"ProtobufNativeSchema takes a class of Protobuf messages, not {message!r}")
         self._message = message
         descriptor: Any = message.DESCRIPTOR
         files: dict[str, FileDescriptorProto] = {}
         _collect(descriptor.file, files)
-        told = {  # in the order in which Java writes it
+        told = {  # in Java's order, so that the broker recognizes the same schema
             "fileDescriptorSet": base64.b64encode(FileDescriptorSet(file=files.values()).SerializeToString()).decode(),
             "rootMessageTypeName": descriptor.full_name,
             "rootFileDescriptorName": descriptor.file.name,
@@ -57,7 +67,7 @@ class ProtobufNativeSchema(Schema[M]):
 
 
 def message_of(info: SchemaInfo) -> type[Message]:
-    """A class for the messages of a schema; InvalidMessage if its definition cannot be used."""
+    """Return a class for the messages of a schema. Raise `InvalidMessage` when the definition cannot be used."""
     try:
         told: dict[str, Any] = json.loads(info.data)
         files = FileDescriptorSet.FromString(base64.b64decode(told["fileDescriptorSet"]))
@@ -66,11 +76,11 @@ def message_of(info: SchemaInfo) -> type[Message]:
             pool.Add(file)
         return GetMessageClass(pool.FindMessageTypeByName(told["rootMessageTypeName"]))
     except (ValueError, TypeError, KeyError, DecodeError, RecursionError) as error:
-        raise InvalidMessage(f"a Protobuf definition that cannot be used: {error!r}"[:200]) from error
+        raise InvalidMessage(f"the Protobuf definition cannot be used: {error!r}"[:200]) from error
 
 
 def _collect(file: Any, files: dict[str, FileDescriptorProto]) -> None:
-    """Behind all that it imports."""
+    """Add a file to `files`, after all files that it imports."""
     if file.name in files:
         return
     for imported in file.dependencies:
@@ -80,13 +90,13 @@ def _collect(file: Any, files: dict[str, FileDescriptorProto]) -> None:
 
 
 def _importing_last(files: list[FileDescriptorProto]) -> list[FileDescriptorProto]:
-    """Others' sets have them in any order."""
+    """Return the files, each after those that it imports. Clients send them in any order."""
     ordered: list[FileDescriptorProto] = []
     known: set[str] = set()
     while files:
         ready = [file for file in files if known.issuperset(file.dependency)]
         if not ready:
-            raise ValueError("it imports what it has not")
+            raise ValueError("a file imports another that is missing")
         ordered += ready
         known.update(file.name for file in ready)
         files = [file for file in files if file.name not in known]

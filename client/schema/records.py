@@ -1,4 +1,4 @@
-"""Dataclasses as Avro records: the definition that official clients would derive, and the way there and back."""
+"""Derive Avro records from dataclasses, as official clients do, and convert their instances."""
 
 from __future__ import annotations
 
@@ -34,15 +34,18 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class AvroType(NamedTuple):
-    """In `Annotated[int, AvroType("int")]`: the Avro type, where Python's is not exact. `AvroInt` is that."""
+    """An Avro type for an annotation, as in `Annotated[int, AvroType("int")]`, which `AvroInt` is short for."""
 
     name: str
 
 
 AvroInt: TypeAlias = Annotated[int, AvroType("int")]
-"""An int of 32 bits, as `Integer` of official records and Java's `int`; plain int is Avro's long."""
+"""An int of 32 bits, like `Integer` in records of the official Python client and Java's `int`.
+
+A plain int is a long.
+"""
 AvroFloat: TypeAlias = Annotated[float, AvroType("float")]
-"""A float of 4 bytes; plain float is Avro's double."""
+"""A float of 4 bytes. A plain float is a double."""
 
 _SCALARS: Mapping[Any, Callable[[], Node]] = MappingProxyType(
     {
@@ -59,7 +62,7 @@ _SCALARS: Mapping[Any, Callable[[], Node]] = MappingProxyType(
 
 
 class Record:
-    """A dataclass."""
+    """A dataclass as an Avro record."""
 
     def __init__(self, kind: type, definition: dict[str, Any]) -> None:
         self.definition = definition
@@ -67,7 +70,7 @@ class Record:
         self._fields: list[tuple[str, Node, bool]] = []
 
     def add(self, name: str, node: Node, *, optional: bool) -> None:
-        """A field; `optional`: the dataclass can be made without it."""
+        """Add a field. `optional` says that the dataclass has a default for the field."""
         self._fields.append((name, node, optional))
 
     def dump(self, value: Any, form: Form) -> Any:
@@ -82,7 +85,10 @@ class Record:
         return plain
 
     def load(self, data: Any, form: Form) -> Any:
-        """What is missing has the dataclass's default, or else is None where that may be; what is too much is left."""
+        """Return an instance of the dataclass.
+
+        A missing field has the dataclass's default, or None where the type allows None. Unknown fields are ignored.
+        """
         if not isinstance(data, dict):
             raise expected(self._kind.__name__, data)
         values = {}
@@ -98,12 +104,12 @@ class Record:
                 raise error.inside(f".{name}") from None
         try:
             return self._kind(**values)
-        except Exception as error:  # __post_init__ is the application's
-            raise Misfit(f"{self._kind.__name__} refused: {error!r}") from error
+        except Exception as error:  # __post_init__ may raise any exception
+            raise Misfit(f"{self._kind.__name__} refused the fields: {error!r}") from error
 
 
 class _Known:
-    """A record or enum that was defined before: its name is enough."""
+    """A reference by name to a record or enum that is defined earlier in the definition."""
 
     def __init__(self, node: Node, name: str) -> None:
         self.definition = name
@@ -112,9 +118,9 @@ class _Known:
 
 
 def record_of(kind: type) -> Record:
-    """The record that a dataclass is; InvalidConfiguration if it has something that Avro has not.
+    """Return the record of a dataclass. Raise `InvalidConfiguration` for a type that Avro lacks.
 
-    `_avro_namespace` and `_sorted_fields` on a class mean what they mean on records of the official Python client.
+    The class attributes `_avro_namespace` and `_sorted_fields` have the same meaning as in the official Python client.
     """
     if not dataclasses.is_dataclass(kind):
         raise InvalidConfiguration(f"{kind!r} is neither a dataclass nor an Avro definition")
@@ -124,7 +130,7 @@ def record_of(kind: type) -> Record:
 
 
 class _Builder:
-    """Derives one definition, in which each name is defined once."""
+    """Derive one definition, in which each name is defined once."""
 
     def __init__(self) -> None:
         self._named: dict[str, tuple[type, Node]] = {}
@@ -158,17 +164,17 @@ class _Builder:
         node = self._node(hint, namespace, where)
         default = _default_of(field)
         if isinstance(node, Nullable) and default is not None and default is not dataclasses.MISSING:
-            node = Nullable(node.some, null_first=False)  # the default is one of the first branch
+            node = Nullable(node.some, null_first=False)  # Avro takes a default as a value of the first branch
         optional = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
         record.add(field.name, node, optional=optional)
         definition = {"name": field.name, "type": node.definition}
         if default is dataclasses.MISSING and isinstance(node, Nullable):
-            default = None  # so that messages from before this field can be read, as in Java
+            default = None  # as in Java, so that messages without this field can be read
         if default is not dataclasses.MISSING:
             try:
                 definition["default"] = node.dump(default, Form.DEFAULT)
             except Misfit as error:
-                raise InvalidConfiguration(f"{where}: its default is no value of it: {error}") from error
+                raise InvalidConfiguration(f"{where}: the default does not fit the type: {error}") from error
         return definition
 
     def _node(self, hint: Any, namespace: str, where: str) -> Node:
@@ -194,7 +200,7 @@ class _Builder:
             return self.record(hint, namespace)
         shown = hint.__name__ if isinstance(hint, type) and origin is None else hint
         raise InvalidConfiguration(
-            f"{where}: no Avro type for {shown}; there are bool, int, float, str, bytes, datetime, enums, dataclasses, "
+            f"{where}: no Avro type for {shown}: use bool, int, float, str, bytes, datetime, enums, dataclasses, "
             "list[X], dict[str, X] and X | None, or give an Avro definition"
         )
 
@@ -224,15 +230,18 @@ class _Builder:
 
 
 def _default_of(field: dataclasses.Field[Any]) -> Any:
-    """MISSING where there is none, or one that a factory may make differently each time."""
+    """Return a field's default, or MISSING without one.
+
+    A factory that may return another value each time is no default in Avro.
+    """
     factory: Any = field.default_factory
     if factory in (list, dict) or (isinstance(factory, type) and dataclasses.is_dataclass(factory)):
         return factory()
     if isinstance(field.default, float) and field.default - field.default != 0:
-        return dataclasses.MISSING  # an Avro definition cannot say it
+        return dataclasses.MISSING  # JSON, and so an Avro definition, has no infinity and no NaN
     return field.default
 
 
 def _check_name(name: str, where: str) -> None:
     if not _NAME.fullmatch(name):
-        raise InvalidConfiguration(f"{where}: {name!r} is no name in Avro, which are of A-Z, a-z, 0-9 and _")
+        raise InvalidConfiguration(f"{where}: {name!r} is no name in Avro: use A-Z, a-z, 0-9 and _")

@@ -1,4 +1,4 @@
-"""What a schema is."""
+"""The base class of schemas, and the definition that a broker stores."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
 T = TypeVar("T", default=bytes)
-"""What the values of a topic are; bytes where no schema is given."""
+"""The type of a topic's values, bytes without a schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaInfo:
-    """A schema as brokers keep it."""
+    """A schema as brokers store it."""
 
     type: pb.Schema.Type
     data: bytes = b""
-    """Its definition: for Avro and JSON an Avro schema as JSON."""
+    """The definition. For Avro and JSON, this is an Avro schema in JSON."""
     name: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
 
     def to_proto(self) -> pb.Schema:
-        """For a command."""
+        """Return the schema in the form of a command."""
         schema = pb.Schema(name=self.name, schema_data=self.data, type=self.type)
         for key, value in self.properties.items():
             schema.properties.add(key=key, value=value)
@@ -36,41 +36,51 @@ class SchemaInfo:
 
     @staticmethod
     def from_proto(schema: pb.Schema) -> SchemaInfo:
-        """From a command."""
+        """Return the schema of a command."""
         pairs: Iterable[Any] = schema.properties  # Schema.Type.KeyValue hides the message KeyValue from type checkers
         properties = {text_of(pair.key): text_of(pair.value) for pair in pairs}
         return SchemaInfo(schema.type, bytes(schema.schema_data), text_of(schema.name), properties)
 
 
 class Schema(ABC, Generic[T]):
-    """Base of the schemas. `info` is what the broker is told; None: nothing, the bytes are the application's own."""
+    """The base class of schemas. `info` is the definition that the broker stores, or None for plain bytes."""
 
     info: SchemaInfo | None = None
     reads_by_writer: bool = False
-    """Whether `decode` wants the schema that a message was written with, where it has another version."""
+    """True where `decode` needs the schema with which a message was written, when that is another version."""
     separates_key: bool = False
-    """Whether a value holds the message's key as well: then producers `encode_apart`, and messages `decode_apart`."""
+    """True where a value contains the message's key.
+
+    Producers then call `encode_apart`, and consumers `decode_apart`.
+    """
 
     @abstractmethod
     def encode(self, value: T) -> bytes:
-        """The bytes of a value; InvalidMessage for a value that does not fit."""
+        """Return the bytes of a value. Raise `InvalidMessage` when the value does not fit the schema."""
 
     @abstractmethod
     def decode(self, data: bytes, writer: SchemaInfo | None = None) -> T:
-        """The value of these bytes, written with the schema `writer` (None: with this one). InvalidMessage if they are
-        none."""
+        """Return the value in these bytes. Raise `InvalidMessage` when the bytes do not fit the schema.
+
+        Args:
+            data: The payload of a message.
+            writer: The schema with which the message was written, or None for this schema.
+        """
 
     def encode_apart(self, value: T) -> tuple[bytes | None, bytes | None]:
-        """A message's key and content; None is none. Raises as `encode`."""
+        """Return the message's key and payload, each None when the value has none.
+
+        Raise `InvalidMessage` as `encode` does.
+        """
         return None, self.encode(value)
 
     def decode_apart(self, key: bytes | None, data: bytes | None, writer: SchemaInfo | None = None) -> T:
-        """The value of these. Raises as `decode`."""
+        """Return the value of a message's key and payload. Raise `InvalidMessage` as `decode` does."""
         return self.decode(data or b"", writer)
 
 
 class BytesSchema(Schema[bytes]):
-    """Bytes as they are."""
+    """Plain bytes, without a schema."""
 
     def encode(self, value: bytes) -> bytes:
         if not isinstance(value, bytes):
@@ -82,4 +92,4 @@ class BytesSchema(Schema[bytes]):
 
 
 BYTES: Schema[bytes] = BytesSchema()
-"""Where no other is given."""
+"""The default schema of producers, consumers and readers."""

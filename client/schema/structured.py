@@ -1,4 +1,4 @@
-"""Make of records bytes, by a dataclass or an Avro definition of the values: as JSON here, in Avro beside it."""
+"""Convert records to bytes, by a dataclass or an Avro definition. JSON is here, and Avro in `avro_schema`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ from pulsarium.client.schema.records import Record, record_of
 from pulsarium.client.schema.schema import Schema, SchemaInfo, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-MOST_LEVELS = 200  # of a definition; what takes it apart is recursive, and not all of it is careful
+MOST_LEVELS = 200  # of nesting in a definition, because the libraries that read definitions are recursive
 
 
 class Structured(Schema[T]):
-    """Of a dataclass values are its instances; of a definition, dicts."""
+    """A schema of records. Its values are instances of a dataclass, or dicts for an Avro definition."""
 
     _type: ClassVar[pb.Schema.Type]
     _form: ClassVar[Form]
     _properties: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __init__(self, record: type[Any] | Mapping[str, Any] | str) -> None:
-        """`record`: a dataclass, or a record's Avro definition, as a dict or in JSON.
+        """Make the schema, from a dataclass or an Avro definition.
 
-        InvalidConfiguration for what is neither, for types that Avro has not, and where a library is missing.
+        Args:
+            record: A dataclass, or the Avro definition of a record, as a dict or in JSON.
+
+        Raises:
+            InvalidConfiguration: `record` is neither, or has a type that Avro lacks, or a library is not installed.
         """
         self._record: Record | None = None
         if isinstance(record, type):
@@ -37,7 +41,7 @@ class Structured(Schema[T]):
         try:
             data = (record if isinstance(record, str) else json.dumps(record, separators=(",", ":"))).encode()
         except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidConfiguration(f"no Avro definition: {error}") from error
+            raise InvalidConfiguration(f"the Avro definition cannot be written as JSON: {error}") from error
         name = pb.Schema.Type.Name(self._type).upper()
         self.info: SchemaInfo = SchemaInfo(self._type, data, name, self._properties)
         try:
@@ -47,7 +51,7 @@ class Structured(Schema[T]):
             raise InvalidConfiguration(*error.args) from error
 
     def _prepare(self) -> None:
-        """What a schema makes of its definition once; InvalidMessage if that cannot be."""
+        """Prepare the definition for encoding, once. Raise `InvalidMessage` when the definition cannot be used."""
 
     def encode(self, value: T) -> bytes:
         with self._refusing("value"):
@@ -60,15 +64,15 @@ class Structured(Schema[T]):
 
     @abstractmethod
     def _pack(self, plain: Any) -> bytes:
-        """The bytes of plain data; may raise anything."""
+        """Return the bytes of plain data. Any exception may be raised."""
 
     @abstractmethod
     def _unpack(self, data: bytes, writer: SchemaInfo | None) -> Any:
-        """The plain data of bytes; may raise anything."""
+        """Return the plain data in bytes. Any exception may be raised."""
 
     @contextmanager
     def _refusing(self, what: str) -> Iterator[None]:
-        """Whatever goes wrong inside becomes an InvalidMessage."""
+        """Raise each exception of the block as `InvalidMessage`."""
         try:
             yield
         except InvalidMessage:
@@ -82,7 +86,7 @@ class Structured(Schema[T]):
 
     def _failure(self, error: Exception) -> InvalidMessage:
         text = str(error)
-        text = text if len(text) <= 200 else f"{text[:200]}..."  # some have all of a definition
+        text = text if len(text) <= 200 else f"{text[:200]}..."  # some texts contain a whole definition
         return InvalidMessage(f"{self._called()}: {text or 'no such value'} ({type(error).__name__})")
 
     def _called(self) -> str:
@@ -90,17 +94,20 @@ class Structured(Schema[T]):
 
 
 def read_definition(text: bytes) -> dict[str, Any]:
-    """An Avro definition of a record, in JSON; InvalidMessage if it is none. What its types are is not looked at."""
+    """Parse the Avro definition of a record, in JSON.
+
+    Raise `InvalidMessage` for anything else. Its types are not checked.
+    """
     try:
         definition = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidMessage(f"an Avro definition that is no JSON: {error}") from None
+        raise InvalidMessage(f"the Avro definition is not JSON: {error}") from None
     if not isinstance(definition, dict) or definition.get("type") != "record":
-        raise InvalidMessage("an Avro definition that is no record")
+        raise InvalidMessage("the Avro definition is not a record")
     if not isinstance(definition.get("name"), str) or not isinstance(definition.get("fields"), list):
-        raise InvalidMessage("an Avro definition of a record without name or fields")
+        raise InvalidMessage("the Avro definition of a record lacks name or fields")
     if not _is_flat(definition, MOST_LEVELS):
-        raise InvalidMessage(f"an Avro definition of more than {MOST_LEVELS} levels")
+        raise InvalidMessage(f"the Avro definition has more than {MOST_LEVELS} levels")
     return definition
 
 
@@ -112,11 +119,11 @@ def _is_flat(value: Any, levels: int) -> bool:
 
 
 class JsonSchema(Structured[T]):
-    """JSON in UTF-8. The broker is told an Avro definition, as official clients do it.
+    """JSON in UTF-8. The broker stores an Avro definition, as with official clients.
 
-    Of a dataclass bytes are base64, enums their names and datetimes milliseconds, as Java writes them (and its `Date`;
-    its `Instant`, which is seconds with a point, is read as well). The dicts of a definition are written and read as
-    they are, and not held against it.
+    A dataclass is written as Java writes it: bytes are base64, enums their names, and datetimes milliseconds, as Java's
+    `Date`. Java's `Instant`, in seconds with a point, is read as well. With an Avro definition, values are dicts, which
+    are written and read without a check against the definition.
     """
 
     _type = pb.Schema.Json
@@ -129,9 +136,13 @@ class JsonSchema(Structured[T]):
     def __init__(self, record: type[T]) -> None: ...
 
     def __init__(self, record: Any) -> None:
-        """`record`: a dataclass, or a record's Avro definition, as a dict or in JSON.
+        """Make the schema, from a dataclass or an Avro definition.
 
-        InvalidConfiguration for what is neither, and for types that Avro has not.
+        Args:
+            record: A dataclass, or the Avro definition of a record, as a dict or in JSON.
+
+        Raises:
+            InvalidConfiguration: `record` is neither, or has a type that Avro lacks.
         """
         super().__init__(record)
 
@@ -143,5 +154,5 @@ class JsonSchema(Structured[T]):
     def _unpack(self, data: bytes, writer: SchemaInfo | None) -> Any:
         plain = json.loads(data)
         if not isinstance(plain, dict):
-            raise InvalidMessage(f"{self._called()}: no JSON object")
+            raise InvalidMessage(f"{self._called()}: the message is no JSON object")
         return plain

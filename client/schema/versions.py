@@ -1,4 +1,4 @@
-"""The schemas of topics as their brokers keep them, by version; what a client knows of them."""
+"""Cache the schema versions of topics, which brokers store."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from pulsarium.client.schema.schema import SchemaInfo
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
-VERSION_BYTES = 8  # of a version, big-endian
-MOST_SCHEMAS = 1000  # that are kept
-MOST_BYTES = 16 * 1024 * 1024  # of their definitions
-ASK_AGAIN = 30.0  # seconds after which a schema that could not be had is asked for once more
+VERSION_BYTES = 8  # the size of a version, a big-endian number
+MOST_SCHEMAS = 1000  # in the cache
+MOST_BYTES = 16 * 1024 * 1024  # of definitions in the cache
+ASK_AGAIN = 30.0  # seconds until a failed request for a schema is repeated
 
 
 async def fetch(brokers: Brokers, topic: str, version: bytes | None = None) -> SchemaInfo:
-    """GET_SCHEMA of a topic (a full name), without a version of its latest. Raises the broker's refusal, which is
-    TopicNotFound where there is none, and ConnectError."""
+    """Send GET_SCHEMA for a topic (a full name), and return the schema. Without `version`, this is the latest one.
+
+    Raise the broker's refusal, which is `TopicNotFound` for a topic without a schema, or `ConnectError`.
+    """
     connection = await brokers.connect_to(topic)
     command = pb.CommandGetSchema(request_id=connection.next_request_id(), topic=topic)
     if version is not None:
@@ -43,7 +45,10 @@ class _Kept(NamedTuple):
 
 
 class Versions:
-    """What each message was written with, for schemas that read by that; shared by all of a client."""
+    """The schemas with which messages were written, for schemas that need them.
+
+    All consumers of a client share them.
+    """
 
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
@@ -51,7 +56,7 @@ class Versions:
         self._bytes = 0
 
     def knows(self, message: Message[Any]) -> bool:
-        """Whether `tell` can tell the message now."""
+        """Return whether `tell` has an answer for the message now."""
         version = message.schema_version()
         if len(version) != VERSION_BYTES:
             return True
@@ -59,7 +64,10 @@ class Versions:
         return kept is not None and kept.until > anyio.current_time()
 
     async def find(self, message: Message[Any]) -> None:
-        """Ask the broker what it was written with. Raises nothing: what went wrong is told the message."""
+        """Fetch the schema with which the message was written.
+
+        An error is stored, and `tell` passes it to the message.
+        """
         topic, version = message.topic_name(), message.schema_version()
         schema: SchemaInfo | PulsarError
         until = float("inf")
@@ -74,12 +82,12 @@ class Versions:
             self._forget(next(iter(self._kept)))
 
     def tell(self, message: Message[Any]) -> None:
-        """Let the message know what it was written with, or why nobody knows."""
+        """Pass the message the schema with which it was written, or the error in place of the schema."""
         version = message.schema_version()
         if not version:
             return
-        if len(version) != VERSION_BYTES:  # brokers close the connection of who asks for such a version
-            message._written_with(InvalidMessage(f"{version[:VERSION_BYTES].hex()} is no version of a schema"))
+        if len(version) != VERSION_BYTES:  # brokers close the connection on such a version
+            message._written_with(InvalidMessage(f"{version[:VERSION_BYTES].hex()} is no schema version"))
             return
         kept = self._kept.get((message.topic_name(), version))
         if kept is not None:

@@ -1,1 +1,1 @@
-"""Transactions (PIP-31): their coordinators, and what is sent and acknowledged in one."""
+"""Transactions (PIP-31): their coordinators, and the messages and acknowledgements that belong to a transaction."""

@@ -1,4 +1,4 @@
-"""The transaction coordinators: which there are, and what is asked of each."""
+"""Find the transaction coordinators, and send requests to them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
 
 ASSIGN = "persistent://pulsar/system/transaction_coordinator_assign"
-"""Whose broker serves its partition N is coordinator N."""
+"""The broker that serves partition N of this topic is transaction coordinator N."""
 Type = pb.BaseCommand
-CONNECTS_SINCE = 19  # version of the protocol
+CONNECTS_SINCE = 19  # version of the protocol that has TC_CLIENT_CONNECT_REQUEST
 MOVING = (*TRANSIENT, TransactionCoordinatorNotFoundError)
-"""What a coordinator's broker says, or nobody, while it moves to another."""
+"""Errors of requests while a coordinator moves to another broker."""
 
 
 class Coordinator:
-    """One of them. Each request is made again, at its broker of the moment, for `operation_timeout` seconds."""
+    """A transaction coordinator.
+
+    Each request is repeated, at the coordinator's current broker, for `operation_timeout`.
+    """
 
     def __init__(self, brokers: Brokers, number: int, topic: str) -> None:
-        """`topic` is the partition that stands for it."""
+        """Make coordinator `number`, whose broker serves `topic`, a partition of ASSIGN."""
         self.number = number
         self._brokers = brokers
         self._topic = topic
@@ -41,24 +44,31 @@ class Coordinator:
         self._connecting = anyio.Lock()
 
     async def new_transaction(self, milliseconds: int) -> TxnId:
-        """Begin one. One too many, where an answer was lost, ends with its time."""
+        """Begin a transaction with a timeout in milliseconds, and return its id.
+
+        When an answer is lost, the request is repeated. The coordinator then aborts the unused transaction at its
+        timeout.
+        """
         body = pb.CommandNewTxn(tc_id=self.number, txn_ttl_millis=milliseconds)
         answer = (await self._ask(pb.BaseCommand(type=Type.NEW_TXN, newTxn=body))).newTxnResponse
         return TxnId(answer.txnid_most_bits, answer.txnid_least_bits)
 
     async def add_partition(self, txn: TxnId, topic: str) -> None:
-        """The transaction is going to publish there."""
+        """Register a topic or partition before the transaction publishes to it."""
         body = pb.CommandAddPartitionToTxn(txnid_most_bits=txn.most, txnid_least_bits=txn.least, partitions=[topic])
         await self._ask(pb.BaseCommand(type=Type.ADD_PARTITION_TO_TXN, addPartitionToTxn=body))
 
     async def add_subscription(self, txn: TxnId, topic: str, subscription: str) -> None:
-        """The transaction is going to acknowledge there."""
+        """Register a subscription before the transaction acknowledges messages on it."""
         body = pb.CommandAddSubscriptionToTxn(txnid_most_bits=txn.most, txnid_least_bits=txn.least)
         body.subscription.add(topic=topic, subscription=subscription)
         await self._ask(pb.BaseCommand(type=Type.ADD_SUBSCRIPTION_TO_TXN, addSubscriptionToTxn=body))
 
     async def end(self, txn: TxnId, *, commit: bool) -> None:
-        """Commit or abort it. TransactionNotFound where it has ended already, or another's it is."""
+        """Commit or abort a transaction.
+
+        Raise `TransactionNotFound` when the transaction has ended already, or belongs to another coordinator.
+        """
         was_lost = False
         body = pb.CommandEndTxn(txnid_most_bits=txn.most, txnid_least_bits=txn.least)
         body.txn_action = pb.COMMIT if commit else pb.ABORT
@@ -75,7 +85,7 @@ class Coordinator:
                 if not was_lost:
                     raise
                 if commit:
-                    reason = f"{error}: the answer to its first commit was lost; it is committed, unless it timed out"
+                    reason = f"{error}: the answer to the first commit was lost: it is committed, unless it timed out"
                     raise TransactionNotFound(reason) from None
 
         await self._brokers.patiently(attempt, passing=MOVING)
@@ -93,7 +103,7 @@ class Coordinator:
             raise
 
     async def _connected(self) -> Connection:
-        """The connection to its broker, on which that knows that it is this coordinator."""
+        """Return a connection to the coordinator's broker, which has confirmed that it is this coordinator."""
         async with self._connecting:
             connection = self._connection
             if connection is None or connection.is_lost:
@@ -108,7 +118,7 @@ class Coordinator:
 
 
 class Coordinators:
-    """All of them, asked in turn."""
+    """Choose the coordinator of each new transaction, in turn."""
 
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
@@ -117,7 +127,10 @@ class Coordinators:
         self._turns = itertools.count()
 
     async def next(self) -> Coordinator:
-        """Who is to begin a transaction. TransactionCoordinatorNotFoundError where transactions are not enabled."""
+        """Return the coordinator of the next transaction.
+
+        Raise `TransactionCoordinatorNotFoundError` where transactions are not enabled.
+        """
         async with self._finding:
             if not self._all:
                 self._all = await self._find()
@@ -130,7 +143,7 @@ class Coordinators:
         except TopicNotFound:
             count = 0
         if not count:
-            reason = "transactions are off: the broker needs transactionCoordinatorEnabled=true"
+            reason = "transactions are off: set transactionCoordinatorEnabled=true in broker.conf"
             raise TransactionCoordinatorNotFoundError(reason)
         return [Coordinator(brokers, number, topic) for number, topic in enumerate(partitions_of(ASSIGN, count))]
 

@@ -1,4 +1,4 @@
-"""Begin a transaction, know what belongs to it, and end it."""
+"""Begin transactions, track their operations, and end them."""
 
 from __future__ import annotations
 
@@ -22,53 +22,53 @@ from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.transaction.coordinator import Coordinator, Coordinators
 from pulsarium.proto.message_id import TxnId
 
-LAST_WORDS = 1.0  # seconds that the abort of a cancelled block may take; after that it is left to the timeout
+LAST_WORDS = 1.0  # seconds that the abort of a canceled block may take; after that, the transaction times out
 
 
-_MOST_SECONDS = 2**53 / 1000  # the protocol has room for as many milliseconds, and a float counts them
+_MOST_SECONDS = 2**53 / 1000  # a float counts milliseconds exactly up to 2**53
 
 
 class TransactionState(enum.Enum):
-    """As Java clients have them."""
+    """The states of a transaction, as in Java clients."""
 
     OPEN = "open"
-    """Messages can be sent and acknowledged in it."""
+    """Messages can be sent and acknowledged in the transaction."""
     COMMITTING = "committing"
-    """Nobody knows yet whether it is committed: `commit` may be called again."""
+    """A commit is under way, or its answer was lost: `commit` may be called again."""
     ABORTING = "aborting"
-    """The same of `abort`."""
+    """An abort is under way, or its answer was lost: `abort` may be called again."""
     COMMITTED = "committed"
     ABORTED = "aborted"
     ERROR = "error"
-    """The coordinator does not know it, or not in this state."""
+    """The coordinator does not know the transaction, or has it in another state."""
     TIME_OUT = "time out"
-    """Its time was over before it was committed: the broker aborts it."""
+    """The timeout passed before the commit. The broker aborts the transaction."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionOptions:
-    """What `transaction` and `begin_transaction` take."""
+    """Options of `Client.transaction` and `Client.begin_transaction`: `timeout` in seconds."""
 
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
         if not 0.001 <= self.timeout <= _MOST_SECONDS:
-            raise InvalidConfiguration(f"a transaction cannot have {self.timeout:g} s")
+            raise InvalidConfiguration(f"the timeout of a transaction cannot be {self.timeout:g} s")
 
     @property
     def milliseconds(self) -> int:
-        """As the protocol counts."""
+        """Return the timeout in milliseconds, as the protocol has it."""
         return int(self.timeout * 1000)
 
 
 class Transaction:
-    """Made by `Client.transaction` or `Client.begin_transaction`.
+    """A transaction, made by `Client.transaction` or `Client.begin_transaction`.
 
-    What is sent and acknowledged in it shows when it is committed, all at once, and never if it is aborted.
+    Its messages and acknowledgements take effect together when it is committed, and never if it is aborted.
     """
 
     def __init__(self, coordinator: Coordinator, txn_id: TxnId, timeout: float) -> None:
-        """It has begun, and has so many seconds."""
+        """Track a transaction that has begun. It times out after `timeout` seconds."""
         self._coordinator = coordinator
         self._id = txn_id
         self._deadline = anyio.current_time() + timeout
@@ -81,21 +81,24 @@ class Transaction:
         self._has_failed = False
 
     def id(self) -> TxnId:
-        """Who it is, on all brokers."""
+        """Return the transaction's id, which is the same on all brokers."""
         return self._id
 
     def state(self) -> TransactionState:
-        """How far it got."""
+        """Return the state of the transaction. An open transaction changes to TIME_OUT at its timeout."""
         if self._state is TransactionState.OPEN and anyio.current_time() >= self._deadline:
             self._state = TransactionState.TIME_OUT
         return self._state
 
     async def commit(self) -> None:
-        """Let everything in it be seen, once what is under way is done.
+        """Commit the transaction, after its operations under way have finished.
 
-        TransactionHasOperationFailed if any of that failed, or was cancelled: then all of it is aborted.
-        InvalidTxnStatusError after `abort` or its timeout; TransactionNotFound if it timed out at the broker.
-        ConnectError or Timeout where nobody knows: the next call asks again.
+        Raises:
+            TransactionHasOperationFailed: An operation failed or was canceled. The transaction is aborted.
+            InvalidTxnStatusError: The transaction is aborted already, or has timed out.
+            TransactionNotFound: The transaction has timed out at the broker.
+            ConnectError: The answer was lost, so the outcome is unknown. Call `commit` again.
+            Timeout: The same, after `operation_timeout` seconds.
         """
         await anyio.lowlevel.checkpoint()
         await self._commit()
@@ -104,15 +107,21 @@ class Transaction:
         self._begin_end(TransactionState.COMMITTING)
         await self._wait()
         if self._has_failed:
-            with suppress(PulsarError):  # it will time out
+            with suppress(PulsarError):  # the transaction will time out
                 await self._abort()
-            raise TransactionHasOperationFailed(f"{self._id}: something sent or acknowledged in it had failed")
+            raise TransactionHasOperationFailed(f"{self._id}: aborted, because an operation in it failed")
         await self._end(TransactionState.COMMITTED)
 
     async def abort(self) -> None:
-        """Let nothing of it be seen, once what is under way is done; what was acknowledged in it is delivered again.
+        """Abort the transaction, after its operations under way have finished.
 
-        Raises as `commit`.
+        Its messages are never delivered. The broker redelivers the messages that the transaction acknowledged.
+
+        Raises:
+            InvalidTxnStatusError: The transaction is committed already, or has timed out.
+            TransactionNotFound: The transaction has timed out at the broker.
+            ConnectError: The answer was lost, so the outcome is unknown. Call `abort` again.
+            Timeout: The same, after `operation_timeout` seconds.
         """
         await anyio.lowlevel.checkpoint()
         self._begin_end(TransactionState.ABORTING)
@@ -126,9 +135,10 @@ class Transaction:
 
     @contextmanager
     def _operation(self) -> Iterator[None]:
-        """Something in it, for which its end waits; if that fails or is cancelled, it cannot be committed.
+        """Count an operation under way, for which the end of the transaction waits.
 
-        InvalidTxnStatusError if it is not open.
+        If the operation fails or is canceled, the transaction cannot be committed. Raise `InvalidTxnStatusError` when
+        the transaction is not open.
         """
         self._expect(TransactionState.OPEN)
         self._under_way += 1
@@ -141,22 +151,22 @@ class Transaction:
             self._done()
 
     def _sending(self, receipt: Receipt) -> None:
-        """The same for a message on its way."""
+        """Count a message as an operation under way, until its receipt is settled."""
         self._under_way += 1
         receipt.then(self._sent)
 
     async def _produces_to(self, topic: str) -> None:
-        """Tell the coordinator, once, before anything is sent there. In the order of the calls."""
+        """Register a topic with the coordinator, once, before the first message is sent to the topic."""
         await self._produced.once(topic, lambda: self._coordinator.add_partition(self._id, topic))
 
     async def _acknowledges_on(self, topic: str, subscription: str) -> None:
-        """The same before anything is acknowledged there."""
+        """Register a subscription with the coordinator, once, before the first acknowledgement on the subscription."""
         await self._acknowledged.once(
             (topic, subscription), lambda: self._coordinator.add_subscription(self._id, topic, subscription)
         )
 
     def _when_aborted(self, tell: Callable[[], None]) -> None:
-        """Call this, once, when it is aborted."""
+        """Call `tell`, once, when the transaction is aborted."""
         self._on_abort.add(tell)
 
     # ---- its own
@@ -170,7 +180,7 @@ class Transaction:
         self._state = state
 
     async def _wait(self) -> None:
-        """Until nothing is under way; after its time the broker has aborted it."""
+        """Wait for the operations under way. Raise `InvalidTxnStatusError` at the timeout, when the broker aborts."""
         with anyio.CancelScope(deadline=self._deadline):
             while self._under_way:
                 self._settled = anyio.Event()
@@ -203,14 +213,14 @@ class Transaction:
 
 
 class Registrations:
-    """Of topics, or of subscriptions."""
+    """Topics or subscriptions that are registered with a transaction's coordinator."""
 
     def __init__(self) -> None:
         self._made: set[Hashable] = set()
         self._making: dict[Hashable, anyio.Lock] = {}
 
     async def once(self, what: Hashable, register: Callable[[], Awaitable[object]]) -> None:
-        """Return when it is registered; callers at the same time return in the order of their calls."""
+        """Return when `what` is registered. Concurrent callers return in the order of their calls."""
         if what in self._made and what not in self._making:
             return
         lock = self._making.setdefault(what, anyio.Lock())
@@ -220,26 +230,29 @@ class Registrations:
                     await register()
                     self._made.add(what)
         finally:
-            if not lock.locked():  # the last of them
+            if not lock.locked():  # no other caller waits
                 self._making.pop(what, None)
 
 
 async def begin(coordinators: Coordinators, options: TransactionOptions) -> Transaction:
-    """A new one, at the coordinator whose turn it is."""
+    """Begin a transaction at the next coordinator."""
     coordinator = await coordinators.next()
     return Transaction(coordinator, await coordinator.new_transaction(options.milliseconds), options.timeout)
 
 
 @asynccontextmanager
 async def transaction(coordinators: Coordinators, options: TransactionOptions) -> AsyncIterator[Transaction]:
-    """A new one that is committed at the end of the block, unless it has ended there, and aborted by an exception."""
+    """Begin a transaction, and commit it at the end of the block, unless the block has ended it.
+
+    Abort on an exception.
+    """
     txn = await begin(coordinators, options)
     try:
         yield txn
         if txn.state() in _UNDECIDED:
             await anyio.lowlevel.checkpoint()
     except Exception:
-        with suppress(PulsarError):  # the block's own is what matters; it will time out
+        with suppress(PulsarError):  # the block's exception matters; the transaction will time out
             await txn.abort()
         raise
     except BaseException:

@@ -163,7 +163,7 @@ WITH_PASSWORD = load_pem_private_key(private_pem("ec"), None).private_bytes(
         (raises, "n: the key reader gives no public key: FileNotFoundError"),
         (gives(b""), "n: not a public RSA or EC key in PEM"),
         (gives(private_pem("rsa")), "n: not a public RSA or EC key in PEM"),
-        (gives("text"), "n: the key reader gives str as public key, not bytes"),  # type: ignore[arg-type]
+        (gives("text"), "n: the key reader returns str as public key: return the bytes"),  # type: ignore[arg-type]
         (gives(public_bytes(WRONG_FORM.public_key())), "n: encryption takes RSA or EC keys, this is Ed25519PublicKey"),
     ],
 )
@@ -200,7 +200,7 @@ def test_the_wrong_rsa_key() -> None:
 
 
 def test_no_keys_at_all() -> None:
-    with pytest.raises(EncryptionError, match="no key decrypts this message: it names none"):
+    with pytest.raises(EncryptionError, match="no key decrypts this message: it names no key"):
         DECRYPTOR.decrypt(MessageMetadata(), b"x")
 
 

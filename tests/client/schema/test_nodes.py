@@ -65,7 +65,7 @@ def test_seconds_that_java_wrote(seconds: float, milliseconds: int) -> None:
 
 @pytest.mark.parametrize("seconds", [math.nan, -math.inf, 1e300])
 def test_seconds_that_are_no_moment(seconds: float) -> None:
-    with pytest.raises(Misfit, match="beyond the years"):
+    with pytest.raises(Misfit, match="outside the years"):
         Moment().load(seconds, Form.JSON)
 
 
@@ -75,7 +75,7 @@ def test_moments_are_milliseconds_and_back() -> None:
     assert to_milliseconds(datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)) == -1
     assert from_milliseconds(-1) == datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
     for beyond in (2**62, -(2**62), 10**400):
-        with pytest.raises(Misfit, match="beyond the years"):
+        with pytest.raises(Misfit, match="outside the years"):
             from_milliseconds(beyond)
     with pytest.raises(Misfit, match="without a time zone"):
         to_milliseconds(datetime(1970, 1, 1))  # noqa: DTZ001

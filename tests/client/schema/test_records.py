@@ -172,5 +172,5 @@ def test_two_types_of_one_name() -> None:
 
 
 def test_a_default_of_another_type() -> None:
-    with pytest.raises(InvalidConfiguration, match=r"R\.a: its default is no value of it: int, not str"):
+    with pytest.raises(InvalidConfiguration, match=r"R\.a: the default does not fit the type: int, not str"):
         record_of(make_dataclass("R", [("a", int, field(default="x"))]))

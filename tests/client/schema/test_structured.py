@@ -120,14 +120,14 @@ def test_dicts_nested_without_end() -> None:
 @pytest.mark.parametrize(
     ("definition", "text"),
     [
-        ("{", "no JSON"),
-        ("\ud800", "no Avro definition"),
-        ("[" * 100_000, "no JSON"),
-        ("3", "no record"),
-        ('{"type": "array", "items": "int"}', "no record"),
-        ({"type": "record"}, "without name or fields"),
-        ({"type": "record", "name": "R", "fields": 3}, "without name or fields"),
-        ({"type": "record", "name": "R", "fields": [b""]}, "no Avro definition"),
+        ("{", "is not JSON"),
+        ("\ud800", "the Avro definition cannot be written"),
+        ("[" * 100_000, "is not JSON"),
+        ("3", "is not a record"),
+        ('{"type": "array", "items": "int"}', "is not a record"),
+        ({"type": "record"}, "lacks name or fields"),
+        ({"type": "record", "name": "R", "fields": 3}, "lacks name or fields"),
+        ({"type": "record", "name": "R", "fields": [b""]}, "the Avro definition cannot be written"),
         (int, "neither a dataclass"),
         (Color, "neither a dataclass"),
     ],
@@ -177,5 +177,5 @@ def test_what_the_dataclass_refuses_itself(kind: Callable[..., Any]) -> None:
     schema = kind(Picky)
     picky = Picky(Size.SMALL, 1)
     picky.number = -1
-    with pytest.raises(InvalidMessage, match="Picky refused: ValueError"):
+    with pytest.raises(InvalidMessage, match="Picky refused the fields: ValueError"):
         schema.decode(schema.encode(picky))

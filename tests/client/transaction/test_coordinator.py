@@ -34,9 +34,7 @@ async def test_coordinators_are_asked_in_turn_and_connected_to_once() -> None:
 @on_both
 async def test_brokers_without_transactions_are_named_as_such() -> None:
     async with coordinated(0) as (_, played, client):
-        with pytest.raises(
-            errors.TransactionCoordinatorNotFoundError, match="needs transactionCoordinatorEnabled=true"
-        ):
+        with pytest.raises(errors.TransactionCoordinatorNotFoundError, match="set transactionCoordinatorEnabled=true"):
             await client.begin_transaction()
         with pytest.raises(errors.TransactionCoordinatorNotFoundError):
             async with client.transaction():

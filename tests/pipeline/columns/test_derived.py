@@ -119,7 +119,7 @@ def test_json() -> None:
         (StructType([]), "no column for the value"),
         (
             struct(a=ArrayType(StructType([]), containsNull=False)),
-            "not a valid record: an Avro definition with an array of nothing",
+            "not a valid record: the Avro definition has an array whose items take no bytes",
         ),
         (struct(a=DayTimeIntervalType()), "column a is interval .*, and Avro has no such type"),
         (struct(a=struct(b=MapType(LongType(), LongType()))), r"column a\.b is map<bigint,bigint>"),
