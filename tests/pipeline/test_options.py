@@ -140,9 +140,9 @@ def test_both_forms_of_parameters(plugin: str, as_json: bool) -> None:
         ("AuthenticationBasic", f'{{"userId": "a:b", "password": "{SECRET}"}}', "no colon"),
         ("AuthenticationTls", "tlsCertFile:/c.pem", "tlsCertFile and tlsKeyFile"),
         ("AuthenticationBasic", f'{{"password": "{SECRET}"', "authParams is no JSON"),
-        ("AuthenticationToken", "", "an empty token"),
-        ("AuthenticationToken", "token:", "an empty token"),
-        ("AuthenticationToken", f'{{"other": "{SECRET}"}}', "an empty token"),
+        ("AuthenticationToken", "", "the token is empty"),
+        ("AuthenticationToken", "token:", "the token is empty"),
+        ("AuthenticationToken", f'{{"other": "{SECRET}"}}', "the token is empty"),
     ],
 )
 def test_what_nobody_can_log_in_with(plugin: str, params: str, reason: str) -> None:
