@@ -9,7 +9,7 @@ Other public modules: `pulsarium.client.errors` and `pulsarium.client.admin.erro
 
 Methods return the facts about an object, as in the official Python client: `producer.topic()`, `message.data()`. Parts
 of an object, such as `client.admin`, and fields of values, such as those of `MessageId`, are attributes. Durations are
-in seconds. Points in time are in milliseconds since the epoch; where you pass one, a datetime is possible, too.
+in seconds. Points in time are in milliseconds since the epoch. Some arguments accept a datetime, too.
 """
 
 from pulsarium.proto.errors import needs

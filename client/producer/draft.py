@@ -38,7 +38,7 @@ class MessageOptions(TypedDict, total=False):
     """The event time of the application, in milliseconds since the epoch."""
     sequence_id: int | None
     """The sequence id, in place of the producer's next one. A broker that deduplicates drops a message whose sequence
-    id is not higher than all before. A message with a lower sequence id than an earlier one is sent outside batches."""
+    id is not higher than all before. Such a message is sent outside batches."""
     deliver_at: int | datetime | None
     """The time of delivery, in milliseconds since the epoch or as a datetime."""
     deliver_after: float | timedelta | None
@@ -92,7 +92,7 @@ def draft(content: bytes | None, **options: Unpack[MessageOptions]) -> Draft:
         try:
             deliver_at = _fill(metadata, options)
         except (AttributeError, OverflowError, ValueError) as error:
-            raise InvalidMessage(f"a message cannot have these options: {error}") from None
+            raise InvalidMessage(f"the options of the message are invalid: {error}") from None
     return Draft(metadata, content or b"", deliver_at, Receipt())
 
 

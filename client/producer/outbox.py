@@ -52,7 +52,7 @@ class Messages:
 
 def too_big(entry: bytes, most: int) -> MessageTooBig:
     """Return the error for an entry of more than `most` bytes, the broker's limit."""
-    return MessageTooBig(f"{len(entry)} bytes are more than the broker's {most}")
+    return MessageTooBig(f"the entry has {len(entry)} bytes, the broker accepts {most}: send less, or enable chunking")
 
 
 @dataclass(slots=True, eq=False)
@@ -345,16 +345,19 @@ class Room:
     def acquire_nowait(self, size: int) -> None:
         """Reserve room for a message of `size` bytes.
 
-        Raise `ProducerQueueIsFull` when `max_pending_messages` is reached, `MemoryBufferIsFull` when `memory_limit`
-        is.
+        Raise `ProducerQueueIsFull` at the limit `max_pending_messages`, and `MemoryBufferIsFull` at `memory_limit`.
         """
         try:
             self._places.acquire_nowait()
         except anyio.WouldBlock:
-            raise ProducerQueueIsFull(f"{self.topic}: {self._most} messages pending") from None
+            raise ProducerQueueIsFull(
+                f"{self.topic}: {self._most} messages have no receipt: await receipts, or raise max_pending_messages"
+            ) from None
         if not self._memory.acquire_nowait(size):
             self._places.release()
-            raise MemoryBufferIsFull(f"{self.topic}: {self._memory.limit} bytes of messages pending")
+            raise MemoryBufferIsFull(
+                f"{self.topic}: {self._memory.limit} bytes have no receipt: await receipts, or raise memory_limit"
+            )
         self.messages += 1
         self.bytes += size
 

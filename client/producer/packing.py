@@ -113,8 +113,7 @@ class Splitter:
     def entries(self, metadata: pb.MessageMetadata, content: bytes, max_entry_size: int) -> list[bytes]:
         """Return the entry of a message, or the entries of its chunks.
 
-        Raise `MessageTooBig` when the metadata alone exceeds `max_entry_size` bytes. `metadata` is changed and must be
-        new.
+        Raise `MessageTooBig` when the metadata alone exceeds `max_entry_size` bytes. The call changes `metadata`.
         """
         payload = self._encoder.compress(metadata, content)
         if len(payload) <= (self._max_chunk_size or max_entry_size):
@@ -125,7 +124,9 @@ class Splitter:
         metadata.total_chunk_msg_size = len(payload)
         room = max_entry_size - self._most_around(metadata)
         if room <= 0:
-            raise MessageTooBig(f"without its content the message takes more than the broker's {max_entry_size} bytes")
+            raise MessageTooBig(
+                f"the metadata of the message exceeds the {max_entry_size} bytes that the broker accepts"
+            )
         size = min(room, self._max_chunk_size or room)
         parts = [payload[start : start + size] for start in range(0, len(payload), size)]
         metadata.num_chunks_from_msg = len(parts)

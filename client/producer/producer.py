@@ -109,8 +109,7 @@ class Producer(Generic[T]):
         return max((partition.last_sequence_id for partition in self._partitions), default=-1)
 
     def topic_epoch(self) -> int | None:
-        """Return the number of producers that had exclusive access before this one (PIP-68), or None with shared
-        access.
+        """Return the number of earlier producers with exclusive access (PIP-68), or None with shared access.
 
         Partitions have separate epochs: the result is the highest.
         """
@@ -242,7 +241,7 @@ class Producer(Generic[T]):
             partition.abandon()
         self._close_interceptors()
 
-    # ---- its own
+    # ---- private
 
     def _close_interceptors(self) -> None:
         if self._interceptors is not None:
@@ -291,7 +290,7 @@ class Producer(Generic[T]):
 
     def _route(self, message: Draft) -> TopicProducer:
         if not self._partitions:
-            raise AlreadyClosed(f"{self._topic}: the producer is not open")
+            raise AlreadyClosed(f"{self._topic}: the producer is not open: use it inside its `async with` block")
         return self._partitions[self._router.choose(message, self._partitions) if self._is_partitioned else 0]
 
     def _send_batches(self) -> None:
@@ -327,4 +326,6 @@ class Producer(Generic[T]):
                     count = await self._core.brokers.partitions(self._topic, create=False)
                     await self._open(partitions_of(self._topic, count)[len(self._partitions) :], count)
                 except PulsarError as error:
-                    logger.info("%s: look for partitions failed, trying again later: %s", self._topic, printable(error))
+                    logger.info(
+                        "%s: the lookup of new partitions failed, trying again later: %s", self._topic, printable(error)
+                    )

@@ -137,7 +137,7 @@ def test_both_forms_of_parameters(plugin: str, as_json: bool) -> None:
         ("AuthenticationAthenz", SECRET, "not AuthenticationAthenz"),
         ("AuthenticationBasic", f"password:{SECRET}", "AuthenticationBasic .userId and password."),
         ("AuthenticationBasic", SECRET, "userId and password"),
-        ("AuthenticationBasic", f'{{"userId": "a:b", "password": "{SECRET}"}}', "no colon"),
+        ("AuthenticationBasic", f'{{"userId": "a:b", "password": "{SECRET}"}}', "contains a colon"),
         ("AuthenticationTls", "tlsCertFile:/c.pem", "tlsCertFile and tlsKeyFile"),
         ("AuthenticationBasic", f'{{"password": "{SECRET}"', "authParams is no JSON"),
         ("AuthenticationToken", "", "the token is empty"),

@@ -104,7 +104,7 @@ async def test_a_broker_without_such_a_port() -> None:
     with pytest.raises(errors.OperationNotSupported, match="without TLS only"):
         await lookup.connection_for("t")
     lookup, _ = Web(json()).lookup()
-    with pytest.raises(errors.ConnectError, match="named none"):
+    with pytest.raises(errors.ConnectError, match="named no broker"):
         await lookup.connection_for("t")
     lookup, _ = Web(json(brokerUrlTls="pulsar://b:1")).lookup("https://a:8443")
     with pytest.raises(errors.InvalidUrl, match="must begin with pulsar\\+ssl"):
