@@ -228,10 +228,10 @@ class Client:
             ack_timeout_redelivery_backoff: Computes this time from the message's redelivery count.
             dead_letter_policy: The treatment of messages that are redelivered too often. With None, they are
                 redelivered without end.
-            retry_enable: Allow `reconsume_later`, and subscribe to the retry letter topic, too. Unless
-                `dead_letter_policy` says otherwise, a message is redelivered at most 16 times, and the retry and dead
-                letter topics are the alphabetically first topic's name with `-<subscription>-RETRY` and
-                `-<subscription>-DLQ`.
+            retry_enable: Allow `reconsume_later`, and subscribe to the retry letter topic, too. By
+                default, a message is redelivered at most 16 times. The retry letter topic and the dead letter topic
+                have the name of the alphabetically first topic, followed by `-<subscription>-RETRY` and
+                `-<subscription>-DLQ`. The `dead_letter_policy` may change these defaults.
             batch_receive_policy: The limits at which `batch_receive` returns.
             start_paused: Request no messages before `Consumer.resume`.
             interceptors: Interceptors of received and acknowledged messages, called in this order.

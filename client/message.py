@@ -170,9 +170,7 @@ class Message(Generic[T]):
         return kept.index - self._id.batch_size + 1 + self._id.batch_index  # a batch has the index of its last message
 
     def broker_publish_time(self) -> int | None:
-        """Return the time at which the broker received the message, in milliseconds since the epoch, or None as for
-        `index`.
-        """
+        """Return the time of arrival at the broker, in milliseconds since the epoch, or None as for `index`."""
         kept = self._broker_metadata
         return kept.broker_timestamp if kept is not None and kept.HasField("broker_timestamp") else None
 

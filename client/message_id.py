@@ -16,8 +16,8 @@ MOST_IN_BATCH = 2**20
 class MessageId:
     """The id of an entry, or of one message in a batch if `batch_index` is not -1.
 
-    Ids have the order of their messages in a topic. `batch_size` (0 is unknown) and `first_chunk` (the first chunk of
-    a chunked message, whose own id is that of its last chunk) take no part in comparisons.
+    Ids have the order of their messages in a topic. The id of a chunked message is that of its last chunk, and
+    `first_chunk` is the id of its first one. `batch_size` 0 is unknown. Neither field takes part in comparisons.
     """
 
     ledger_id: int
@@ -30,7 +30,9 @@ class MessageId:
     """The entries of a received chunked message, up to its own entry. `serialize` does not keep them."""
 
     earliest: ClassVar[MessageId]
+    """The position in front of the first message of a topic."""
     latest: ClassVar[MessageId]
+    """The position behind the last message of a topic."""
 
     def serialize(self) -> bytes:
         """Return the id as bytes to store, in the format of all Pulsar clients."""

@@ -43,8 +43,8 @@ class Batch:
 class KeyBatch(Batch):
     """A set of batches, one for each key, with common limits (`BatchingType.KeyBased`).
 
-    The sequence id of an entry is that of its last message, and entries are sent in the order of these sequence ids,
-    so that a broker that deduplicates accepts them all. With messages 0, 3 and 4 of one key and 1 and 2 of another,
+    The sequence id of an entry is that of its last message. Entries are sent in the order of their sequence ids: so a
+    broker that deduplicates accepts them all. With messages 0, 3 and 4 of one key and 1 and 2 of another,
     the entry of the second key is sent first.
     """
 

@@ -42,8 +42,8 @@ class Producer(Generic[T]):
     `operation_timeout`. After an exception in the block the producer is closed at once. After the block, calls raise
     `AlreadyClosed`.
 
-    Messages to a topic without partitions, or to one partition, are sent in the order of a task's calls. When the
-    connection is lost, or the broker closes the producer, the client opens the producer again and sends all messages
+    Messages to a topic without partitions, or to one partition, are sent in the order of a task's calls. After a lost
+    connection, or when the broker closes the producer, the client opens the producer again. Then it sends all messages
     without a receipt again, in the same order. With deduplication on the broker (PIP-6), each message is stored once.
     `ProducerFenced` ends the producer.
 
@@ -159,10 +159,10 @@ class Producer(Generic[T]):
     ) -> Receipt:
         """Send a message without waiting for its receipt, and return the receipt.
 
-        Use it to send many messages in a row.
+        Use this method to send many messages in a row.
 
-        The call waits only while `max_pending_messages` or the client's `memory_limit` is reached, and, for the first
-        message of a transaction to a partition, until the transaction coordinator has registered the partition. Each
+        The call waits only while `max_pending_messages` or the client's `memory_limit` is reached. The first message of
+        a transaction to a partition also waits until the transaction coordinator has registered the partition. Each
         call is a checkpoint, unlike `send_nowait`.
 
         Args:
@@ -215,8 +215,7 @@ class Producer(Generic[T]):
         return self._counts.picture(sum(room.messages for room in rooms), sum(room.bytes for room in rooms))
 
     async def flush(self) -> None:
-        """Send all messages that wait for a batch, and wait until every message sent so far is published or has
-        failed.
+        """Send all waiting batches, and wait until every message sent so far is published or has failed.
 
         Failures of single messages are raised by `send` and by their receipts only.
 

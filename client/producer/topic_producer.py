@@ -62,8 +62,8 @@ QUEUE_AGAIN = 1.0  # seconds until a producer that waited for exclusive access a
 class TopicProducer:
     """A producer of one topic without partitions, or of one partition.
 
-    Messages are sent in the order of the calls. When the connection is lost, or the broker closes the producer, it is
-    opened again and sends the messages without a receipt again, in the same order.
+    Messages are sent in the order of the calls. After a lost connection, or when the broker closes the producer,
+    it is opened again. Then it sends the messages without a receipt again, in the same order.
     """
 
     def __init__(
