@@ -131,9 +131,6 @@ class Client:
             encryption_keys: The names of the keys to encrypt for. Without names, nothing is encrypted.
             crypto_key_reader: The reader of the encryption keys.
 
-        Returns:
-            A producer that is not open yet.
-
         Raises:
             InvalidTopicName: `topic` is no valid name.
             InvalidConfiguration: An option is invalid, or two options exclude each other.
@@ -228,10 +225,10 @@ class Client:
             ack_timeout_redelivery_backoff: Computes this time from the message's redelivery count.
             dead_letter_policy: The treatment of messages that are redelivered too often. With None, they are
                 redelivered without end.
-            retry_enable: Allow `reconsume_later`, and subscribe to the retry letter topic, too. By
-                default, a message is redelivered at most 16 times. The retry letter topic and the dead letter topic
-                have the name of the alphabetically first topic, followed by `-<subscription>-RETRY` and
-                `-<subscription>-DLQ`. The `dead_letter_policy` may change these defaults.
+            retry_enable: Allow `reconsume_later`, and subscribe to the retry letter topic, too. By default, a message is
+                redelivered at most 16 times. The retry letter topic and the dead letter topic have the name of the
+                alphabetically first topic, followed by `-<subscription>-RETRY` and `-<subscription>-DLQ`. The
+                `dead_letter_policy` may change these defaults.
             batch_receive_policy: The limits at which `batch_receive` returns.
             start_paused: Request no messages before `Consumer.resume`.
             interceptors: Interceptors of received and acknowledged messages, called in this order.
@@ -245,9 +242,6 @@ class Client:
             key_shared_policy: The distribution of hash ranges in a Key_Shared subscription.
             pattern_auto_discovery_period: The time between two looks for topics that match a pattern.
             regex_subscription_mode: The kind of topics that a pattern can match.
-
-        Returns:
-            A consumer that is not open yet.
 
         Raises:
             InvalidTopicName: `topic` contains an invalid name.
@@ -292,9 +286,6 @@ class Client:
             reader_name: The name in the stats.
             subscription_role_prefix: A prefix of the name of the reader's subscription. The subscriptionAuthMode
                 Prefix requires the role as prefix.
-
-        Returns:
-            A reader that is not open yet.
         """
         return Reader(self._core, ReaderOptions(**given(locals())))
 
@@ -347,9 +338,6 @@ class Client:
             read_compacted: Read the compacted part of the topic, and the messages behind it. Ignored for a
                 non-persistent topic.
             subscription_name: The name of the view's subscription, which lasts as long as the view.
-
-        Returns:
-            A table view that is not open yet.
         """
         return TableView(self._core, TableViewOptions(**given(locals())))
 
