@@ -225,7 +225,7 @@ class Client:
             ack_timeout_redelivery_backoff: Computes this time from the message's redelivery count.
             dead_letter_policy: The treatment of messages that are redelivered too often. With None, they are
                 redelivered without end.
-            retry_enable: Allow `reconsume_later`, and subscribe to the retry letter topic, too. By default, a message is
+            retry_enable: Allow `reconsume_later`, and subscribe to the retry letter topic. By default, a message is
                 redelivered at most 16 times. The retry letter topic and the dead letter topic have the name of the
                 alphabetically first topic, followed by `-<subscription>-RETRY` and `-<subscription>-DLQ`. The
                 `dead_letter_policy` may change these defaults.
