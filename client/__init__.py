@@ -1,21 +1,21 @@
-"""The async client, under trio and asyncio.
+"""The async client of Pulsar, for trio and asyncio.
 
-async with connect("pulsar://localhost:6650") as client:
-    async with client.create_producer("topic") as producer:
-        await producer.send(b"content")
+    async with connect("pulsar://localhost:6650") as client:
+        async with client.create_producer("topic") as producer:
+            await producer.send(b"content")
 
-Public beside this module are `pulsarium.client.errors` and `.admin.errors` (what can go wrong), `.topics` (names of
-topics) and `.bulk` (for programs that read or write very much).
+Other public modules: `pulsarium.client.errors` and `pulsarium.client.admin.errors` hold the errors,
+`pulsarium.client.topics` the names of topics, and `pulsarium.client.bulk` reads and writes in bulk.
 
-What an object tells is a method, as in the official Python client (`producer.topic()`, `message.data()`); parts to call
-on (`client.admin`) and the fields of values (MessageId, options) are attributes. A duration is a number of seconds, a
-point in time milliseconds since the epoch, or a datetime where one is given.
+Methods return the facts about an object, as in the official Python client: `producer.topic()`, `message.data()`. Parts
+of an object, such as `client.admin`, and fields of values, such as those of `MessageId`, are attributes. Durations are
+in seconds. Points in time are in milliseconds since the epoch. Some arguments accept a datetime, too.
 """
 
 from pulsarium.proto.errors import needs
 
 with needs("pulsarium.client", "client"):
-    import anyio  # noqa: F401  # looked for, so that its lack is said once and in clear
+    import anyio  # noqa: F401  # imported here, so that `needs` names the missing extra
     import typing_extensions  # noqa: F401
 
 from pulsarium.client.admin.admin import Admin, connect_admin

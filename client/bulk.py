@@ -1,7 +1,7 @@
-"""Read and write in bulk, as the Spark pipeline does: public, beside `pulsarium.client`, for programs of that kind.
+"""Read and write in bulk, as the Spark pipeline does. The module is public.
 
-A `TopicReader` takes what waits without a checkpoint for each message. The other names are the client's own parts: how
-it takes entries apart, finds partitions and walks through the values of a schema.
+A `TopicReader` returns queued messages without a checkpoint for each one. The other names are parts of the client:
+they decode entries, choose partitions and convert the values of a schema.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class _Options(ConsumerOptions[Any]):
 
 
 class TopicReader:
-    """Reads a topic without partitions, or one partition, from a message on; open inside its `async with`.
+    """A reader of a topic without partitions, or of one partition. It is open inside its `async with` block.
 
-    It is told of everything that comes, however many chunked messages begin before others end.
+    The reader discards no incomplete chunked message, however many of them there are.
     """
 
     def __init__(
@@ -78,9 +78,21 @@ class TopicReader:
         decoder: Decoder | None = None,
         onlooker: Onlooker | None = None,
     ) -> None:
-        """Begin at `start`, and with chunks of later messages at `needed_from`. InvalidTopicName if `topic` is no name.
+        """Prepare to read from `start`.
 
-        onlooker: Hears of entries of which nothing is received.
+        Args:
+            client: The client.
+            topic: A topic without partitions, or one partition.
+            start: The first message to receive.
+            schema: The schema that decodes the values.
+            receiver_queue_size: The most messages that wait in the client.
+            consumer_name: The name in the stats.
+            needed_from: The position of the first chunk to read, for chunked messages that end at `start` or later.
+            decoder: The decoder of entries.
+            onlooker: The object to notify of entries without a message to receive.
+
+        Raises:
+            InvalidTopicName: `topic` is no valid name.
         """
         options = _Options(
             topic,
@@ -96,7 +108,7 @@ class TopicReader:
         self._inbox = self._consumer._inbox
         self._place: Place
         self.take: Callable[[], Message[Any]] = self._inbox.take
-        """Return the next message, which must be there, or raise what is there instead."""
+        """Return the next message, which must be queued, or raise the queued error."""
 
     async def __aenter__(self) -> TopicReader:
         await self._consumer.__aenter__()
@@ -109,38 +121,36 @@ class TopicReader:
         await self._consumer.aclose()
 
     def __bool__(self) -> bool:
-        """Tell whether something can be taken at once."""
+        """Return whether a message or an error is queued."""
         return bool(self._inbox)
 
     def __len__(self) -> int:
-        """Return how many can be taken, once the schema of the first is known."""
+        """Return the number of queued messages, once the schema of the first one is known."""
         return len(self._inbox)
 
     def head(self) -> Message[Any] | Exception | None:
-        """Return what `take` returns or raises, None if nothing is there."""
+        """Return the message or the error that `take` returns or raises next, or None."""
         return self._inbox.head
 
     async def arrival(self) -> None:
-        """Wait until something can be taken. Raises what ended the reader for good."""
+        """Wait until a message or an error is queued. Raise the error that ended the reader."""
         await self._inbox.arrival()
 
     async def has_more(self) -> bool:
-        """Ask the broker whether there is more to be read now, unless something waits here."""
+        """Return whether a message can be read now. Ask the broker unless one is queued."""
         return await self._place.has_more()
 
     def read_through(self, message_id: MessageId) -> None:
-        """Let the broker count everything up to this entry as done."""
+        """Acknowledge everything up to this entry."""
         self._consumer._parts.all[0].read_through(message_id)
 
 
 async def last_message(consumer: Consumer[Any]) -> tuple[MessageId, MessageId | None]:
-    """Return the last message of a consumer's only topic, and the entry up to which its subscription is done, where the
-    broker says that."""
+    """Return the last message of a consumer's only topic, and the mark-delete position if the broker sends it."""
     return await consumer._parts.all[0].last_message()
 
 
 async def topics_matching(client: Client, pattern: str) -> list[str]:
-    """Return the persistent topics that a pattern matches, as `subscribe` has it, in order; of partitioned ones the
-    partitions."""
+    """Return the sorted persistent topics, or partitions of topics, that match a pattern, as in `subscribe`."""
     matching = Matching(re.compile(pattern), RegexSubscriptionMode.PersistentOnly, 60)
     return sorted(await matching.find(client._core.brokers, first=False))

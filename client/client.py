@@ -60,7 +60,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Client:
-    """Makes producers, consumers, readers and transactions; made by `connect`, and usable until its block is left."""
+    """A client of a cluster, made by `connect` and usable inside its `async with` block."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -93,42 +93,50 @@ class Client:
         encryption_keys: Collection[str] = (),
         crypto_key_reader: KeyReader | None = None,
     ) -> Producer[T]:
-        """Return a producer on a topic: `async with` opens and closes it. Durations are seconds.
+        """Return a producer of a topic. `async with` opens and closes the producer.
 
-        topic: With its partitions, where it has some.
-        schema: Makes bytes of what is sent, and is told to the broker.
-        producer_name: None: the broker chooses one.
-        compression_type: Of contents, or of whole batches.
-        batching_enabled: Put messages that are sent together into one entry.
-        batching_max_messages: Messages of one batch.
-        batching_max_allowed_size_in_bytes: Bytes of the contents of one batch, before compression.
-        batching_max_publish_delay: How long a message of `send_nowait` may wait for others to go with it.
-        batching_type: Which messages share a batch.
-        chunking_enabled: Send what is larger than a message may be in several entries (PIP-37); needs
-            `batching_enabled=False`.
-        chunk_max_message_size: Bytes of a chunk's content, after compression; None or 0: what the broker's
-            `maxMessageSize` leaves.
-        max_pending_messages: Messages without a receipt, in each partition; with more, `send` waits and
-            `send_nowait` refuses.
-        max_pending_messages_across_partitions: And in all of them: each partition gets its share, if that is
-            less.
-        message_routing_mode: Which partition gets a message without a key.
-        hashing_scheme: How a key finds its partition.
-        message_router: Given a message, which has no id yet, and the number of partitions: the index of its
-            partition.
-        auto_update_partitions_interval: How often to look whether the topic has more partitions.
-        properties: Shown in the stats of the topic.
-        initial_sequence_id: The first message gets the number behind it; None: where the broker says that this
-            producer's name left off.
-        access_mode: Whether others may publish to the topic, too (PIP-68).
-        initial_subscription_name: A subscription to be created with the topic, where this is the one that
-            creates it (PIP-124).
-        interceptors: Called in this order.
-        encryption_keys: Names of the keys to encrypt for; none: nothing is encrypted.
-        crypto_key_reader: Finds these keys.
+        Durations are in seconds. Errors of the broker are raised when the producer opens.
 
-        InvalidTopicName, InvalidConfiguration or CryptoError for arguments that make no sense. Opening raises
-        ConnectError, or what the broker refuses it with.
+        Args:
+            topic: The topic. A producer of a partitioned topic publishes to all partitions.
+            schema: The schema that encodes the values. The producer registers it with the broker.
+            producer_name: The name of the producer. With None, the broker chooses one.
+            compression_type: The compression of message contents, or of whole batches.
+            batching_enabled: Put several messages into one entry.
+            batching_max_messages: The most messages in one batch.
+            batching_max_allowed_size_in_bytes: The most bytes of contents in one batch, before compression.
+            batching_max_publish_delay: The longest time that a message of `submit` or `send_nowait` waits for its
+                batch.
+            batching_type: The rule that puts messages into one batch.
+            chunking_enabled: Send a message that is too large for one entry in several entries (PIP-37). Needs
+                `batching_enabled=False`.
+            chunk_max_message_size: The most bytes of a chunk's content, after compression. With None or 0, a chunk is
+                as large as the broker's `maxMessageSize` allows.
+            max_pending_messages: The most messages without a receipt in each partition. At the limit, `send` waits and
+                `send_nowait` raises an error.
+            max_pending_messages_across_partitions: The most messages without a receipt in all partitions together.
+                Each partition gets an equal share, at most `max_pending_messages`.
+            message_routing_mode: The choice of the partition for a message without a key.
+            hashing_scheme: The hash that maps a key to a partition.
+            message_router: A function of a message, without an id, and the number of partitions. It returns the index
+                of the message's partition. Needs the routing mode CustomPartition.
+            auto_update_partitions_interval: The time between two looks for new partitions.
+            properties: Properties that the topic's stats show.
+            initial_sequence_id: The first message gets the next higher sequence id. With None, it continues behind the
+                last sequence id that the broker knows for the producer's name.
+            access_mode: The access of other producers to the topic (PIP-68).
+            initial_subscription_name: A subscription that the broker creates if it creates the topic for this producer
+                (PIP-124).
+            interceptors: Interceptors of messages, called in this order.
+            encryption_keys: The names of the keys to encrypt for. Without names, nothing is encrypted.
+            crypto_key_reader: The reader of the encryption keys.
+
+        Raises:
+            InvalidTopicName: `topic` is no valid name.
+            InvalidConfiguration: An option is invalid, or two options exclude each other.
+            CryptoError: An encryption key cannot be used.
+            ConnectError: The producer opens, and no broker can be reached.
+            PulsarError: The producer opens, and the broker refuses it.
         """
         return Producer(self._core, ProducerOptions(**given(locals())))
 
@@ -173,63 +181,73 @@ class Client:
         pattern_auto_discovery_period: float = 60.0,
         regex_subscription_mode: RegexSubscriptionMode = RegexSubscriptionMode.PersistentOnly,
     ) -> Consumer[T]:
-        """Return a consumer on topics: `async with` subscribes and closes it. Durations are seconds.
+        """Return a consumer of one or more topics. `async with` subscribes and closes the consumer.
 
-        topic: One with its partitions, several, or a pattern; that one may begin with
-            `persistent://tenant/namespace/`.
-        subscription_name: Made by its first consumer.
-        schema: What `Message.value` is; told to the broker.
-        receiver_queue_size: Messages of each topic and partition that may wait here. 0, of a consumer on one
-            topic without partitions: the broker is asked for each message when somebody wants it; then there
-            must be no batches in the topic.
-        max_total_receiver_queue_size_across_partitions: Messages of all of them.
-        read_compacted: Of a compacted topic only the newest message of each key.
-        start_message_id_inclusive: A seek, or a reader's start, at a message delivers that message, too.
-        crypto_key_reader: Finds the keys that decrypt.
-        crypto_failure_action: What becomes of a message that cannot be decrypted.
-        payload_to_message_id_converter: Computes the last message's id where the broker sends its entry
-            (PIP-429); None: understands Pulsar's format.
-        message_payload_processor: Takes entries apart (PIP-96); None: understands Pulsar's format.
-        max_pending_chunked_message: Messages of several chunks (PIP-37) of each topic and partition that may be
-            incomplete here; with one more the oldest is given up. 0: any number.
-        auto_ack_oldest_chunked_message_on_queue_full: What is given up then is acknowledged; else it is left
-            for another delivery.
-        expire_time_of_incomplete_chunked_message: After so long the chunks of a message that is still
-            incomplete are acknowledged. 0: never.
-        auto_update_partitions_interval: How often to look whether a topic has more partitions.
-        consumer_type: Who of its consumers gets which message.
-        initial_position: Where it begins, if it is made by this.
-        consumer_name: Shown in the stats, and what Failover chooses by; "": the broker finds one.
-        properties: Shown in the stats.
-        priority_level: Of a Shared or Failover subscription those get messages first who have the lowest
-            number.
-        negative_ack_redelivery_delay: How long a negatively acknowledged message waits.
-        negative_ack_redelivery_backoff: Says in its place how long a negatively acknowledged message waits, by
-            how often it was delivered before.
-        unacked_messages_timeout: How long a received message may be unacknowledged before it is delivered
-            again, of a batch all of it; at least 1 second, None: for ever. Without
-            `ack_timeout_redelivery_backoff`.
-        ack_timeout_redelivery_backoff: Says how long that is, by how often the message was delivered before.
-        dead_letter_policy: Where messages go that are delivered again too often; None: nowhere.
-        retry_enable: `reconsume_later` may be called, and the retry letter topic is subscribed to, too. The
-            topics are the names' first in the alphabet with `-<subscription>-RETRY` and `-DLQ`, and 16 the most
-            redeliveries, unless `dead_letter_policy` says otherwise.
-        batch_receive_policy: When `batch_receive` has enough.
-        start_paused: Ask for no messages before `Consumer.resume`.
-        interceptors: See and change what is received, and see what is acknowledged; in this order.
-        acknowledgement_group_time: How long an acknowledgement may wait to go out with others; 0: it goes at
-            once.
-        max_acknowledgement_group_size: Acknowledgements that wait; with so many they go out.
-        batch_index_ack_enabled: Tell the broker of each acknowledged message of a batch (PIP-54); else only
-            when all of them are.
-        ack_receipt_enabled: Acknowledging waits for the broker's word that it is kept.
-        replicate_subscription_state_enabled: Keep its position in step in the other clusters (PIP-33).
-        key_shared_policy: How KeyShared shares the keys.
-        pattern_auto_discovery_period: How often to look which topics match a pattern.
-        regex_subscription_mode: Which kind of topics a pattern is held against.
+        Durations are in seconds. Errors of the broker are raised when the consumer subscribes.
 
-        InvalidTopicName or InvalidConfiguration for arguments that make no sense. Opening raises ConnectError, or what
-        the broker refuses it with.
+        Args:
+            topic: A topic with all its partitions, several topics, or a pattern. A pattern may begin with
+                `persistent://tenant/namespace/`.
+            subscription_name: The subscription. Its first consumer creates it.
+            schema: The schema that decodes `Message.value`. The consumer announces it to the broker.
+            receiver_queue_size: The most messages of each topic and partition that wait in the client. With 0, the
+                consumer requests each message when the application receives; it can have one topic without partitions
+                and without batches then.
+            max_total_receiver_queue_size_across_partitions: The most messages that wait in the client for all topics
+                and partitions together.
+            read_compacted: Receive only the newest message of each key from the compacted part of a topic.
+            start_message_id_inclusive: Deliver the message at the target of a seek, or at a reader's start, too.
+            crypto_key_reader: The reader of the decryption keys.
+            crypto_failure_action: The treatment of a message that cannot be decrypted.
+            payload_to_message_id_converter: Computes the id of the last message from its entry (PIP-429). With None,
+                only Pulsar's own format is understood.
+            message_payload_processor: Splits entries into messages (PIP-96). With None, only Pulsar's own format is
+                understood.
+            max_pending_chunked_message: The most incomplete chunked messages (PIP-37) of each topic and partition. At
+                the limit, the oldest one is discarded. 0 is no limit.
+            auto_ack_oldest_chunked_message_on_queue_full: Acknowledge the chunks that `max_pending_chunked_message`
+                discards. Otherwise the broker redelivers them.
+            expire_time_of_incomplete_chunked_message: The time after which the chunks of an incomplete message are
+                acknowledged. 0 is never.
+            auto_update_partitions_interval: The time between two looks for new partitions.
+            consumer_type: The subscription type, which shares the messages among the consumers.
+            initial_position: The position at which a new subscription begins.
+            consumer_name: The name in the stats, by which a Failover subscription sorts its consumers. With "", the
+                broker chooses one.
+            properties: Properties that the topic's stats show.
+            priority_level: The priority of the consumer in a Shared or Failover subscription. The lowest number comes
+                first.
+            negative_ack_redelivery_delay: The time before a negatively acknowledged message is redelivered.
+            negative_ack_redelivery_backoff: Computes this delay from the message's redelivery count, in place of
+                `negative_ack_redelivery_delay`.
+            unacked_messages_timeout: The time after which an unacknowledged message is redelivered, with all messages
+                of its batch. At least 1 second. None is never. Ignored with `ack_timeout_redelivery_backoff`.
+            ack_timeout_redelivery_backoff: Computes this time from the message's redelivery count.
+            dead_letter_policy: The treatment of messages that are redelivered too often. With None, they are
+                redelivered without end.
+            retry_enable: Allow `reconsume_later`, and subscribe to the retry letter topic. By default, a message is
+                redelivered at most 16 times. The retry letter topic and the dead letter topic have the name of the
+                alphabetically first topic, followed by `-<subscription>-RETRY` and `-<subscription>-DLQ`. The
+                `dead_letter_policy` may change these defaults.
+            batch_receive_policy: The limits at which `batch_receive` returns.
+            start_paused: Request no messages before `Consumer.resume`.
+            interceptors: Interceptors of received and acknowledged messages, called in this order.
+            acknowledgement_group_time: The longest time that an acknowledgement waits to be sent with others. With 0,
+                it is sent at once.
+            max_acknowledgement_group_size: The number of waiting acknowledgements at which they are sent.
+            batch_index_ack_enabled: Acknowledge each message of a batch on the broker (PIP-54). Otherwise a batch is
+                acknowledged when all its messages are.
+            ack_receipt_enabled: Wait at each acknowledgement until the broker has confirmed it.
+            replicate_subscription_state_enabled: Replicate the subscription's position to the other clusters (PIP-33).
+            key_shared_policy: The distribution of hash ranges in a Key_Shared subscription.
+            pattern_auto_discovery_period: The time between two looks for topics that match a pattern.
+            regex_subscription_mode: The kind of topics that a pattern can match.
+
+        Raises:
+            InvalidTopicName: `topic` contains an invalid name.
+            InvalidConfiguration: An option is invalid, or two options exclude each other.
+            ConnectError: The consumer subscribes, and no broker can be reached.
+            PulsarError: The consumer subscribes, and the broker refuses it.
         """
         return Consumer(self._core, ConsumerOptions(**given(locals())))
 
@@ -255,17 +273,19 @@ class Client:
         reader_name: str | None = None,
         subscription_role_prefix: str | None = None,
     ) -> Reader[T]:
-        """Return a reader that begins behind `start_message_id`: `async with` opens and closes it. Durations are
-        seconds.
+        """Return a reader of a topic. `async with` opens and closes the reader.
 
-        topic: With its partitions, where it has some.
-        start_message_id: Reading begins behind it; of partitioned topics the earliest or the latest.
-        start_message_from_rollback_duration: In its place: begin with what is not older than so many seconds.
-        reader_name: Shown in the stats.
-        subscription_role_prefix: Put in front of the name of the reader's subscription: subscriptionAuthMode
-            Prefix wants the role there.
+        Durations are in seconds. The arguments that are not listed, and the errors, are those of `subscribe`.
 
-        The others are as in `subscribe`, and so are the errors.
+        Args:
+            topic: The topic, with all its partitions.
+            start_message_id: The message behind which reading begins. For a partitioned topic, it is
+                `MessageId.earliest` or `MessageId.latest`.
+            start_message_from_rollback_duration: Begin with the messages of this many last seconds, in place of
+                `start_message_id`.
+            reader_name: The name in the stats.
+            subscription_role_prefix: A prefix of the name of the reader's subscription. The subscriptionAuthMode
+                Prefix requires the role as prefix.
         """
         return Reader(self._core, ReaderOptions(**given(locals())))
 
@@ -284,9 +304,9 @@ class Client:
         reader_name: str | None = None,
         subscription_role_prefix: str | None = None,
     ) -> RawReader:
-        """Return a reader of entries as they are stored: `async with` opens and closes it. Durations are seconds.
+        """Return a reader of entries as they are stored. `async with` opens and closes the reader.
 
-        Arguments and errors are as in `create_reader`.
+        Durations are in seconds. The arguments and errors are those of `create_reader`.
         """
         return RawReader(self._core, RawReaderOptions(**given(locals())))
 
@@ -309,42 +329,60 @@ class Client:
         auto_update_partitions_interval: float = 60.0,
         subscription_name: str | None = None,
     ) -> TableView[T]:
-        """Return a topic as a table: `async with` reads it and closes it. Durations are seconds.
+        """Return a topic as a table of the last value of each key. `async with` reads the topic and closes the view.
 
-        topic: With its partitions, where it has some.
-        read_compacted: Of each key the last message that compaction left, and what came since; not of topics
-            that are not kept.
-        subscription_name: Of the subscription that lasts as long as the view.
+        Durations are in seconds. The arguments that are not listed, and the errors, are those of `subscribe`.
 
-        The others are as in `subscribe`, and so are the errors.
+        Args:
+            topic: The topic, with all its partitions.
+            read_compacted: Read the compacted part of the topic, and the messages behind it. Ignored for a
+                non-persistent topic.
+            subscription_name: The name of the view's subscription, which lasts as long as the view.
         """
         return TableView(self._core, TableViewOptions(**given(locals())))
 
     def transaction(self, *, timeout: float = 60.0) -> AbstractAsyncContextManager[Transaction]:
-        """Return a transaction: `async with` begins it, commits it at the end of its block, and aborts it by an
-        exception.
+        """Return a transaction.
 
-        timeout: Seconds after which the broker aborts it, unless it has ended.
+        `async with` begins it, commits it at the end of the block, and aborts it after an exception.
 
-        Raises what `begin_transaction` and `Transaction.commit` raise.
+        The block raises the errors of `begin_transaction` and `Transaction.commit`.
+
+        Args:
+            timeout: The time in seconds after which the broker aborts the transaction, unless it has ended.
         """
         return transaction(self._core.coordinators, TransactionOptions(timeout=timeout))
 
     async def begin_transaction(self, *, timeout: float = 60.0) -> Transaction:  # noqa: ASYNC109  # the broker's
-        """Begin a transaction that the application ends with its `commit` or `abort`.
+        """Begin a transaction, which the application ends with `commit` or `abort`.
 
-        timeout: Seconds after which the broker aborts it, unless it has ended.
+        Args:
+            timeout: The time in seconds after which the broker aborts the transaction, unless it has ended.
 
-        InvalidConfiguration for a timeout that makes no sense; TransactionCoordinatorNotFoundError from brokers without
-        transactionCoordinatorEnabled, ConnectError, or what the broker refuses it with.
+        Returns:
+            The open transaction.
+
+        Raises:
+            InvalidConfiguration: The timeout is invalid.
+            TransactionCoordinatorNotFoundError: The broker has no transactionCoordinatorEnabled.
+            ConnectError: No broker can be reached.
+            PulsarError: The broker refuses the transaction.
         """
         await anyio.lowlevel.checkpoint()
         return await begin(self._core.coordinators, TransactionOptions(timeout=timeout))
 
     async def get_schema(self, topic: str, version: int | bytes | None = None) -> SchemaInfo:
-        """The schema of a topic in a version, a number from 0 or `Message.schema_version()`; None: in the latest.
+        """Return the schema of a topic.
 
-        TopicNotFound if there is no such topic, schema or version, InvalidTopicName if it is no name, ConnectError.
+        Args:
+            topic: The topic.
+            version: The version of the schema: a number from 0, or the bytes of `Message.schema_version()`. None is
+                the latest version.
+
+        Raises:
+            TopicNotFound: The topic, its schema or the version does not exist.
+            InvalidTopicName: `topic` is no valid name.
+            ConnectError: No broker can be reached.
         """
         await anyio.lowlevel.checkpoint()
         name = full_name(topic)
@@ -354,10 +392,16 @@ class Client:
         return await brokers.patiently(lambda: fetch(brokers, name, version))
 
     async def get_topic_partitions(self, topic: str, *, metadata_auto_creation_enabled: bool = True) -> list[str]:
-        """Full names of the topic's partitions, or of itself if it is not partitioned.
+        """Return the full names of a topic's partitions, or the topic's own full name if it is not partitioned.
 
-        metadata_auto_creation_enabled: a topic that is not there gets the partitions that new ones have in its
-        namespace (PIP-344). InvalidTopicName if it is no name, or what the broker refuses it with.
+        Args:
+            topic: The topic.
+            metadata_auto_creation_enabled: Create a missing topic with the partitions that its namespace gives to new
+                topics (PIP-344).
+
+        Raises:
+            InvalidTopicName: `topic` is no valid name.
+            PulsarError: The broker refuses the request.
         """
         await anyio.lowlevel.checkpoint()
         name = full_name(topic)
@@ -366,10 +410,14 @@ class Client:
         return partitions_of(name, count)
 
     async def get_topics(self, namespace: str) -> list[str]:
-        """Return the full names of the persistent topics of a namespace (`tenant/namespace`); of a partitioned topic
-        those of its partitions.
+        """Return the full names of the persistent topics in a namespace. Each partition counts as a topic.
 
-        ConnectError, or the error with which the broker refuses.
+        Args:
+            namespace: The namespace, as `tenant/namespace`.
+
+        Raises:
+            ConnectError: No broker can be reached.
+            PulsarError: The broker refuses the request.
         """
         await anyio.lowlevel.checkpoint()
         brokers = self._core.brokers
@@ -377,12 +425,16 @@ class Client:
 
     @property
     def admin(self) -> Admin:
-        """The REST API at `admin_url`, with the client's credentials: opened by the first call, closed with the client.
+        """Return the client of the REST API at `admin_url`, with the client's credentials.
 
-        InvalidConfiguration without `admin_url`, InvalidUrl if it cannot be read.
+        The first call opens the connection. It is closed with the client.
+
+        Raises:
+            InvalidConfiguration: The client has no `admin_url`.
+            InvalidUrl: The `admin_url` cannot be read.
         """
         return self._core.admin
 
     async def aclose(self) -> None:
-        """Close every connection; what was open on them ends with AlreadyClosed."""
+        """Close all connections. Producers, consumers and requests that are open end with `AlreadyClosed`."""
         await self._core.aclose()

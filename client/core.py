@@ -1,4 +1,4 @@
-"""Hold together what the producers, consumers and transactions of one client share."""
+"""Share the parts of a client among its producers, consumers and transactions."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
 
 
 class Core:
-    """The parts behind a `Client`: applications see none of them."""
+    """The parts of a `Client`, hidden from applications."""
 
     def __init__(self, brokers: Brokers) -> None:
         self.brokers = brokers
         self.memory: MemoryLimit = MemoryLimit(brokers.settings.memory_limit)
-        """Counts the bytes of all messages without a receipt."""
+        """The memory limit of all messages without a receipt."""
         self.schemas: Versions = Versions(brokers)
-        """Finds the schema with which a message was written."""
+        """The schemas with which messages were written."""
         self.coordinators: Coordinators = Coordinators(brokers)
-        """Begins and ends transactions."""
+        """The transaction coordinators."""
         self._admin: Admin | None = None
 
     @property
     def admin(self) -> Admin:
-        """Return the REST API at `admin_url`. Raises as `Client.admin`."""
+        """Return the client of the REST API at `admin_url`. Raise the errors of `Client.admin`."""
         self.brokers.check_open()
         if self._admin is None:
             settings = self.brokers.settings
             if settings.admin_url is None:
-                raise InvalidConfiguration("this needs connect(admin_url=...)")
+                raise InvalidConfiguration("the client has no admin_url: pass connect(admin_url=...)")
             from pulsarium.client.admin.admin import admin_at  # its import takes 50 ms
 
             self._admin = admin_at(settings.admin_url, settings)
         return self._admin
 
     async def aclose(self) -> None:
-        """Close every connection; everything that was open on them ends with AlreadyClosed."""
+        """Close all connections. Everything that is open on them ends with `AlreadyClosed`."""
         try:
             await self.brokers.aclose()
         finally:

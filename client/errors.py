@@ -1,8 +1,8 @@
-"""What can go wrong, named as the official Python client names it.
+"""Errors of the client, with the names of the official Python client.
 
-Everything the client raises on purpose is a `PulsarError`, and one of three kinds by what can be done: `RetryError`,
-`FixError` or `GiveUpError`. `code` is a word for programs; `args[0]` says what happened, where the broker refused in
-the broker's words.
+Every deliberate error is a `PulsarError` of one of three kinds, by the remedy: `RetryError`, `FixError` or
+`GiveUpError`. `code` is a stable word for programs. `args[0]` says what happened, in the broker's words if the broker
+refused.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 class PulsarError(Exception):
-    """Any failure of the client or of the broker behind it."""
+    """A failure of the client or the broker."""
 
     code: ClassVar[str] = "PulsarError"
-    """A word that stays: the name of Pulsar's ServerError where there is one, else that of the class."""
+    """A stable word: the name of Pulsar's ServerError if one exists, otherwise the name of the class."""
 
     def __init_subclass__(cls, *, code: str = "") -> None:
         super().__init_subclass__()
@@ -30,35 +30,37 @@ class RetryError(PulsarError):
 
 
 class FixError(PulsarError):
-    """The same call will fail again: its arguments, the permissions or the cluster have to change first."""
+    """The same call will fail again, unless its arguments, the permissions or the cluster change."""
 
 
 class GiveUpError(PulsarError):
-    """The producer, consumer, topic or transaction is over: what is wanted takes a new one."""
+    """The producer, consumer, topic or transaction has ended. Open a new one."""
 
 
-# ---- the client's own
+# ---- errors of the client
 
 
 class InvalidConfiguration(FixError):
-    """An option that makes no sense, or two that do not go together."""
+    """An option is invalid, or two options exclude each other."""
 
 
 class InvalidUrl(FixError):
-    """A service URL that cannot be read."""
+    """A service URL cannot be read."""
 
 
 class ConnectError(RetryError):
-    """No connection to the broker, or it was lost."""
+    """The connection to the broker was lost, or cannot be made."""
 
 
 class WrongProtocol(ConnectError):
-    """Something answers there, and speaks another protocol than the URL says: HTTP, TLS or no TLS. Nothing is opened
-    for the first time after it, however long it is tried; what was open before is tried again."""
+    """The server speaks another protocol than the URL says: HTTP, TLS or no TLS.
+
+    A first opening fails at once. A producer or consumer that was open before tries again.
+    """
 
 
 class LocalProtocolError(FixError):
-    """A command that must not be sent now: a mistake in the code that uses the connection."""
+    """A command must not be sent now. The code that uses the connection has a mistake."""
 
 
 class Timeout(RetryError):
@@ -66,23 +68,23 @@ class Timeout(RetryError):
 
 
 class AlreadyClosed(GiveUpError):
-    """The producer, consumer, reader or client was closed."""
+    """The producer, consumer, reader or client is closed."""
 
 
 class ProducerQueueIsFull(RetryError):
-    """`max_pending_messages` wait for their receipts, and the call was one that does not wait."""
+    """`max_pending_messages` messages have no receipt, and the call does not wait."""
 
 
 class MemoryBufferIsFull(RetryError):
-    """`memory_limit` bytes are taken by messages without a receipt, and the call was one that does not wait."""
+    """Messages without a receipt take `memory_limit` bytes, and the call does not wait."""
 
 
 class MessageTooBig(FixError):
-    """A message, or the batch it is in, has more bytes than the broker takes."""
+    """A message, or its batch, has more bytes than the broker accepts."""
 
 
 class InvalidMessage(FixError):
-    """An entry that cannot be taken apart, or a call that needs another kind of message."""
+    """An entry cannot be decoded, or the message does not fit the call."""
 
 
 class CryptoError(FixError):
@@ -90,50 +92,50 @@ class CryptoError(FixError):
 
 
 class TransactionHasOperationFailed(GiveUpError):
-    """The transaction was aborted in place of its commit: something sent or acknowledged in it had failed."""
+    """The transaction was aborted instead of committed, because a message or an acknowledgement in it failed."""
 
 
 class OperationNotSupported(FixError):
-    """Not built yet, or not possible with this broker."""
+    """The operation is not implemented, or not possible with this broker."""
 
 
-# ---- the broker's, one for each ServerError
+# ---- errors of the broker, one for each ServerError
 
 
 class UnknownError(RetryError):
-    """Anything without an error of its own."""
+    """The broker reported an error that has no class of its own."""
 
 
 class BrokerMetadataError(RetryError, code="MetadataError"):
-    """Metadata could not be read or written."""
+    """The broker could not read or write metadata."""
 
 
 class BrokerPersistenceError(RetryError, code="PersistenceError"):
-    """Storage failed."""
+    """The broker's storage failed."""
 
 
 class AuthenticationError(FixError):
-    """The broker does not know who this is, or with TLS one side does not believe the other."""
+    """The broker does not accept the client's credentials, or the TLS certificate of one side is not trusted."""
 
 
 class AuthorizationError(FixError):
-    """The broker knows, and refuses."""
+    """The role has no permission."""
 
 
 class ConsumerBusy(RetryError):
-    """The subscription has a consumer and takes no second one of that kind."""
+    """The subscription has a consumer, and its type allows no other one."""
 
 
 class ServiceUnitNotReady(RetryError, code="ServiceNotReady"):
-    """The broker does not serve this topic, or not yet."""
+    """The broker does not serve the topic, or not yet."""
 
 
 class ProducerBlockedQuotaExceededError(RetryError):
-    """The backlog quota is exceeded; the broker holds producers back."""
+    """The backlog quota is exceeded, and the broker holds producers back."""
 
 
 class ProducerBlockedQuotaExceededException(RetryError):
-    """The backlog quota is exceeded; the broker refuses producers."""
+    """The backlog quota is exceeded, and the broker refuses producers."""
 
 
 class ChecksumError(RetryError):
@@ -141,70 +143,70 @@ class ChecksumError(RetryError):
 
 
 class UnsupportedVersionError(FixError):
-    """The broker wants a client of a newer protocol."""
+    """The broker requires a newer protocol version."""
 
 
 class TopicNotFound(FixError):
-    """No such topic, or no such namespace."""
+    """The topic or its namespace does not exist."""
 
 
 class SubscriptionNotFound(FixError):
-    """No such subscription."""
+    """The subscription does not exist."""
 
 
 class ConsumerNotFound(GiveUpError):
-    """No such consumer."""
+    """The consumer does not exist."""
 
 
 class TooManyLookupRequestException(RetryError, code="TooManyRequests"):
-    """The broker has too much to do."""
+    """The broker is overloaded."""
 
 
 class TopicTerminated(GiveUpError, code="TopicTerminatedError"):
-    """Nothing can be published to the topic any more."""
+    """The topic is terminated and accepts no more messages."""
 
 
 class ProducerBusy(RetryError):
-    """The producer's name is taken, or there are too many producers."""
+    """The producer's name is taken, or the topic has too many producers."""
 
 
 class InvalidTopicName(FixError):
-    """No name of a topic."""
+    """The name is no valid name of a topic."""
 
 
 class IncompatibleSchema(FixError):
-    """The topic has another schema."""
+    """The schema is not compatible with the topic's schema."""
 
 
 class ConsumerAssignError(FixError):
-    """Key_Shared hash ranges that overlap."""
+    """The hash ranges of Key_Shared consumers overlap."""
 
 
 class TransactionCoordinatorNotFoundError(RetryError, code="TransactionCoordinatorNotFound"):
-    """No transaction coordinator here."""
+    """The broker has no such transaction coordinator."""
 
 
 class InvalidTxnStatusError(GiveUpError, code="InvalidTxnStatus"):
-    """The transaction is not in a state that allows it."""
+    """The state of the transaction does not allow the operation."""
 
 
 class NotAllowedError(FixError):
-    """The broker does not allow it."""
+    """The broker does not allow the operation."""
 
 
 class TransactionConflict(GiveUpError):
-    """Another transaction holds this acknowledgement."""
+    """Another transaction has acknowledged the message."""
 
 
 class TransactionNotFound(GiveUpError):
-    """No such transaction."""
+    """The transaction does not exist."""
 
 
 class ProducerFenced(GiveUpError):
-    """Another producer has the topic for itself."""
+    """Another producer has exclusive access to the topic."""
 
 
-#: ServerError -> what is raised for it.
+#: Maps each ServerError to its class.
 BY_CODE: Mapping[int, type[PulsarError]] = MappingProxyType(
     {
         pb.ServerError.Value(kind.code): kind
@@ -214,7 +216,7 @@ BY_CODE: Mapping[int, type[PulsarError]] = MappingProxyType(
     }
 )
 
-#: Worth another try when something is opened for the first time.
+#: Errors after which a first opening is tried again.
 TRANSIENT = (
     ConnectError,
     Timeout,
@@ -223,7 +225,7 @@ TRANSIENT = (
     BrokerPersistenceError,
 )
 
-#: What ends a producer or consumer that was open; after any other failure it is opened again and again.
+#: Errors that end an open producer or consumer. After any other error it is opened again.
 FATAL = (
     AlreadyClosed,
     AuthenticationError,
@@ -240,15 +242,18 @@ FATAL = (
 )
 
 
-#: Characters of the broker's words that an error keeps.
+#: The most characters of the broker's text that an error keeps.
 MOST_TEXT = 4096
 
 
 def error_of(code: int, text: str) -> PulsarError:
-    """The error of a ServerError the broker sent."""
+    """Return the error for a ServerError of the broker."""
     return BY_CODE.get(code, UnknownError)(text[:MOST_TEXT] or f"the broker answered with error {code}")
 
 
 def copy_of(error: PulsarError) -> PulsarError:
-    """The same failure for another who waits: an exception that is raised twice collects both tracebacks."""
+    """Return a copy of the error for another waiting task.
+
+    An exception that is raised twice collects both tracebacks.
+    """
     return type(error)(*error.args)

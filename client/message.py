@@ -1,4 +1,4 @@
-"""A message as the application gets it."""
+"""A received message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsarium.proto.text import text_of
 
 
 class Message(Generic[T]):
-    """A received message; methods as in the official Python client."""
+    """A received message, with the methods of the official Python client."""
 
     __slots__ = (
         "_broker_metadata",
@@ -40,7 +40,7 @@ class Message(Generic[T]):
         schema: Schema[Any] = BYTES,
         broker_metadata: pb.BrokerEntryMetadata | None = None,
     ) -> None:
-        """`metadata` is the entry's; `single` that of the message where it has its own, in a batch."""
+        """Combine a message of the metadata of its entry, and of its own metadata (`single`) in a batch."""
         self._topic = topic
         self._id = message_id
         self._metadata = metadata
@@ -52,11 +52,11 @@ class Message(Generic[T]):
         self._writer: SchemaInfo | PulsarError | None = None
 
     def entry_metadata(self) -> pb.MessageMetadata:
-        """What holds for all of its entry, as it was stored."""
+        """Return the metadata of the message's entry, as it is stored."""
         return self._metadata
 
     def broker_metadata(self) -> pb.BrokerEntryMetadata | None:
-        """What the broker wrote in front of its entry (PIP-70), where it shows that (PIP-90)."""
+        """Return the metadata that the broker added to the entry (PIP-70), or None if it does not show it (PIP-90)."""
         return self._broker_metadata
 
     @property
@@ -64,21 +64,24 @@ class Message(Generic[T]):
         return self._metadata if self._single is None else self._single
 
     def data(self) -> bytes:
-        """What was sent."""
+        """Return the content as bytes."""
         return self._data
 
     def value(self) -> T:
-        """What was sent, as the schema of the consumer or reader gives it.
+        """Return the content as a value of the consumer's or reader's schema.
 
-        InvalidMessage if the bytes are no such value, or there is none: `has_null_value` tells (of a separated
-        KeyValueSchema it is a pair without a value, as in Java clients); and with AvroSchema if
-        the broker did not say, within `operation_timeout`, with which schema it was written.
+        A message without a value raises `InvalidMessage`, see `has_null_value`. With a KeyValueSchema that separates
+        the key, the result is a pair without a value, as in Java clients.
+
+        Raises:
+            InvalidMessage: The content does not fit the schema, or the message has no value. With AvroSchema, also
+                when the broker did not send the writer's schema within `operation_timeout`.
         """
         null_value = self._own.null_value
         if null_value and self._schema is not BYTES and not self._schema.separates_key:
-            raise InvalidMessage(f"{self._id}: sent without a value")
+            raise InvalidMessage(f"{self._id}: the message has no value: check has_null_value() first")
         if isinstance(self._writer, PulsarError):
-            raise InvalidMessage(f"{self._id}: nobody knows the schema it was written with: {self._writer}")
+            raise InvalidMessage(f"{self._id}: the schema of the message is unknown: {self._writer}")
         value: T
         if self._schema.separates_key:
             value = self._schema.decode_apart(self.key_bytes(), None if null_value else self._data, self._writer)
@@ -87,97 +90,103 @@ class Message(Generic[T]):
         return value
 
     def _written_with(self, writer: SchemaInfo | PulsarError) -> None:
-        """For the consumer: the schema of the message's `schema_version`, or why there is none."""
+        """Set the schema of the message's `schema_version`, or the reason for its absence. Called by the consumer."""
         self._writer = writer
 
     def has_null_value(self) -> bool:
-        """Whether it was sent without a value, which deletes its key in a compacted topic."""
+        """Return whether the message was sent without a value, which deletes its key from a compacted topic."""
         return self._own.null_value
 
     def properties(self) -> dict[str, str]:
-        """The application's own properties of it."""
+        """Return the properties of the application."""
         pairs = self._own.properties
-        # a slice, and none of nothing: protobuf's iteration ends with an exception, which costs more than all else here
+        # A slice, and none of no properties: an iterator of protobuf ends with an exception, which would cost the most.
         return {text_of(pair.key): text_of(pair.value) for pair in pairs[:]} if pairs else {}
 
     def partition_key(self) -> str:
-        """The key, "" without one; in base64 where it was sent as bytes."""
+        """Return the key, in base64 if it was sent as bytes, or "" without a key."""
         return text_of(self._own.partition_key)
 
     def has_partition_key(self) -> bool:
-        """Whether it has a key, even an empty one."""
+        """Return whether the message has a key, even an empty one."""
         return self._own.HasField("partition_key")
 
     def key_bytes(self) -> bytes | None:
-        """The key as bytes, also where it was sent as such; None without one."""
+        """Return the key as bytes, decoded from base64 if it was sent as bytes, or None without a key."""
         own = self._own
         if not own.HasField("partition_key"):
             return None
-        key: str | bytes = own.partition_key  # bytes where it is no UTF-8
+        key: str | bytes = own.partition_key  # bytes if the key is not valid UTF-8
         if own.partition_key_b64_encoded:
             with suppress(ValueError):
                 return base64.b64decode(key, validate=True)
         return key if isinstance(key, bytes) else key.encode()
 
     def has_base64_encoded_key(self) -> bool:
-        """Whether the key was sent as bytes."""
+        """Return whether the key was sent as bytes."""
         return self._own.partition_key_b64_encoded
 
     def ordering_key(self) -> str:
-        """What Key_Shared orders by in place of the key, "" without one; bytes that are no UTF-8 as surrogates."""
+        """Return the key that Key_Shared uses in place of the partition key, or "".
+
+        Bytes that are not UTF-8 become surrogates.
+        """
         return self._own.ordering_key.decode("utf-8", "surrogateescape")
 
     def event_timestamp(self) -> int:
-        """Milliseconds since the epoch as the application said, 0 if it did not."""
+        """Return the event time of the application, in milliseconds since the epoch, or 0 without one."""
         return self._own.event_time
 
     def publish_timestamp(self) -> int:
-        """When it was sent, in milliseconds since the epoch."""
+        """Return the time at which the producer sent the message, in milliseconds since the epoch."""
         return self._metadata.publish_time
 
     def message_id(self) -> MessageId:
-        """Where it stands."""
+        """Return the id of the message."""
         return self._id
 
     def topic_name(self) -> str:
-        """Its topic, in full."""
+        """Return the full name of the topic, or of the partition."""
         return self._topic
 
     def redelivery_count(self) -> int:
-        """How often the broker had delivered it before, as far as it counts that: on Shared and Key_Shared."""
+        """Return the number of earlier deliveries.
+
+        The broker counts them for Shared and Key_Shared subscriptions only.
+        """
         return self._redelivery_count
 
     def index(self) -> int | None:
-        """Its number in its topic or partition, from 0 (PIP-70).
+        """Return the index of the message in its topic or partition, from 0 (PIP-70).
 
-        None from a broker that does not count (brokerEntryMetadataInterceptors), or does not tell clients
-        (exposingBrokerEntryMetadataToClientEnabled).
+        None if the broker does not count messages (brokerEntryMetadataInterceptors), or does not show the index to
+        clients (exposingBrokerEntryMetadataToClientEnabled).
         """
         kept = self._broker_metadata
         if kept is None or not kept.HasField("index"):
             return None
         if self._id.batch_index < 0:
             return kept.index
-        return kept.index - self._id.batch_size + 1 + self._id.batch_index  # an entry's index is its last message's
+        return kept.index - self._id.batch_size + 1 + self._id.batch_index  # a batch has the index of its last message
 
     def broker_publish_time(self) -> int | None:
-        """When it came to the broker, in milliseconds since the epoch; None as of `index`."""
+        """Return the time of arrival at the broker, in milliseconds since the epoch, or None as for `index`."""
         kept = self._broker_metadata
         return kept.broker_timestamp if kept is not None and kept.HasField("broker_timestamp") else None
 
     def producer_name(self) -> str:
-        """Who sent it."""
+        """Return the name of the producer."""
         return text_of(self._metadata.producer_name)
 
     def sequence_id(self) -> int:
-        """Its number among those of its producer."""
+        """Return the sequence id that the producer gave the message."""
         single = self._single
         if single is not None and single.HasField("sequence_id"):
             return single.sequence_id
         return self._metadata.sequence_id
 
     def schema_version(self) -> bytes:
-        """The version of the schema it was sent with, b"" without one."""
+        """Return the version of the schema with which the message was sent, or b"" without a schema."""
         return self._metadata.schema_version
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Where a message stands."""
+"""The id of a message."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import ClassVar
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import MessageId as WireMessageId
 
-#: Messages in one entry: a claim of more is not believed, because each would take memory.
+#: The most messages in one entry. A larger number of an untrusted id is ignored, because each message takes memory.
 MOST_IN_BATCH = 2**20
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class MessageId:
-    """An entry of a topic, and in it a message if `batch_index` is not -1.
+    """The id of an entry, or of one message in a batch if `batch_index` is not -1.
 
-    Ids are ordered as their messages stand in a topic. `batch_size` (0: unknown) and `first_chunk` (of a chunked
-    message, whose own id is that of its last chunk) say more about the message, but neither orders nor distinguishes.
+    Ids have the order of their messages in a topic. The id of a chunked message is that of its last chunk, and
+    `first_chunk` is the id of its first one. `batch_size` 0 is unknown. Neither field takes part in comparisons.
     """
 
     ledger_id: int
@@ -27,32 +27,38 @@ class MessageId:
     batch_size: int = field(default=0, compare=False)
     first_chunk: MessageId | None = field(default=None, compare=False)
     chunks: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
-    """Every entry of a chunked message that was received, the last is its own; `serialize` does not keep them."""
+    """The entries of a received chunked message, up to its own entry. `serialize` does not keep them."""
 
     earliest: ClassVar[MessageId]
+    """The position in front of the first message of a topic."""
     latest: ClassVar[MessageId]
+    """The position behind the last message of a topic."""
 
     def serialize(self) -> bytes:
-        """Bytes for an application to keep, the same as other Pulsar clients make."""
+        """Return the id as bytes to store, in the format of all Pulsar clients."""
         return self._wire().to_bytes()
 
     @staticmethod
     def deserialize(data: bytes) -> MessageId:
-        """Reads what any client's `serialize` gave; InvalidMessageId (a ValueError) if it is none."""
+        """Return the id in the bytes of any client's `serialize`.
+
+        Raises:
+            InvalidMessageId: The bytes are no id. The error is a ValueError.
+        """
         return MessageId.from_wire(WireMessageId.from_bytes(data))
 
     @staticmethod
     def from_data(data: pb.MessageIdData) -> MessageId:
-        """Of an id in a command."""
+        """Return the id in a command."""
         return MessageId.from_wire(WireMessageId.from_data(data))
 
     def to_data(self) -> pb.MessageIdData:
-        """For a command."""
+        """Return the id as a field of a command."""
         return self._wire().to_data()
 
     @staticmethod
     def from_wire(wire: WireMessageId) -> MessageId:
-        """Of the same thing without an order."""
+        """Convert the protocol's id, which has no order."""
         first = None if wire.first_chunk is None else MessageId.from_wire(wire.first_chunk)
         size = wire.batch_size if 0 < wire.batch_size <= MOST_IN_BATCH else 0
         return MessageId(wire.ledger_id, wire.entry_id, wire.partition, wire.batch_index, size, first)
@@ -65,18 +71,18 @@ class MessageId:
 
     @property
     def entry(self) -> tuple[int, int]:
-        """The entry alone: its ledger's id, and its own in there."""
+        """Return the ledger id and the entry id."""
         return self.ledger_id, self.entry_id
 
     @property
     def entries(self) -> tuple[tuple[int, int], ...]:
-        """All that it stands in: more than one of a chunked message."""
+        """Return the ledger and entry ids of all entries of the message. Only a chunked message has more than one."""
         if self.chunks or self.first_chunk is None:
             return self.chunks or (self.entry,)
-        return self.first_chunk.entry, self.entry  # what is known of a serialized one
+        return self.first_chunk.entry, self.entry  # an id that was serialized knows only these
 
     def __str__(self) -> str:
-        """`(ledger,entry,partition,batch index)`, as the official Python client prints it."""
+        """Return `(ledger,entry,partition,batch index)`, as the official Python client prints it."""
         return f"({self.ledger_id},{self.entry_id},{self.partition},{self.batch_index})"
 
 

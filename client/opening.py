@@ -39,41 +39,50 @@ def connect(
     description: str = "",
     dial: Dial = dial_tcp,
 ) -> AbstractAsyncContextManager[Client]:
-    """Return a client of the brokers at a service URL, under trio or asyncio, until the block is left.
+    """Return a client of the cluster at a service URL, for trio or asyncio. `async with` opens and closes the client.
 
-    service_url: `pulsar://host:6650`, with TLS `pulsar+ssl://host:6651`; `http://host:8080` or `https://` to look
-        topics up over HTTP. Several hosts with commas between.
-    operation_timeout: How long the broker may take for an answer, and the first opening of anything altogether.
-    connection_timeout: Until a connection has to be there.
-    max_protocol_version: The highest version of the protocol to offer.
-    authentication: AuthenticationToken, AuthenticationBasic or AuthenticationTLS.
-    tls_trust_certs_file_path: PEM file of the authorities to believe; None: the system's.
-    tls_allow_insecure_connection: Believe any certificate.
-    tls_validate_hostname: The certificate must be the host's: on, unlike in the official client.
-    tls_certificate_file_path: PEM file of the client's own certificate, which AuthenticationTLS names as well.
-    tls_private_key_file_path: PEM file of its private key.
-    listener_name: Which of a broker's advertisedListeners to connect to (PIP-61).
-    max_lookup_redirects: How many brokers may name another one, before a lookup ends with ConnectError.
-    connections_per_broker: Producers and consumers share so many connections to each broker.
-    connection_max_idle: A connection that nothing used for so long is closed, at the next `keep_alive_interval`; 0:
-        none.
-    keep_alive_interval: Between PINGs, and within which something has to come from the broker; 0: no PINGs.
-    starting_backoff_interval: Until the first try to open something again; doubled with each.
-    max_backoff_interval: The longest time between two tries.
-    memory_limit: Bytes that messages without a receipt may take, of all producers together (PIP-74); 0: no limit.
-    admin_url: Of the brokers' REST API, for what only that can: `http://host:8080`.
-    description: Shown in the broker's stats behind the client's version; at most 64 characters.
-    dial: Makes the stream to an address: another one may lead through SOCKS, say.
+    Durations are in seconds. The client connects when something is opened.
 
-    Durations are seconds. Connections are made when something is opened. InvalidUrl for a URL that cannot be read,
-    InvalidConfiguration for options that make no sense, and files that cannot be read.
+    Args:
+        service_url: `pulsar://host:6650`, or `pulsar+ssl://host:6651` with TLS. `http://host:8080` and
+            `https://host:8443` look topics up over HTTP. Separate several hosts by commas.
+        operation_timeout: The time limit of each request, and of the first opening of a producer or consumer.
+        connection_timeout: The time limit of a new connection.
+        max_protocol_version: The highest protocol version to offer.
+        authentication: The credentials: AuthenticationToken, AuthenticationBasic or AuthenticationTLS.
+        tls_trust_certs_file_path: The PEM file of the trusted authorities. With None, the system's are trusted.
+        tls_allow_insecure_connection: Trust any certificate.
+        tls_validate_hostname: Require a certificate of the host. On by default, unlike in the official client.
+        tls_certificate_file_path: The PEM file of the client's certificate. AuthenticationTLS sets it, too.
+        tls_private_key_file_path: The PEM file of the client's private key.
+        listener_name: The name among the brokers' advertisedListeners to connect to (PIP-61).
+        max_lookup_redirects: The most redirects of a lookup, after which it ends with ConnectError.
+        connections_per_broker: The number of connections to each broker, which producers and consumers share.
+        connection_max_idle: The time after which an unused connection is closed, at the next `keep_alive_interval`. 0
+            is never.
+        keep_alive_interval: The time between two PINGs. A connection on which nothing arrives during this time is
+            closed. 0 sends no PINGs.
+        starting_backoff_interval: The time before the first repetition of a failed opening. Each further time is twice
+            as long.
+        max_backoff_interval: The longest time between two repetitions.
+        memory_limit: The most bytes of messages without a receipt, of all producers together (PIP-74). 0 is no limit.
+        admin_url: The URL of the brokers' REST API, such as `http://host:8080`, for `Client.admin`.
+        description: A text of at most 64 characters. The topic's stats show it behind the client's version.
+        dial: A function that opens the stream to an address, for example through SOCKS.
+
+    Returns:
+        A context manager of the client.
+
+    Raises:
+        InvalidUrl: The service URL cannot be read.
+        InvalidConfiguration: An option is invalid, or a file cannot be read.
     """
     return open_client(service_url, ClientOptions(**given(locals())))
 
 
 @asynccontextmanager
 async def open_client(service_url: str, settings: Settings) -> AsyncIterator[Client]:
-    """`connect`, with its options made."""
+    """Open a client with checked options, as `connect`."""
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         try:
@@ -83,7 +92,7 @@ async def open_client(service_url: str, settings: Settings) -> AsyncIterator[Cli
             finally:
                 with anyio.CancelScope(shield=True):
                     await client.aclose()
-        except Exception as error:  # the block's own, not to be wrapped into the task group's
+        except Exception as error:  # raised as it is, and not in the task group's exception group
             failure = error
         finally:
             tasks.cancel_scope.cancel()
@@ -91,4 +100,4 @@ async def open_client(service_url: str, settings: Settings) -> AsyncIterator[Cli
         try:
             raise failure
         finally:
-            del failure  # it holds this frame
+            del failure  # the exception refers to this frame

@@ -1,4 +1,4 @@
-"""What producers and consumers count, and the picture that applications get."""
+"""Counts of producers and consumers, and their statistics for applications."""
 
 from __future__ import annotations
 
@@ -7,58 +7,58 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ProducerStatistics:
-    """What `Producer.statistics` returns: since the producer was made, of all its partitions together."""
+    """Statistics of a producer since it was made, for all its partitions together."""
 
     messages_sent: int
-    """Messages that have their receipt."""
+    """Messages with a receipt."""
     bytes_sent: int
     """Bytes of their contents, before compression."""
     send_errors: int
-    """Messages that failed after they were numbered."""
+    """Messages that failed after they got a sequence id."""
     pending_messages: int
-    """Messages that have neither now."""
+    """Messages that are being sent, without a receipt."""
     pending_bytes: int
-    """Bytes of the contents of these."""
+    """Bytes of the contents of the pending messages."""
     reconnections: int
-    """How often a partition was opened again."""
+    """Number of times that a partition was opened again."""
     mean_latency: float
-    """Seconds from when an entry, which may be a batch, was made until its receipt came, on average; 0 before any."""
+    """Mean time in seconds from the making of an entry, which may be a batch, until its receipt. 0 without receipts."""
     max_latency: float
-    """Seconds of the entry that took longest."""
+    """Longest such time in seconds."""
 
 
 @dataclass(frozen=True)
 class ConsumerStatistics:
-    """What `Consumer.statistics` returns: since the consumer was made, of all its topics and partitions together."""
+    """Statistics of a consumer since it was made, for all its topics and partitions together."""
 
     messages_received: int
-    """Messages that came for the application, each time they came."""
+    """Messages that arrived for the application. Each redelivery counts."""
     bytes_received: int
     """Bytes of their contents, after decompression."""
     queued_messages: int
-    """Messages of these that can be received at once."""
+    """Messages that wait in the client to be received."""
     queued_bytes: int
-    """Bytes of the contents of these."""
+    """Bytes of the contents of the queued messages."""
     acknowledgements_sent: int
-    """Acknowledgements the broker was told: of an entry, of what is acknowledged of a batch, or cumulative."""
+    """Acknowledgements sent to the broker. One is for an entry, for a part of a batch, or cumulative."""
     pending_acknowledgements: int
-    """Acknowledgements that wait to go out together."""
+    """Acknowledgements that wait to be sent together."""
     negative_acknowledgements: int
     """Calls of `negative_acknowledge`."""
     reconnections: int
-    """How often a topic or partition was subscribed to again."""
+    """Number of times that a topic or partition was subscribed to again."""
 
 
 @dataclass(slots=True)
 class Links:
-    """Count what becomes of connections."""
+    """Count reconnections."""
 
     reconnections: int = 0
 
 
 @dataclass(slots=True)
 class Sent(Links):
-    """Count what all partitions of a producer do."""
+    """Count what all partitions of a producer send."""
 
     messages: int = 0
     bytes: int = 0
@@ -68,7 +68,7 @@ class Sent(Links):
     max_latency: float = 0.0
 
     def published(self, messages: int, size: int, latency: float) -> None:
-        """Count an entry, or the chunks of one message."""
+        """Count an entry, or the chunks of one message. `latency` is in seconds."""
         self.messages += messages
         self.bytes += size
         self.entries += 1
@@ -77,7 +77,7 @@ class Sent(Links):
             self.max_latency = latency
 
     def picture(self, pending_messages: int, pending_bytes: int) -> ProducerStatistics:
-        """Return all of it as it is now."""
+        """Return the statistics of this moment."""
         return ProducerStatistics(
             messages_sent=self.messages,
             bytes_sent=self.bytes,
@@ -92,7 +92,7 @@ class Sent(Links):
 
 @dataclass(slots=True)
 class Received(Links):
-    """Count what all topics and partitions of a consumer do."""
+    """Count what all topics and partitions of a consumer receive."""
 
     messages: int = 0
     bytes: int = 0
@@ -100,7 +100,7 @@ class Received(Links):
     refusals: int = 0
 
     def picture(self, queued_messages: int, queued_bytes: int, pending: int) -> ConsumerStatistics:
-        """Return all of it as it is now; `pending`: acknowledgements that wait."""
+        """Return the statistics of this moment. `pending` is the number of waiting acknowledgements."""
         return ConsumerStatistics(
             messages_received=self.messages,
             bytes_received=self.bytes,

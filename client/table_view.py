@@ -1,4 +1,4 @@
-"""A topic as a table: of each key the last value."""
+"""A topic as a table of the last value of each key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Listener: TypeAlias = Callable[[str, T | None], object]
 
 
 class _Progress(Onlooker):
-    """Wakes who waits for a view to go on."""
+    """Wake tasks that wait for a view's progress."""
 
     def __init__(self) -> None:
         self.made = anyio.Event()
@@ -32,19 +32,18 @@ class _Progress(Onlooker):
 
 
 class TableView(Mapping[str, T]):
-    """What a topic says of its keys now; made by `Client.create_table_view`.
+    """A mapping of each key of a topic to its last value, made by `Client.create_table_view`.
 
-    It is open inside its `async with`, which begins when everything that is in the topic is in the view. From then on
-    the view follows the topic, also into new partitions and from one connection to the next. A message without a value,
-    or with an empty one, deletes its key; those without a key do not count.
+    The view is open inside its `async with` block, which begins when the view holds all messages of the topic. From
+    then on the view follows the topic, including new partitions and through reconnections. A message without a value,
+    or with an empty one, deletes its key. Messages without a key are ignored.
 
-    What ends the view ends the block with it: what a listener raises, a message that cannot be decrypted, or what the
-    broker refuses a new connection with. A value that is none in the schema is of no harm before it is asked for:
-    InvalidMessage.
+    An exception of a listener, a message that cannot be decrypted, or the broker's refusal of a new connection ends
+    the block with this error. A value that does not fit the schema raises `InvalidMessage` when it is read.
     """
 
     def __init__(self, core: Core, options: TableViewOptions[T]) -> None:
-        """Nothing is sent yet. InvalidTopicName if `topic` is no name."""
+        """Prepare the view without sending anything. Raise `InvalidTopicName` for an invalid topic."""
         self._tasks = core.brokers.task_group
         self._progress = _Progress()
         self._reader = Reader(core, options, self._progress)
@@ -71,7 +70,7 @@ class TableView(Mapping[str, T]):
         return key in self._messages
 
     def __iter__(self) -> Iterator[str]:
-        """The keys; the view must not go on meanwhile, so nothing may be awaited."""
+        """Return an iterator over the keys. Await nothing during the iteration, because the view changes then."""
         return iter(self._messages)
 
     def __len__(self) -> int:
@@ -81,41 +80,44 @@ class TableView(Mapping[str, T]):
         return f"<TableView of {self._reader.topic()}: {len(self)} keys>"
 
     def topic(self) -> str:
-        """The topic, in full."""
+        """Return the full name of the topic."""
         return self._reader.topic()
 
-    # ---- following it
+    # ---- following the topic
 
     def for_each(self, action: Callable[[str, T], object]) -> None:
-        """Call it with each key and value there is now."""
+        """Call `action` with each key and value of this moment."""
         for key, value in list(self.items()):
             action(key, value)
 
     def listen(self, action: Listener[T]) -> None:
-        """Call it with key and value of each message that comes, None for a key that is deleted.
+        """Call `action` with the key and value of each further message, and None as value of a deleted key.
 
-        It is called on the event loop, and must not wait.
+        The action is called on the event loop and must not block.
         """
         self._listeners.append(action)
 
     def for_each_and_listen(self, action: Listener[T]) -> None:
-        """`for_each`, then `listen`, with nothing in between."""
+        """Call `for_each` and then `listen`. No message is missed in between."""
         self.for_each(action)
         self.listen(action)
 
     async def refresh(self) -> None:
-        """Wait until everything that is in the topic now is in the view. Raises the broker's refusal."""
+        """Wait until the view holds all messages that are in the topic now.
+
+        Raise the error with which the broker refuses.
+        """
         await anyio.lowlevel.checkpoint()
         for part in self._reader._consumer._parts.all:
             if not part.topic.startswith("persistent:"):
-                continue  # keeps nothing
+                continue  # a non-persistent topic stores no messages
             last, done = await part.last_message()
             place = Place(part, 1, inclusive=False)
             while place.is_before(last, done):
                 await self._progress.made.wait()
-        await anyio.lowlevel.checkpoint()  # the end of it comes out here, if it came meanwhile
+        await anyio.lowlevel.checkpoint()  # raises the cancellation if the view has ended meanwhile
 
-    # ---- inside
+    # ---- private
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[None]:

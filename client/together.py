@@ -1,4 +1,4 @@
-"""Several calls at once."""
+"""Run several calls at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import anyio.lowlevel
 
 
 async def together(calls: Iterable[Callable[[], Awaitable[object]]], *, all_or_none: bool = False) -> None:
-    """Return when all are done, and raise the first failure as it is; `all_or_none`: at once, and cancel the others."""
+    """Run all calls, and raise the first failure without an exception group.
+
+    With `all_or_none`, the first failure cancels the other calls. Otherwise all calls end first.
+    """
     failures: list[Exception] = []
 
     async def one(call: Callable[[], Awaitable[object]]) -> None:
@@ -24,7 +27,7 @@ async def together(calls: Iterable[Callable[[], Awaitable[object]]], *, all_or_n
     if not waiting:
         await anyio.lowlevel.checkpoint()
         return
-    if len(waiting) == 1:  # for which a task group would be much ado
+    if len(waiting) == 1:  # saves a task group
         await waiting[0]()
         return
     async with anyio.create_task_group() as tasks:

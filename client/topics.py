@@ -1,4 +1,4 @@
-"""Names of topics, and what a name stands for."""
+"""Names of topics and partitions."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pulsarium.client.errors import OperationNotSupported
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 
-#: Topics and partitions that one producer or consumer may have: each takes memory, whatever a broker claims.
+#: The most topics and partitions of one producer or consumer. Each takes memory, whatever a broker claims.
 MOST_TOPICS = 32_768
 
 
 def bounded(count: int, of: str) -> int:
-    """The same number; OperationNotSupported if it is more than MOST_TOPICS."""
+    """Return `count`. Raise `OperationNotSupported` if it exceeds MOST_TOPICS."""
     if count > MOST_TOPICS:
-        raise OperationNotSupported(f"{of}: {count} topics or partitions, and at most {MOST_TOPICS} can be open")
+        raise OperationNotSupported(f"{of}: {count} topics or partitions, at most {MOST_TOPICS} can be open")
     return count
 
 
 def parse(topic: str) -> TopicName:
-    """The name in its parts; errors.InvalidTopicName if it is none."""
+    """Return the parts of a topic's name. Raise `errors.InvalidTopicName` for an invalid name."""
     try:
         return TopicName.parse(topic)
     except InvalidTopicName as error:
@@ -27,12 +27,15 @@ def parse(topic: str) -> TopicName:
 
 
 def full_name(topic: str) -> str:
-    """`persistent://public/default/topic` of `topic`; errors.InvalidTopicName if it is no name."""
+    """Return the full name of `topic`, such as `persistent://public/default/topic`.
+
+    Raise `errors.InvalidTopicName` for an invalid name.
+    """
     return str(parse(topic))
 
 
 def partitions_of(topic: str, count: int) -> list[str]:
-    """The topics that a partitioned topic consists of; 0: it is not partitioned."""
+    """Return the partitions of a partitioned topic, or the topic itself if `count` is 0."""
     if count == 0:
         return [topic]
     name = parse(topic)

@@ -110,7 +110,7 @@ def with_remedy(error: Exception | str) -> str:
         said = said.replace(name, option)
     if "connection refused" in said:
         return f"{said}; is a broker running? Start one with `pulsarium serve`, or name another with --url"
-    nobody = ("no such host", "no answer", "no connection", "no broker of it")
+    nobody = ("no such host", "no answer", "no connection", "found no broker")
     if type(error).__name__ == "Timeout" or any(words in said for words in nobody):
         return f"{said}; --url names the broker"
     return said

@@ -73,9 +73,9 @@ def _fields(definition: ast.ClassDef) -> Iterator[Field]:
 
 
 def _texts(doc: str) -> Mapping[str, str]:
-    """What a docstring says of arguments: `name: text`, whose further lines are indented."""
-    found = re.findall(r"^([a-z_]+): (.*(?:\n    .*)*)", doc, re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in found}
+    """Return the text of each argument: `name: text`, below `Args:` or not indented, with further lines indented."""
+    found = re.findall(r"^((?: {4})?)([a-z_]+): (.*(?:\n\1 {4}.*)*)", doc, re.MULTILINE)
+    return {name: " ".join(text.split()) for _, name, text in found}
 
 
 def _default(value: ast.expr | None) -> str:

@@ -1,1 +1,1 @@
-"""The admin client: what may be asked of a broker over HTTP."""
+"""The admin client: calls of the brokers' REST API."""

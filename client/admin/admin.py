@@ -1,13 +1,14 @@
-"""The admin client: everything there is to ask of a broker over its REST API.
+"""The admin client: all calls of the brokers' REST API.
 
-async with connect_admin("http://localhost:8080") as pulsar:
-    await pulsar.topics.create_partitioned_topic("orders", 4)
-    stats = await pulsar.topics.get_stats("orders-partition-0")
-    await pulsar.topic_policies[policies.MESSAGE_TTL].set("orders", 3600)
+    async with connect_admin("http://localhost:8080") as pulsar:
+        await pulsar.topics.create_partitioned_topic("orders", 4)
+        stats = await pulsar.topics.get_stats("orders-partition-0")
+        await pulsar.topic_policies[policies.MESSAGE_TTL].set("orders", 3600)
 
-with the rows of `pulsarium.rest.policies`, which also say what type a value has.
+`pulsarium.rest.policies` holds the policies and the types of their values.
 
-Or `client.admin` of a client that was connected with `admin_url=`: it is opened by its first call, and closed with it.
+A client that was connected with `admin_url=` has an admin client, too: `client.admin` opens at its first call, and is
+closed with the client.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ from pulsarium.rest.transactions import Transactions
 
 
 class Admin:
-    """Groups of calls, named as in Java's PulsarAdmin; so are their methods, in snake case.
+    """A client of the REST API.
 
-    Each raises AdminError, of a kind for each status, and InvalidTopicName for names that are none. There is no timeout
-    but for connecting: cancel a call that takes too long.
+    Its groups of calls and their methods have the names of Java's PulsarAdmin, in snake case.
+
+    Each call raises the `AdminError` of the answer's status, and `InvalidTopicName` for an invalid topic. Only
+    connecting has a time limit: cancel a call that takes too long.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -45,36 +48,36 @@ class Admin:
         self.bookies: Bookies = Bookies(transport)
         """Bookies and their racks."""
         self.broker_stats: BrokerStats = BrokerStats(transport)
-        """What brokers measure."""
+        """Metrics and load reports of brokers."""
         self.brokers: Brokers = Brokers(transport)
-        """Health, version, settings."""
+        """Health, version and settings of brokers."""
         self.clusters: Clusters = Clusters(transport)
         """Clusters, their peers, failure domains and isolation policies."""
         self.lookups: Lookups = Lookups(transport)
-        """Which broker serves a topic."""
+        """Lookups of the brokers that serve topics."""
         self.namespace_policies: NamespacePolicies = NamespacePolicies(transport)
         """Policies of namespaces."""
         self.namespaces: Namespaces = Namespaces(transport)
         """Namespaces: their bundles, permissions and properties."""
         self.non_persistent_topics: NonPersistentTopics = NonPersistentTopics(transport)
-        """What of `topics` concerns those."""
+        """Non-persistent topics."""
         self.resource_groups: ResourceGroups = ResourceGroups(transport)
-        """Rates that namespaces share."""
+        """Resource groups: rate limits that namespaces share."""
         self.resource_quotas: ResourceQuotas = ResourceQuotas(transport)
-        """What load balancing reckons with."""
+        """Resource quotas of namespace bundles, for load balancing."""
         self.schemas: Schemas = Schemas(transport)
         """Schemas of topics."""
         self.tenants: Tenants = Tenants(transport)
-        """Who namespaces belong to."""
+        """Tenants, the owners of namespaces."""
         self.topic_policies: TopicPolicies = TopicPolicies(transport)
         """Policies of topics."""
         self.topics: Topics = Topics(transport)
-        """Topics, with messages and their ids as the client has them."""
+        """Topics, with messages and ids as in the client."""
         self.transactions: Transactions = Transactions(transport)
-        """Coordinators, transaction buffers, pending acknowledgements."""
+        """Transaction coordinators, transaction buffers and pending acknowledgements."""
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         await self._transport.aclose()
 
     def __repr__(self) -> str:
@@ -82,9 +85,9 @@ class Admin:
 
 
 def admin_at(url: str, settings: Settings) -> Admin:
-    """An admin client at `url`, to be closed; it opens nothing before its first call. Raises as `connect_admin`."""
+    """Return an admin client at `url`, which connects at its first call. Raise the errors of `connect_admin`."""
     if url.startswith("https:"):
-        settings.tls.context()  # what is wrong with it shall show now
+        settings.tls.context()  # raises the error of a bad file before the first call
     return Admin(
         Transport(
             url,
@@ -107,13 +110,18 @@ async def connect_admin(
     tls_certificate_file_path: str | None = None,
     tls_private_key_file_path: str | None = None,
 ) -> AsyncIterator[Admin]:
-    """An admin client of the brokers at `url`, under trio or asyncio, until the block is left.
+    """Yield an admin client of the brokers at `url`, for trio or asyncio. `async with` opens and closes the client.
 
-    url: `http://host:port` or `https://host:port`; of several hosts, with commas between, the first that connects.
-    connection_timeout: seconds until a connection has to be there.
-    The others are as in `connect`.
+    The arguments that are not listed are those of `connect`.
 
-    InvalidUrl for a URL that cannot be read, InvalidConfiguration for files that cannot.
+    Args:
+        url: `http://host:port` or `https://host:port`. Separate several hosts by commas: the first that connects is
+            used.
+        connection_timeout: The time limit of a new connection, in seconds.
+
+    Raises:
+        InvalidUrl: The URL cannot be read.
+        InvalidConfiguration: A file cannot be read.
     """
     settings = Settings(
         connection_timeout=connection_timeout,

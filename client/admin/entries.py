@@ -1,4 +1,4 @@
-"""An entry as the REST API hands it over, headers and body, as messages."""
+"""Decode entries that the REST API sends as headers and body."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.rest.exchange import Reply
 
-# Fields of the metadata that have a header of their name.
+# Fields of the metadata, each in a header of the same name.
 _TEXTS = ("producer_name", "replicated_from", "partition_key", "uuid")
 _UNSIGNED = ("sequence_id", "highest_sequence_id")
 _NUMBERS = ("marker_type", "num_chunks_from_msg", "chunk_id")
@@ -24,7 +24,10 @@ _TIMES = ("publish_time", "event_time", "deliver_at_time")
 
 
 def messages_of(topic: str, reply: Reply) -> list[Message[bytes]]:
-    """The messages of an entry; a chunk, or what is encrypted, comes as it is. AdminError if it cannot be read."""
+    """Return the messages of an entry. A chunk or an encrypted entry is returned as it is.
+
+    Raise `UnexpectedAnswer` if the entry cannot be read.
+    """
     try:
         headers = reply.headers
         ledger_id, entry_id = (int(part) for part in headers["x-pulsar-message-id"].split(":")[:2])
@@ -44,7 +47,7 @@ def messages_of(topic: str, reply: Reply) -> list[Message[bytes]]:
             for index, single, data in messages(decoded)
         ]
     except (KeyError, ValueError, Unreadable) as error:
-        raise UnexpectedAnswer(f"no message in the answer: {error}", reply.status) from error
+        raise UnexpectedAnswer(f"the broker's answer holds no message: {error}", reply.status) from error
 
 
 def _metadata(headers: Mapping[str, str]) -> pb.MessageMetadata:
@@ -77,12 +80,12 @@ def _header(field: str) -> str:
 
 
 def _unsigned(text: str) -> int:
-    """Java prints unsigned numbers as signed ones."""
+    """Convert an unsigned number that Java prints as a signed one."""
     return int(text) % 2**64
 
 
 def _milliseconds(moment: str) -> int:
-    """Of `2026-11-21T13:14:57.69Z`, and of dates as Java prints those that are far away."""
+    """Convert an ISO date, such as `2026-11-21T13:14:57.69Z`, to milliseconds since the epoch."""
     return max(round(datetime.fromisoformat(moment).timestamp() * 1000), 0)
 
 

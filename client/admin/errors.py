@@ -1,4 +1,4 @@
-"""What can go wrong with a call of the REST API, named as Java's PulsarAdminException names it."""
+"""Errors of the REST API, with the names of Java's PulsarAdminException."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pulsarium.client.errors import FixError, GiveUpError, PulsarError, RetryErr
 
 
 class AdminError(PulsarError):
-    """A call that failed. `reason` is what the broker said, `status` what it answered, None if nothing came."""
+    """A call of the REST API failed.
+
+    `reason` is the broker's text. `status` is the HTTP status, or None without an answer.
+    """
 
     def __init__(self, reason: str, status: int | None = None) -> None:
         super().__init__(reason)
@@ -18,40 +21,42 @@ class AdminError(PulsarError):
 
 
 class AdminConnectError(AdminError, RetryError):
-    """No broker answered."""
+    """The broker cannot be reached, or sent no answer."""
 
 
 class BadRequest(AdminError, FixError):
-    """400: the call makes no sense to the broker."""
+    """400: the broker cannot process the request."""
 
 
 class NotAuthorized(AdminError, FixError):
-    """401 and 403: the broker does not know who calls, or knows and refuses; it does not always tell them apart. Also
-    where the application's `Authentication` failed to give its data."""
+    """401 or 403: the broker does not accept the credentials, or the role has no permission.
+
+    Brokers do not always distinguish the two. Also raised when the application's `Authentication` fails.
+    """
 
 
 class NotFound(AdminError, FixError):
-    """404: no such tenant, namespace, topic, subscription, message or route."""
+    """404: the tenant, namespace, topic, subscription, message or route does not exist."""
 
 
 class NotAllowed(AdminError, FixError):
-    """405: not for a topic, namespace or broker like this."""
+    """405: the topic, namespace or broker does not support the call."""
 
 
 class Conflict(AdminError, FixError):
-    """409: it is there already, or somebody else changes it."""
+    """409: the resource exists already, or another client changes it."""
 
 
 class PreconditionFailed(AdminError, FixError):
-    """412: not in the state it is in, or with a value out of bounds."""
+    """412: the state of the resource does not allow the call, or a value is out of bounds."""
 
 
 class ServerSideError(AdminError, RetryError):
-    """500 and above: the broker failed, or leaves that to another."""
+    """500 and above: the broker failed, or does not serve the resource."""
 
 
 class UnexpectedAnswer(AdminError, GiveUpError):
-    """An answer that no broker should give: another status, a redirect in a circle, a message that cannot be read."""
+    """The broker sent an unexpected answer: an unknown status, a redirect in a circle, or an unreadable message."""
 
 
 _BY_STATUS: Mapping[int, type[AdminError]] = MappingProxyType(
@@ -68,6 +73,6 @@ _BY_STATUS: Mapping[int, type[AdminError]] = MappingProxyType(
 
 
 def refusal(status: int, reason: str) -> AdminError:
-    """The error of an answer that is a refusal."""
+    """Return the error for a status and its text."""
     kind = _BY_STATUS.get(status, ServerSideError if status >= 500 else UnexpectedAnswer)
     return kind(reason, status)

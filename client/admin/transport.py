@@ -1,4 +1,4 @@
-"""Requests over httpx, which has connections kept, TLS and both loops."""
+"""Send requests with httpx, which keeps connections, and supports TLS, trio and asyncio."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     import httpx
 
 
-MOST_BODY = 64 * 1024 * 1024  # bytes of an answer
+MOST_BODY = 64 * 1024 * 1024  # most bytes of an answer
 
 
 class _NotConnected(AdminConnectError, code="AdminConnectError"):
-    """The call was not sent: another broker may have it."""
+    """The call was not sent: another broker may take it."""
 
 
 class Transport(Exchange):
-    """The broker, or one of several, at a URL; nothing is opened before the first call."""
+    """Send requests to the broker, or one of several, at a URL. The first call connects."""
 
     unreachable: type[Exception] = _NotConnected
 
@@ -42,7 +42,7 @@ class Transport(Exchange):
         connection_timeout: float = 10.0,
         redirects: int = 10,
     ) -> None:
-        """InvalidUrl for a URL that is not HTTP's, ImportError without what the extra `client` brings."""
+        """Raise `InvalidUrl` for a URL other than HTTP's, and `ImportError` without the extra `client`."""
         look_for("HTTP", "client", "httpx")
         super().__init__(places(url), redirects)
         self._authentication = authentication
@@ -53,7 +53,7 @@ class Transport(Exchange):
             _check(place)
 
     async def aclose(self) -> None:
-        """Close every connection; there is a new one for the next call."""
+        """Close all connections. A later call connects again."""
         if self._http is not None:
             http, self._http = self._http, None
             await http.aclose()
@@ -79,8 +79,8 @@ class Transport(Exchange):
             return {}
         try:
             data = await authentication.auth_data()
-        except Exception as error:  # the application's own: its text may say more than others should read
-            raise NotAuthorized(f"no credentials ({type(error).__name__})") from error
+        except Exception as error:  # of the application: its text may contain secrets
+            raise NotAuthorized(f"the authentication failed to give credentials ({type(error).__name__})") from error
         if authentication.auth_method_name == "token":
             return {"Authorization": f"Bearer {data.decode()}"}
         return {"Authorization": f"Basic {base64.b64encode(data).decode()}"} if data else {}
@@ -107,20 +107,20 @@ class Transport(Exchange):
 
 
 async def _whole(answer: httpx.Response) -> bytes:
-    """The body; ValueError for one that does not end."""
+    """Return the body of an answer. Raise `ValueError` for more than MOST_BODY bytes."""
     body = bytearray()
     with anyio.CancelScope() as reading:
         async for part in answer.aiter_bytes():
             body += part
             if len(body) > MOST_BODY:
-                reading.cancel()  # and not an exception here, which would leave httpx's generators behind
+                reading.cancel()  # an exception here would leave httpx's generators open
     if reading.cancelled_caught:
-        raise ValueError(f"an answer of more than {MOST_BODY} bytes")
+        raise ValueError(f"the answer has more than {MOST_BODY} bytes")
     return bytes(body)
 
 
 def _check(url: str) -> None:
-    """InvalidUrl unless it is http:// or https:// with a host; a user in it would show in httpx's log."""
+    """Raise `InvalidUrl` unless the URL is of HTTP, with a host and without a user, which httpx would log."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and parts.username is None

@@ -1,1 +1,1 @@
-"""Connections to brokers: the protocol, who on a connection gets what, finding a topic's broker and staying with it."""
+"""Connections to brokers: the protocol, the routing of commands, lookups and reconnection."""

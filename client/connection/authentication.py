@@ -1,6 +1,6 @@
-"""Who the client is: what CONNECT shows, and what answers AUTH_CHALLENGE.
+"""Authenticate the client, in CONNECT and in answer to AUTH_CHALLENGE.
 
-Secrets are in no repr, no log and no error.
+Secrets appear in no repr, no log and no error.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ TokenSupplier: TypeAlias = Callable[[], str | Awaitable[str]]
 
 
 class Authentication:
-    """Base of the ways to authenticate; alone it authenticates nobody."""
+    """Base class of authentication methods. Subclass it for a method of your own."""
 
     auth_method_name = "none"
-    """As the broker's provider is called."""
+    """The name of the broker's authentication provider."""
     certificate: tuple[str, str] | None = None
-    """PEM files of a certificate and its private key, to be shown in the TLS handshake."""
+    """The PEM files of a certificate and its private key, for the TLS handshake."""
 
     async def auth_data(self) -> bytes:
-        """What proves it now: asked for with each connection and with each AUTH_CHALLENGE (PIP-55).
+        """Return the current credentials. Called for each connection and each AUTH_CHALLENGE (PIP-55).
 
-        What it raises becomes a ConnectError, after which it is asked again.
+        An exception becomes a ConnectError, after which the client tries again.
         """
         return b""
 
@@ -34,24 +34,37 @@ class Authentication:
 
 
 async def credentials_of(authentication: Authentication | None, address: str) -> tuple[str, bytes]:
-    """The method, and what it shows now to the broker at `address`; ConnectError if that cannot be had."""
+    """Return the method and the current credentials for the broker at `address`.
+
+    Raise `ConnectError` when the authentication fails to give credentials.
+    """
     if authentication is None:
         return "none", b""
     try:
         return authentication.auth_method_name, await authentication.auth_data()
-    except Exception as error:  # the application's own: its text may say more than others should read
-        raise ConnectError(f"{address}: no credentials ({type(error).__name__})") from error
+    except Exception as error:  # of the application: its text may contain secrets
+        raise ConnectError(
+            f"{address}: the authentication failed to give credentials ({type(error).__name__})"
+        ) from error
 
 
 class AuthenticationToken(Authentication):
-    """A JSON Web Token (tokenSecretKey, tokenPublicKey), or another that the broker takes."""
+    """Authentication with a JSON Web Token, or another token that the broker accepts."""
 
     auth_method_name = "token"
 
     def __init__(self, token: str | TokenSupplier) -> None:
-        """`token`, or what gives one, plain or async: it is called whenever one is needed, on the event loop."""
+        """Set the token.
+
+        Args:
+            token: The token, or a plain or async function that returns it. The function is called on the event loop
+                each time a token is needed.
+
+        Raises:
+            InvalidConfiguration: The token is empty.
+        """
         if not token:
-            raise InvalidConfiguration("an empty token")
+            raise InvalidConfiguration("the token is empty")
         self._token = token
 
     async def auth_data(self) -> bytes:
@@ -60,12 +73,21 @@ class AuthenticationToken(Authentication):
 
 
 class AuthenticationBasic(Authentication):
-    """User and password, as in the broker's basicAuthConf."""
+    """Authentication with a user and a password, as in the broker's basicAuthConf."""
 
     def __init__(self, username: str, password: str, method: str = "basic") -> None:
-        """`method`: how the broker calls its provider."""
+        """Set the user and the password.
+
+        Args:
+            username: The name of the user, without a colon.
+            password: The password.
+            method: The name of the broker's authentication provider.
+
+        Raises:
+            InvalidConfiguration: The name of the user contains a colon.
+        """
         if ":" in username:
-            raise InvalidConfiguration("a user's name has no colon")
+            raise InvalidConfiguration("the name of the user contains a colon")
         self.auth_method_name = method
         self._data = f"{username}:{password}".encode()
 
@@ -74,9 +96,10 @@ class AuthenticationBasic(Authentication):
 
 
 class AuthenticationTLS(Authentication):
-    """The client's certificate: its subject's CN is the role."""
+    """Authentication with a client certificate. The CN of its subject is the role."""
 
     auth_method_name = "tls"
 
     def __init__(self, certificate_path: str, private_key_path: str) -> None:
+        """Set the PEM files of the certificate and its private key."""
         self.certificate: tuple[str, str] | None = (certificate_path, private_key_path)

@@ -26,16 +26,16 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 
 class Brokers:
-    """The brokers behind one service URL: lookups, connections, and the ids that must differ on each of these."""
+    """The brokers of one service URL: lookups, connections, and ids that are unique in this client."""
 
     def __init__(self, service_url: str, tasks: TaskGroup, settings: Settings) -> None:
-        """Raise InvalidUrl for a URL that cannot be read, InvalidConfiguration for TLS files that cannot."""
+        """Raise `InvalidUrl` for an invalid URL, and `InvalidConfiguration` for TLS files that cannot be read."""
         self.settings = settings
         self.task_group = tasks
         self.operation_timeout: float = settings.operation_timeout
         self._pool = Pool(tasks, settings)
         self.waiting: Waiting = self._pool.waiting
-        """Logs for which brokers this client waits."""
+        """The log of the brokers that this client waits for."""
         self._lookup = self._lookup_at(service_url)
         self._producer_ids = itertools.count()
         self._consumer_ids = itertools.count()
@@ -43,25 +43,25 @@ class Brokers:
         self._closed = False
 
     def next_producer_id(self) -> int:
-        """Return an id that no other producer of this client has."""
+        """Return a producer id that is unique in this client."""
         return next(self._producer_ids)
 
     def next_consumer_id(self) -> int:
-        """Return an id that no other consumer of this client has."""
+        """Return a consumer id that is unique in this client."""
         return next(self._consumer_ids)
 
     def next_watcher_id(self) -> int:
-        """Return an id that no other watcher of this client has."""
+        """Return a watcher id that is unique in this client."""
         return next(self._watcher_ids)
 
     def new_backoff(self) -> Backoff:
-        """Return the waits of one producer, consumer or request."""
+        """Return the backoff of one producer, consumer or request."""
         return Backoff(self.settings.starting_backoff_interval, self.settings.max_backoff_interval)
 
     async def connect_to(self, topic: str, cluster: BrokerUrls | None = None) -> Connection:
-        """Look up the broker that serves a topic (a full name), and connect to it; `cluster`: look it up there.
+        """Connect to the broker that serves a topic (a full name), found in `cluster` if given.
 
-        Timeout if brokers take longer than `operation_timeout` to name the broker, however often they redirect.
+        Raise `Timeout` when the lookup, with all redirects, takes longer than `operation_timeout`.
         """
         lookup = self._open_lookup()
         if cluster is not None:
@@ -70,26 +70,26 @@ class Brokers:
             connection = await lookup.connection_for(topic)
             logger.info("%s: served by %s", topic, connection.address)
             return connection
-        raise Timeout(f"{topic}: no broker of it was found in {self.operation_timeout:g} s")
+        raise Timeout(f"{topic}: the lookup found no broker within {self.operation_timeout:g} s")
 
     async def connect_to_broker(self, broker: BrokerUrls, proxy: Address | None) -> Connection:
         """Connect to this broker, through the proxy if there is one."""
         return await connection_to(self._pool, broker, tls=self._open_lookup().tls, proxy=proxy)
 
     async def connect_to_any(self) -> Connection:
-        """Connect to some broker; OperationNotSupported where the service URL is for lookups only."""
+        """Connect to any broker. Raise `OperationNotSupported` if the service URL is of HTTP."""
         return await self._open_lookup().connection()
 
     async def partitions(self, topic: str, *, create: bool = True) -> int:
-        """Return the number of partitions of a topic (a full name), 0 for a topic that is not partitioned.
+        """Return the number of partitions of a topic (a full name), or 0 if it is not partitioned.
 
-        `create`: a new topic gets the partitions that its namespace gives to new topics. OperationNotSupported for
-        more partitions than can be open.
+        With `create`, a missing topic is created with the partitions that its namespace gives to new topics. Raise
+        `OperationNotSupported` for more partitions than can be open.
         """
         return bounded(await self._open_lookup().partitions(topic, create=create), topic)
 
     async def topics(self, namespace: str, mode: pb.CommandGetTopicsOfNamespace.Mode) -> list[str]:
-        """Return the topics of a namespace (`tenant/namespace`), of partitioned topics the partitions."""
+        """Return the topics of a namespace (`tenant/namespace`). Each partition counts as a topic."""
         return await self._open_lookup().topics(namespace, mode)
 
     async def patiently(
@@ -99,9 +99,9 @@ class Brokers:
         *,
         passing: tuple[type[PulsarError], ...] = TRANSIENT,
     ) -> T:
-        """Try again for `operation_timeout` seconds as long as an attempt fails with an error that may pass.
+        """Repeat an attempt for up to `operation_timeout` seconds while it fails with an error of `passing`.
 
-        Raise the last such error then, and any other error at once.
+        Raise the last of these errors then, and any other error at once.
         """
         backoff = backoff or self.new_backoff()
         deadline = anyio.current_time() + self.operation_timeout
@@ -116,12 +116,12 @@ class Brokers:
                 await anyio.sleep(delay)
 
     def check_open(self) -> None:
-        """Raise AlreadyClosed after `aclose`."""
+        """Raise `AlreadyClosed` after `aclose`."""
         if self._closed:
             raise AlreadyClosed("the client was closed")
 
     async def aclose(self) -> None:
-        """Close every connection; everything that was open on them ends with AlreadyClosed."""
+        """Close all connections. Everything that is open on them ends with `AlreadyClosed`."""
         self._closed = True
         try:
             await self._pool.aclose()
@@ -139,7 +139,7 @@ class Brokers:
             return HttpLookup(self._pool, url, self.settings)
         service = parse(url)
         if service[0].tls:
-            self.settings.tls.context()  # files that cannot be read fail now, not at the first connection
+            self.settings.tls.context()  # raises the error of a bad file now, not at the first connection
         return self._binary(service)
 
     def _binary(self, service: list[Address]) -> BinaryLookup:

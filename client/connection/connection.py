@@ -1,4 +1,4 @@
-"""One connection to a broker: requests and their replies, and what the broker sends unasked."""
+"""A connection to a broker: requests, replies, and commands that the broker sends by itself."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from pulsarium.client.errors import (
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-LEAST = 64 * 1024  # bytes of a big frame that a broker sends between two PINGs, or else it counts as gone
-MOST_PROVOKED = 20_000  # commands that answer what came, and wait to be written
-LAST_WORDS = 1.0  # seconds that what is queued may take to go out when the connection is closed
-_READ = 256 * 1024  # bytes asked of the stream at once
-_MOST_REQUEST_IDS = 2**64 - 1  # this one marks what the broker sends unasked
+LEAST = 64 * 1024  # bytes of an incomplete frame that have to arrive between two PINGs to count as a sign of life
+MOST_PROVOKED = 20_000  # most answers to the broker's commands that wait to be written
+LAST_WORDS = 1.0  # most seconds for writing queued commands when the connection is closed
+_READ = 256 * 1024  # most bytes of one read
+_MOST_REQUEST_IDS = 2**64 - 1  # this id itself marks commands that the broker sends by itself
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -47,9 +47,9 @@ __all__ = ["Connection", "ConsumerHandler", "ProducerHandler", "Reply", "Watcher
 
 
 class Connection:
-    """Reads in one task, writes in another (`run`); everything else is called from the tasks of its users.
+    """A connection that reads in one task and writes in another (`run`). All other methods are called by its users.
 
-    `protocol_version` is the broker's, at most ours; `max_message_size` in bytes is what the broker takes.
+    `protocol_version` is the lower of both sides. `max_message_size` is the broker's limit in bytes.
     """
 
     def __init__(
@@ -64,10 +64,17 @@ class Connection:
         keep_alive: float = 30.0,
         max_idle: float = 0.0,
     ) -> None:
-        """`address` is for texts; times in seconds. `proxy`: through which it leads to its broker.
+        """Take over an open stream. All times are in seconds.
 
-        `keep_alive`: between PINGs, and within which something has to come; 0: never. `max_idle`: after so long without
-        use it ends; 0: it does not.
+        Args:
+            stream: The open stream.
+            address: The broker's address, for texts.
+            protocol: The state of the protocol.
+            authentication: The credentials.
+            proxy: The proxy through which the connection leads.
+            operation_timeout: The time limit of a request.
+            keep_alive: The time between two PINGs, within which a frame has to arrive. 0 sends no PINGs.
+            max_idle: The time after which an unused connection ends. 0 is never.
         """
         self.proxy = proxy
         self.address = address
@@ -87,7 +94,7 @@ class Connection:
         self._arrived = 0  # bytes
         self._error: PulsarError | None = None
         self._scope = anyio.CancelScope()
-        self._stopped: anyio.Event | None = None  # set when `run` is done
+        self._stopped: anyio.Event | None = None  # set when `run` ends
 
     @property
     def protocol_version(self) -> int:
@@ -99,13 +106,13 @@ class Connection:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it ended; every handler and waiter was told."""
+        """Return whether the connection has ended, and all handlers and waiting requests were told."""
         return self._error is not None
 
-    # ---- for its users
+    # ---- called by its users
 
     def next_request_id(self) -> int:
-        """A number no other request of this connection has."""
+        """Return a request id that is unique on this connection."""
         self._request_id = (self._request_id + 1) % _MOST_REQUEST_IDS
         return self._request_id
 
@@ -117,13 +124,19 @@ class Connection:
         patience: anyio.CancelScope | None = None,
         undo: Callable[[], None] | None = None,
     ) -> Reply:
-        """Send a command whose body has a `next_request_id()`, and wait for its answer.
+        """Send a command with a `next_request_id()`, and return the reply. A canceled call ignores a late reply.
 
-        Raises the PulsarError that an ERROR, or an error inside the answer, stands for; ConnectError if the
-        connection is or gets lost; Timeout after `operation_timeout`. When it is cancelled a late answer is ignored.
+        Args:
+            command: The command.
+            trailing: Bytes behind the command in its frame.
+            patience: A new cancel scope for the wait. Its deadline is removed when the broker queues a producer for
+                exclusive access (PIP-68).
+            undo: Called after a cancellation, once the broker has executed the command. It must not block.
 
-        patience: a new scope to wait in, without a deadline from when a producer has to wait for its turn (PIP-68).
-        undo: called, must not wait, when this is cancelled and the broker has done what was asked, or does it later.
+        Raises:
+            ConnectError: The connection is lost.
+            Timeout: No reply arrived within `operation_timeout`.
+            PulsarError: The error in the reply.
         """
         request_id = request_id_of(command)
         if request_id is None:
@@ -157,15 +170,15 @@ class Connection:
         return waiter.reply
 
     def send_nowait(self, command: pb.BaseCommand, trailing: bytes = b"", *, at_once: bool = False) -> None:
-        """Queue a command; ConnectError if the connection is lost.
+        """Enqueue a command. Raise `ConnectError` if the connection is lost.
 
-        It goes out together with what other tasks have, when the event loop comes round; `at_once`: now, for those who
-        wait for its answer.
+        The command is written in the next turn of the event loop, together with those of other tasks. With `at_once`
+        it is written now, for a task that waits for its reply.
         """
         if self._error is not None:
             raise again(self._error)
         if self._protocol.state is State.CLOSED:
-            return  # an answer to the last words of a connection, which is about to be lost
+            return  # the connection is being closed
         self._protocol.send(command, trailing)
         if at_once:
             self._writer.write_nowait()
@@ -173,42 +186,42 @@ class Connection:
             self._writer.write_soon()
 
     def attach_consumer(self, consumer_id: int, handler: ConsumerHandler) -> None:
-        """What comes for this consumer goes to `handler`, until it is detached or lost."""
+        """Route commands for this consumer to `handler`, until it is detached or lost."""
         self._routes.consumers[consumer_id] = handler
 
     def detach_consumer(self, consumer_id: int) -> None:
-        """Whatever still comes for this consumer is dropped."""
+        """Ignore further commands for this consumer."""
         self._routes.consumers.pop(consumer_id, None)
 
     def attach_producer(self, producer_id: int, handler: ProducerHandler) -> None:
-        """What comes for this producer goes to `handler`, until it is detached or lost."""
+        """Route commands for this producer to `handler`, until it is detached or lost."""
         self._routes.producers[producer_id] = handler
 
     def detach_producer(self, producer_id: int) -> None:
-        """Whatever still comes for this producer is dropped."""
+        """Ignore further commands for this producer."""
         self._routes.producers.pop(producer_id, None)
 
     def attach_watcher(self, watcher_id: int, handler: WatcherHandler) -> None:
-        """What comes for this watcher goes to `handler`, until it is detached or lost."""
+        """Route commands for this watcher to `handler`, until it is detached or lost."""
         self._routes.watchers[watcher_id] = handler
 
     def detach_watcher(self, watcher_id: int) -> None:
-        """Whatever still comes for this watcher is dropped."""
+        """Ignore further commands for this watcher."""
         self._routes.watchers.pop(watcher_id, None)
 
     def touch(self) -> None:
-        """Somebody is about to use it."""
+        """Restart the time of idleness, because the connection is about to be used."""
         self._idle = 0.0
 
     def abort(self, error: PulsarError) -> None:
-        """Give the connection up: everybody who waits gets `error`."""
+        """End the connection, and fail all waiting requests with `error`."""
         self._lose(error)
         self._scope.cancel()
 
-    # ---- for the pool
+    # ---- called by the pool
 
     async def handshake(self) -> None:
-        """CONNECT, until CONNECTED; raises what the broker refused with. On failure the stream is closed."""
+        """Send CONNECT, and wait for CONNECTED. Raise the broker's refusal. On failure the stream is closed."""
         try:
             self._protocol.connect(*await credentials_of(self._authentication, self.address))
             while not self.server_version:
@@ -221,16 +234,16 @@ class Connection:
                     raise self._error
             self._stopped = anyio.Event()
         except BaseException as error:
-            self._lose(error if isinstance(error, PulsarError) else ConnectError("the handshake was given up"))
+            self._lose(error if isinstance(error, PulsarError) else ConnectError("the handshake was canceled"))
             await anyio.aclose_forcefully(self._stream)
-            if isinstance(error, ssl.SSLError):  # with TLS 1.3 a refused certificate shows only now
+            if isinstance(error, ssl.SSLError):  # with TLS 1.3 a refused certificate shows at the first read only
                 raise AuthenticationError(f"{self.address}: {_reason(error)}") from error
             if isinstance(error, (OSError, anyio.BrokenResourceError)):
                 raise ConnectError(_reason(error)) from error
             raise
 
     async def run(self) -> None:
-        """Read and write until the connection ends or is closed. After `handshake`, in a task of its own."""
+        """Read and write until the connection ends. Run this in a task of its own after `handshake`."""
         try:
             with self._scope:
                 async with anyio.create_task_group() as tasks:
@@ -248,7 +261,7 @@ class Connection:
                 self._stopped.set()
 
     async def aclose(self) -> None:
-        """Write what is queued, for a second at most, and close; everybody who waits gets AlreadyClosed."""
+        """Write queued commands for at most a second, close, and fail all waiting requests with `AlreadyClosed`."""
         try:
             if self._error is None and self._stopped is not None:
                 with anyio.move_on_after(LAST_WORDS):
@@ -258,7 +271,7 @@ class Connection:
         if self._stopped is not None:
             await self._stopped.wait()
 
-    # ---- its tasks
+    # ---- tasks of `run`
 
     async def _read(self) -> bytes:
         try:
@@ -288,20 +301,23 @@ class Connection:
                 await self._answer()
             except PulsarError as error:
                 self.abort(error)
-            await self._writer.flush()  # the next one waits: what a broker does not read shall not pile up
+            # Flush before the next challenge: answers must not pile up while a broker does not read.
+            await self._writer.flush()
 
     async def _answer(self) -> None:
-        """AUTH_RESPONSE, with credentials as they are now."""
+        """Send AUTH_RESPONSE with the current credentials."""
         self._challenged = anyio.Event()
         if self._authentication is None:
-            raise AuthenticationError(f"{self.address} wants authentication")
+            raise AuthenticationError(
+                f"{self.address}: the broker requires authentication: pass connect(authentication=...)"
+            )
         credentials = await credentials_of(self._authentication, self.address)
         if self._error is None:
             self._protocol.answer_challenge(*credentials)
             self._writer.write_soon()
 
     async def _watch(self) -> None:
-        """Keep-alive: PING with every interval; the end if no frame came since the last one, nor much of one."""
+        """Send PING at each interval, and abort when neither a frame nor LEAST bytes arrived since the last one."""
         if self._keep_alive <= 0:
             return
         await anyio.sleep(self._keep_alive)
@@ -313,18 +329,20 @@ class Connection:
             if 0 < self._max_idle <= self._idle:
                 self.abort(ConnectError(f"{self.address}: not used for {self._max_idle:g} s"))
             elif self._routes.is_stuck():
-                self.abort(ConnectError(f"{self.address} gives no receipt within {self._keep_alive:g} s"))
+                self.abort(ConnectError(f"{self.address}: the broker gave no receipt within {self._keep_alive:g} s"))
             elif frames == self._protocol.frames and self._arrived - arrived < LEAST:
-                self.abort(ConnectError(f"{self.address} does not answer PING within {self._keep_alive:g} s"))
+                self.abort(
+                    ConnectError(f"{self.address}: the broker did not answer PING within {self._keep_alive:g} s")
+                )
 
     async def _expire_requests(self) -> None:
-        """One clock for all requests: a scope around each would cost as much as half of what else it takes."""
+        """End requests at their deadlines. One task for all requests costs much less than a scope for each."""
         while self._error is None:
             now = anyio.current_time()
             due = self._routes.expire(now)
             await anyio.sleep_until(now + self._operation_timeout if due is None else due)
 
-    # ---- what came in
+    # ---- incoming bytes
 
     def _take_in(self, data: bytes) -> None:
         self._arrived += len(data)
@@ -335,7 +353,7 @@ class Connection:
             self._writer.write_soon()
         self._writer.provoked += max(0, self._protocol.waiting - waiting)
         if self._writer.provoked > MOST_PROVOKED:
-            self.abort(ConnectError(f"{self.address} sends and does not read"))
+            self.abort(ConnectError(f"{self.address}: the broker sends commands and reads no answers"))
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Received):
@@ -349,11 +367,11 @@ class Connection:
             self._lose(event.error)
 
     def _lose(self, error: PulsarError) -> None:
-        """Tell everybody, once."""
+        """Close the connection once, and tell all handlers and waiting requests."""
         if self._error is not None:
             return
         self._error = error
-        if self.server_version:  # else who opens it is told
+        if self.server_version:  # else `handshake` raises the error
             concerns = not isinstance(error, AlreadyClosed) and not self._routes.is_idle
             reason = printable(error).removeprefix(f"{self.address}: ")
             logger.log(logging.WARNING if concerns else logging.INFO, "connection to %s lost: %s", self.address, reason)

@@ -1,4 +1,7 @@
-"""The same over HTTP, for service URLs of `http://` and `https://`: the connections are to the brokers it names."""
+"""Look topics up over HTTP, for service URLs of `http://` and `https://`.
+
+Connections go to the brokers that are found.
+"""
 
 from __future__ import annotations
 
@@ -52,10 +55,10 @@ _ANY = tuple(range(300, 600))
 
 
 class HttpLookup:
-    """Asks /lookup/v2 and /admin/v2, with the credentials that connections have, too."""
+    """A lookup over /lookup/v2 and /admin/v2, with the credentials of the connections."""
 
     def __init__(self, pool: Pool, url: str, settings: Settings) -> None:
-        """InvalidUrl if it cannot be read, InvalidConfiguration for files that cannot."""
+        """Raise `InvalidUrl` for an invalid URL, and `InvalidConfiguration` for files that cannot be read."""
         self.tls: bool = url.startswith("https:")
         self._pool = pool
         self._settings = settings
@@ -69,7 +72,7 @@ class HttpLookup:
         return await connection_to(self._pool, broker, tls=self.tls)
 
     async def connection(self) -> Connection:
-        raise OperationNotSupported("a service URL of HTTP is for lookups only")
+        raise OperationNotSupported("a service URL of http:// or https:// is for lookups only: connect with pulsar://")
 
     async def partitions(self, topic: str, *, create: bool = True) -> int:
         answer = await self._get(f"{_path(topic)}/partitions", {"checkAllowAutoCreation": create}, dict)
@@ -87,7 +90,7 @@ class HttpLookup:
         await self._transport.aclose()
 
     async def _get(self, path: str, query: Mapping[str, object], kind: type) -> Any:
-        """The answer as JSON of this kind. Raises what a refusal stands for, ConnectError, Timeout."""
+        """Return the answer's JSON, of type `kind`. Raise the error of a refusal, `ConnectError` or `Timeout`."""
         from pulsarium.client.admin.errors import AdminError
         from pulsarium.rest.exchange import Request
 
@@ -109,11 +112,11 @@ class HttpLookup:
 
 
 def _transport(url: str, settings: Settings) -> Transport:
-    # not before it is needed: httpx is not there in a small install, and takes its time
+    # Imported here, because httpx is missing in a small install, and slow to import.
     from pulsarium.client.admin.transport import Transport
 
     if url.startswith("https:"):
-        settings.tls.context()  # what is wrong with it shall show now
+        settings.tls.context()  # raises the error of a bad file now
     return Transport(
         url,
         authentication=settings.authentication,
@@ -124,7 +127,7 @@ def _transport(url: str, settings: Settings) -> Transport:
 
 
 def _path(topic: str) -> str:
-    """As in paths: `persistent/tenant/namespace/` and the rest encoded."""
+    """Return a topic as a part of REST paths."""
     return parse(topic).rest_path
 
 
@@ -132,9 +135,10 @@ def _refusal(reply: Reply) -> PulsarError:
     kind = _BY_STATUS.get(reply.status, UnknownError)
     data = reply.data()
     if reply.status == 401 and isinstance(data, dict) and "reason" in data:
-        kind = AuthorizationError  # the application says 401, too; the container before it has no "reason"
+        # Pulsar's REST API answers 401 with a "reason", its authentication filter without one.
+        kind = AuthorizationError
     return kind(reply.reason.strip()[:MOST_TEXT])
 
 
 def _broken(what: str) -> ConnectError:
-    return ConnectError(f"the broker's answer makes no sense: {what}")
+    return ConnectError(f"the broker's answer is invalid: {what}")

@@ -1,4 +1,4 @@
-"""Keep a producer or a consumer open on its topic, whatever happens to connections and brokers."""
+"""Keep a producer or a consumer open on its topic, across lost connections and changes of the broker."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 
 class State(Enum):
-    """Say how a link stands."""
+    """State of a link."""
 
     NEW = "new"
     OPENING = "opening"
     OPEN = "open"
-    LOST = "lost"  # it waits, and is opened again
+    LOST = "lost"  # waits to be opened again
     ENDED = "ended"  # closed, or failed for good
 
 
 class Event(Enum):
-    """Name what changes the state of a link."""
+    """Event that changes the state of a link."""
 
     TRY = "try"
     OPENED = "opened"
-    LOSE = "lose"  # the connection ended, or the broker closed what was open
-    FAIL = "fail"  # this try
+    LOSE = "lose"  # the connection ended, or the broker closed the producer or consumer
+    FAIL = "fail"  # the attempt failed
     END = "end"
 
 
 _IN_ANY_CASE = {Event.END: State.ENDED}
 
-# The one table: which event leads from which state to which.
+# The next state for each state and event.
 _NEXT: Mapping[State, Mapping[Event, State]] = MappingProxyType(
     {
         State.NEW: {Event.TRY: State.OPENING, Event.LOSE: State.NEW} | _IN_ANY_CASE,
         State.OPENING: {
-            Event.TRY: State.OPENING,  # the first opening: who waits for it counts its tries
+            Event.TRY: State.OPENING,  # a repetition of the first opening, which `start` counts
             Event.OPENED: State.OPEN,
             Event.LOSE: State.LOST,
             Event.FAIL: State.LOST,
@@ -69,7 +69,7 @@ _NEXT: Mapping[State, Mapping[Event, State]] = MappingProxyType(
 
 
 class Link:
-    """Call `open` on a connection to the topic's broker, and again after each `lost`, with backoff between."""
+    """Call `open` on a connection to the topic's broker, and again after each loss, with backoff."""
 
     def __init__(
         self,
@@ -81,10 +81,15 @@ class Link:
         on_failed: Callable[[PulsarError], None] | None = None,
         what: str = "",
     ) -> None:
-        """Take `open`, which sends SUBSCRIBE or PRODUCER and attaches a handler; `what` is the name of it in the log.
+        """Take the function that opens and attaches a handler.
 
-        `on_failed` is told when something happened after which no further try makes sense (errors.FATAL), or the
-        client was closed.
+        Args:
+            brokers: The brokers of the client.
+            topic: The full name of the topic.
+            open: Sends SUBSCRIBE or PRODUCER on a connection, and attaches a handler.
+            counts: The counts of reconnections.
+            on_failed: Called when an error forbids further attempts (errors.FATAL), or the client was closed.
+            what: The name of the link in the log.
         """
         self.topic = topic
         self._counts = counts
@@ -94,33 +99,33 @@ class Link:
         self._on_failed = on_failed
         self._backoff = brokers.new_backoff()
         self._state = State.NEW
-        self._changed = anyio.Event()  # the state; another one from then on
-        self._connection: Connection | None = None  # while it is open
-        self._error: PulsarError | None = None  # with which it ended
+        self._changed = anyio.Event()  # set at the next change of the state, then replaced
+        self._connection: Connection | None = None  # set while the link is open
+        self._error: PulsarError | None = None  # the error that ended the link
         self._opening: anyio.CancelScope | None = None  # around `open`
-        self._since = 0.0  # it is open, or lost
-        self._reason = ""  # why it is lost
+        self._since = 0.0  # time at which the link was opened or lost
+        self._reason = ""  # of the loss
         self._owner: BrokerUrls | None = None
-        self._cluster: BrokerUrls | None = None  # where the topic migrated to (PIP-188)
-        self._proxy: Address | None = None  # through which the last connection led
+        self._cluster: BrokerUrls | None = None  # the cluster to which the topic migrated (PIP-188)
+        self._proxy: Address | None = None  # of the last connection
         self._scope = anyio.CancelScope()
         self._running: anyio.Event | None = None
 
     @property
     def current(self) -> Connection | None:
-        """Return the connection on which it is open now."""
+        """Return the connection on which the link is open, or None."""
         return self._connection
 
     async def start(self) -> None:
-        """Open for the first time, `patiently`."""
+        """Open for the first time, with repetitions up to `operation_timeout`."""
         await self._brokers.patiently(self._try, self._backoff)
         self._running = anyio.Event()
         self._brokers.task_group.start_soon(self._keep_open)
 
     def lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
-        """Open again what is not open any more, at once where `owner` has the topic, and without a lookup.
+        """Open again after a loss. With `owner`, connect to this broker at once, without a lookup.
 
-        A cluster to which it migrated is from now on the one where it is looked up.
+        An owner in another cluster, to which the topic migrated (PIP-188), is the place of all further lookups.
         """
         if owner is not None and owner.migrated:
             self._cluster = owner
@@ -131,11 +136,11 @@ class Link:
             self._since = now
             self._reason = f"connection to {connection.address} lost: {error}" if connection.is_lost else str(error)
         self._step(Event.LOSE)
-        if self._opening is not None:  # the answer does not come any more
+        if self._opening is not None:  # its reply cannot arrive any more
             self._opening.cancel()
 
     async def connection(self) -> Connection:
-        """Return the connection on which it is open, as soon as it is; raise what it failed with for good."""
+        """Wait until the link is open, and return its connection. Raise the error that ended the link."""
         while self._connection is None:
             if self._error is not None:
                 raise copy_of(self._error)
@@ -143,12 +148,15 @@ class Link:
         return self._connection
 
     def close_nowait(self) -> None:
-        """Do not open it again; who waits for the connection gets AlreadyClosed. What is open stays for the owner."""
+        """Stop reopening, and fail waiting tasks with `AlreadyClosed`.
+
+        The owner closes the producer or consumer itself.
+        """
         self._end(AlreadyClosed(f"{self.topic}: closed"))
         self._scope.cancel()
 
     async def aclose(self) -> None:
-        """Do what `close_nowait` does, and wait until its task is gone."""
+        """Call `close_nowait`, and wait for the end of the task."""
         self.close_nowait()
         if self._running is not None:
             await self._running.wait()
@@ -169,7 +177,7 @@ class Link:
             finally:
                 self._opening = None
         if self._state is State.LOST or connection.is_lost:
-            raise ConnectError(f"{self.topic}: lost while it was opened")
+            raise ConnectError(f"{self.topic}: the connection was lost during the opening")
         self._step(Event.OPENED, connection)
         now = anyio.current_time()
         if self._state is State.ENDED:
@@ -191,7 +199,7 @@ class Link:
         except (InvalidUrl, OperationNotSupported):
             if self._cluster is None:
                 raise
-            self._cluster = None  # nowhere to go: the one it comes from may say better
+            self._cluster = None  # unusable: the original cluster may name another one
             return await self._brokers.connect_to(self.topic)
 
     async def _keep_open(self) -> None:
@@ -204,7 +212,7 @@ class Link:
                     else:
                         await self._open_again()
         finally:
-            if self._error is None:  # its owner did not close it
+            if self._error is None:  # the client was closed, not the link
                 self._give_up(AlreadyClosed("the client was closed"))
             self._running.set()
 

@@ -1,4 +1,4 @@
-"""Which broker serves a topic, and how many partitions it has."""
+"""Look up the broker of a topic, and its number of partitions."""
 
 from __future__ import annotations
 
@@ -13,40 +13,46 @@ from pulsarium.proto.text import text_of
 
 
 class Lookup(Protocol):
-    """Asks the brokers of a service URL, over one protocol or another."""
+    """Requests to the brokers of a service URL, over HTTP or the binary protocol."""
 
     tls: bool
-    """Whether connections to brokers are to be encrypted."""
+    """Whether connections to brokers use TLS."""
 
     async def connection_for(self, topic: str) -> Connection:
-        """A connection to the broker that serves the topic."""
+        """Connect to the broker that serves the topic."""
         ...
 
     async def connection(self) -> Connection:
-        """A connection to some broker; OperationNotSupported if the service URL is none of such connections."""
+        """Connect to any broker. Raise `OperationNotSupported` if the service URL is of HTTP."""
         ...
 
     async def partitions(self, topic: str, *, create: bool = True) -> int:
-        """How many partitions it has; 0 if it is not partitioned. `create`: as the namespace has it, if it is new."""
+        """Return the number of partitions, or 0 for a topic that is not partitioned.
+
+        With `create`, a missing topic is created with the partitions that its namespace gives to new topics.
+        """
         ...
 
     async def topics(self, namespace: str, mode: pb.CommandGetTopicsOfNamespace.Mode) -> list[str]:
-        """The topics of a namespace, of partitioned ones the partitions."""
+        """Return the topics of a namespace. Each partition counts as a topic."""
         ...
 
     async def aclose(self) -> None:
-        """Close what the pool does not."""
+        """Close connections of the lookup's own, beside those of the pool."""
         ...
 
 
 async def connection_to(pool: Pool, broker: BrokerUrls, *, tls: bool, proxy: Address | None = None) -> Connection:
-    """A connection to this broker, through the proxy if there is one. Raises as `BrokerUrls.address`, ConnectError."""
+    """Connect to this broker, through the proxy if there is one.
+
+    Raise `ConnectError`, and the errors of `BrokerUrls.address`.
+    """
     address = broker.address(tls=tls)
     return await (pool.get(address) if proxy is None else pool.get(proxy, address))
 
 
 class BinaryLookup:
-    """With LOOKUP and its like; begins with the address that answered last."""
+    """A lookup with LOOKUP and similar commands. It begins with the address that answered last."""
 
     def __init__(
         self, pool: Pool, service: list[Address], *, listener_name: str | None = None, max_redirects: int = 20
@@ -68,7 +74,7 @@ class BinaryLookup:
             if answer.response == pb.CommandLookupTopicResponse.Connect:
                 return connection
             authoritative = answer.authoritative
-        raise ConnectError(f"{topic}: more than {self._max_redirects} brokers each named another")
+        raise ConnectError(f"{topic}: the lookup was redirected more than {self._max_redirects} times")
 
     async def connection(self) -> Connection:
         return (await self._ask())[0]
@@ -100,18 +106,18 @@ class BinaryLookup:
         pass
 
     async def _ask(self) -> tuple[Connection, Address]:
-        """A connection to some broker of the service URL."""
+        """Connect to any broker of the service URL."""
         refusals: list[ConnectError] = []
         for address in list(self._service):
             try:
                 return await self._pool.get(address), address
             except ConnectError as error:
                 refusals.append(error)
-                self._service.append(self._service.pop(0))  # the next time begin with another
+                self._service.append(self._service.pop(0))  # begin with another one next time
         if len(refusals) == 1:
             raise refusals[0]
         kinds = {type(error) for error in refusals}
-        kind = kinds.pop() if len(kinds) == 1 else ConnectError  # which may pass
+        kind = kinds.pop() if len(kinds) == 1 else ConnectError  # a transient error
         raise kind("; ".join(map(str, refusals)))
 
     async def _look_up(self, connection: Connection, topic: str, authoritative: bool) -> pb.CommandLookupTopicResponse:
@@ -129,5 +135,5 @@ class BinaryLookup:
 
 
 def _nameless(answer: pb.CommandLookupTopicResponse | pb.CommandPartitionedTopicMetadataResponse) -> PulsarError:
-    """For a refusal without an error."""
+    """Return the error for a refusal without an error code."""
     return error_of(pb.UnknownError, text_of(answer.message) or "the broker refused")

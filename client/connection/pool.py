@@ -1,4 +1,4 @@
-"""Connections, one for each broker, or `connections_per_broker`."""
+"""Share connections: one to each broker, or `connections_per_broker`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pulsarium.client.together import together
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-SLOW = 0.7  # seconds without an answer, after which the log says so
+SLOW = 0.7  # seconds without an answer after which a warning is logged
 
 
 class _Target(NamedTuple):
-    """Where a connection leads, and the how maniest it is there."""
+    """The broker of a pooled connection, and the connection's number among those to that broker."""
 
     address: Address
     proxy_to: Address | None
@@ -32,7 +32,7 @@ class _Target(NamedTuple):
 
 
 class Pool:
-    """Opens a connection where there is none, and hands out the same one until it is lost."""
+    """The connections of a client. Each is opened when it is needed, and shared until it is lost."""
 
     def __init__(self, tasks: TaskGroup, settings: Settings) -> None:
         self.waiting: Waiting = Waiting()
@@ -44,7 +44,10 @@ class Pool:
         self._closed = False
 
     async def get(self, address: Address, proxy_to: Address | None = None) -> Connection:
-        """The connection to `address`, and through a proxy there to `proxy_to`; ConnectError if there is none."""
+        """Return a connection to `address`, or through the proxy there to `proxy_to`.
+
+        Raise `ConnectError` if no connection can be made, and `AlreadyClosed` after `aclose`.
+        """
         target = _Target(address, proxy_to if proxy_to != address else None, next(self._numbers))
         opening = self._opening.setdefault(target, anyio.Lock())
         try:
@@ -58,11 +61,11 @@ class Pool:
                 connection.touch()
                 return connection
         finally:
-            if not opening.locked():  # brokers may name any number of others
+            if not opening.locked():  # keeps the table small, because brokers may name any number of others
                 self._opening.pop(target, None)
 
     async def aclose(self) -> None:
-        """Close them all and open none."""
+        """Close all connections, and open no more."""
         self._closed = True
         await together([connection.aclose for connection in self._connections.values()])
         self._connections.clear()
@@ -107,7 +110,7 @@ class Pool:
                 return connection
         except TimeoutError:
             raise ConnectError(f"{address}: no connection within {settings.connection_timeout:g} s") from None
-        except (OSError, ValueError) as error:  # ValueError: of a host that is no name
+        except (OSError, ValueError) as error:  # ValueError for an invalid host name
             raise wrong_port.unreachable(str(address), error) from error
         finally:
             slow.cancel()

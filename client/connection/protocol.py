@@ -1,11 +1,11 @@
-"""The client's side of the protocol, sans-IO: bytes go in and come out as events, commands wait to go out as bytes.
+"""The client's side of the protocol without I/O: it turns bytes into events, and commands into bytes.
 
     protocol = ClientProtocol()
     protocol.connect()
     write(protocol.take())
     for event in protocol.receive(read()): ...
 
-One object for one connection. It answers PING by itself.
+Each connection has one object. The object answers PING by itself.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pulsarium.proto.text import text_of
 
 MAX_PROTOCOL_VERSION = 22
 CLIENT_VERSION = "Pulsarium-Python"
-DEFAULT_MAX_MESSAGE_SIZE = 5 * 1024 * 1024  # of brokers too old to tell
-MOST_MESSAGE_SIZE = 256 * 1024 * 1024  # bytes that are taken from brokers, whatever they say they take themselves
-FIRST = 4  # bytes
-FRAME_PADDING = 10 * 1024  # bytes a frame may have beyond max_message_size
+DEFAULT_MAX_MESSAGE_SIZE = 5 * 1024 * 1024  # bytes, for old brokers that do not send their limit
+MOST_MESSAGE_SIZE = 256 * 1024 * 1024  # most bytes that the client accepts, whatever the broker's limit is
+FIRST = 4  # bytes that tell protocols apart
+FRAME_PADDING = 10 * 1024  # bytes that a frame may have beyond max_message_size
 
 
 class State(Enum):
-    """Of a connection; it only moves down this list."""
+    """State of a connection, in the order of its changes."""
 
     NEW = "new"
     CONNECTING = "connecting"  # CONNECT is sent
@@ -50,7 +50,7 @@ class _Allowed(NamedTuple):
     received: frozenset[int]
 
 
-# The one table: what may be sent and received in which state.
+# The commands that may be sent and received in each state.
 _TABLE: Mapping[State, _Allowed] = MappingProxyType(
     {
         State.NEW: _Allowed(frozenset({pb.BaseCommand.CONNECT}), frozenset()),
@@ -65,7 +65,7 @@ _TABLE: Mapping[State, _Allowed] = MappingProxyType(
 
 
 class Connected(NamedTuple):
-    """The broker took us in."""
+    """The broker has accepted the connection."""
 
     server_version: str
     protocol_version: int  # the lower of both sides
@@ -74,11 +74,11 @@ class Connected(NamedTuple):
 
 
 class Challenged(NamedTuple):
-    """AUTH_CHALLENGE: the broker wants `answer_challenge`, in the handshake or later when credentials end (PIP-55)."""
+    """An AUTH_CHALLENGE, in the handshake or when credentials expire (PIP-55), to be met with `answer_challenge`."""
 
 
 class Received(NamedTuple):
-    """A command for whoever uses the connection, and the bytes behind it."""
+    """A command for the users of the connection, and the bytes behind it."""
 
     spec: CommandSpec
     command: pb.BaseCommand
@@ -86,7 +86,7 @@ class Received(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """The last event: the other side went away, refused the handshake, or broke the protocol."""
+    """The last event: the broker closed the connection, refused the handshake, or broke the protocol."""
 
     error: PulsarError
 
@@ -95,7 +95,7 @@ Event: TypeAlias = Connected | Challenged | Received | Closed
 
 
 class ClientProtocol:
-    """State of one connection."""
+    """The state of one connection."""
 
     def __init__(
         self,
@@ -104,14 +104,14 @@ class ClientProtocol:
         proxy_to_broker_url: str | None = None,
         description: str = "",
     ) -> None:
-        """`proxy_to_broker_url`: the broker a proxy at the other end shall connect us to, as host:port."""
+        """Prepare the handshake. `proxy_to_broker_url` is the broker to which a proxy shall connect, as host:port."""
         self.state: State = State.NEW
         self.protocol_version: int = max_protocol_version
         self.max_message_size: int = DEFAULT_MAX_MESSAGE_SIZE
         self.frames: int = 0
-        """How many came."""
+        """Number of received frames."""
         self.first: bytes = b""
-        """The first bytes that came: as many as tell protocols apart."""
+        """The first received bytes, which tell protocols apart."""
         self._proxy_to = proxy_to_broker_url
         self._client_version = f"{CLIENT_VERSION}-{description}" if description else CLIENT_VERSION
         self._has_pong = False
@@ -120,27 +120,27 @@ class ClientProtocol:
 
     @property
     def has_output(self) -> bool:
-        """Whether bytes wait to be written."""
+        """Return whether bytes wait to be written."""
         return bool(self._parts)
 
     @property
     def waiting(self) -> int:
-        """How many commands wait to be written."""
+        """Return the number of commands that wait to be written."""
         return len(self._parts)
 
     def take(self) -> bytes:
-        """Everything that waits to be written, once."""
+        """Remove and return all bytes that wait to be written."""
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts.clear()
         self._has_pong = False
         return data
 
     def put_back(self, rest: bytes) -> None:
-        """What `take` gave and could not be written: it comes first the next time."""
+        """Put bytes of `take` that could not be written in front of all others."""
         self._parts.insert(0, rest)
 
     def connect(self, auth_method_name: str = "none", auth_data: bytes = b"") -> None:
-        """Begin the handshake: CONNECT, with credentials if there is a method."""
+        """Enqueue CONNECT, with credentials if there is a method."""
         connect = pb.CommandConnect(
             client_version=self._client_version,
             protocol_version=self.protocol_version,
@@ -160,7 +160,7 @@ class ClientProtocol:
         self.state = State.CONNECTING
 
     def answer_challenge(self, auth_method_name: str, auth_data: bytes) -> None:
-        """AUTH_RESPONSE."""
+        """Enqueue AUTH_RESPONSE with credentials."""
         response = pb.CommandAuthResponse(
             client_version=self._client_version,
             protocol_version=self.protocol_version,
@@ -169,13 +169,13 @@ class ClientProtocol:
         self.send(pb.BaseCommand(type=pb.BaseCommand.AUTH_RESPONSE, authResponse=response))
 
     def send(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
-        """Queue a command; LocalProtocolError if a client must not send it in this state."""
+        """Enqueue a command. Raise `LocalProtocolError` if the state does not allow it."""
         if command.type not in _TABLE[self.state].sent:
             raise LocalProtocolError(f"{COMMANDS[command.type].name} must not be sent: {self.state.value}")
         self._parts.append(frame(command.SerializeToString(), trailing))
 
     def receive(self, data: bytes) -> list[Event]:
-        """The events of the next bytes; b"" is the end of the stream. Nothing follows `Closed`."""
+        """Return the events in the next bytes. b"" is the end of the stream. No event follows `Closed`."""
         events: list[Event] = []
         if self.state is State.CLOSED:
             return events
@@ -195,7 +195,7 @@ class ClientProtocol:
         return events
 
     def close(self) -> None:
-        """Nothing more is sent or received."""
+        """Send and receive nothing more."""
         self.state = State.CLOSED
 
     def _close(self, events: list[Event], error: PulsarError) -> None:
@@ -212,11 +212,11 @@ class ClientProtocol:
         if command.type not in _TABLE[self.state].received:
             self._close(events, _broken(f"{spec.name} while {self.state.value}"))
         elif command.type == pb.BaseCommand.PING:
-            if not self._has_pong:  # a broker that asks without reading is not answered without end
+            if not self._has_pong:  # one answer is enough for a broker that sends PINGs and does not read
                 self.send(_PONG)
                 self._has_pong = True
         elif command.type == pb.BaseCommand.PONG:
-            pass  # a sign of life; that bytes came in says as much
+            pass  # a sign of life, which `frames` counts
         elif command.type == pb.BaseCommand.AUTH_CHALLENGE:
             events.append(Challenged())
         elif self.state is State.CONNECTING:

@@ -1,4 +1,4 @@
-"""Who on a connection gets what the broker sends: a waiting request, a producer, a consumer."""
+"""Route what the broker sends on a connection to waiting requests, producers, consumers and watchers."""
 
 from __future__ import annotations
 
@@ -17,68 +17,68 @@ from pulsarium.proto.text import text_of
 
 
 class Reply(NamedTuple):
-    """What answered a request, and the bytes behind it."""
+    """The reply to a request, and the bytes behind it."""
 
     command: pb.BaseCommand
     trailing: bytes
 
 
 class ConsumerHandler(Protocol):
-    """Takes what the broker sends to one consumer. None of these may wait."""
+    """Handle the commands for one consumer. No method may block."""
 
     def on_message(self, command: pb.CommandMessage, trailing: bytes) -> None:
-        """MESSAGE; `trailing` is its entry."""
+        """Handle MESSAGE. `trailing` is its entry."""
         ...
 
     def on_end_of_topic(self) -> None:
-        """REACHED_END_OF_TOPIC."""
+        """Handle REACHED_END_OF_TOPIC."""
         ...
 
     def on_active_change(self, is_active: bool) -> None:
-        """ACTIVE_CONSUMER_CHANGE."""
+        """Handle ACTIVE_CONSUMER_CHANGE."""
         ...
 
     def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
-        """CLOSE_CONSUMER from the broker, or the connection ended; the handler is detached already.
+        """Handle CLOSE_CONSUMER or the end of the connection. The handler is detached already.
 
-        `owner`: who has the topic now, where the broker says that (PIP-307).
+        `owner` is the broker that serves the topic now, if the command names it (PIP-307).
         """
         ...
 
 
 class ProducerHandler(Protocol):
-    """Takes what the broker sends to one producer. None of these may wait."""
+    """Handle the commands for one producer. No method may block."""
 
     def on_receipt(self, receipt: pb.CommandSendReceipt) -> None:
-        """SEND_RECEIPT."""
+        """Handle SEND_RECEIPT."""
         ...
 
     def on_send_error(self, error: pb.CommandSendError) -> None:
-        """SEND_ERROR."""
+        """Handle SEND_ERROR."""
         ...
 
     def is_stuck(self) -> bool:
-        """Whether what had no receipt at the last call has none yet; called with each keep-alive."""
+        """Return whether the entry that waited for a receipt at the last call still waits. Called with each PING."""
         ...
 
     def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
-        """CLOSE_PRODUCER from the broker, or the connection ended; the rest as for consumers."""
+        """Handle CLOSE_PRODUCER or the end of the connection, as for consumers."""
         ...
 
 
 class WatcherHandler(Protocol):
-    """Takes what the broker sends to one watcher of topics (PIP-145). None of these may wait."""
+    """Handle the commands for one watcher of topics (PIP-145). No method may block."""
 
     def on_success(self, success: pb.CommandWatchTopicListSuccess) -> None:
-        """WATCH_TOPIC_LIST_SUCCESS: before any update that came together with it."""
+        """Handle WATCH_TOPIC_LIST_SUCCESS, before any update that arrived with it."""
         ...
 
     def on_update(self, update: pb.CommandWatchTopicUpdate) -> None:
-        """WATCH_TOPIC_UPDATE."""
+        """Handle WATCH_TOPIC_UPDATE."""
         ...
 
     def on_lost(self, error: PulsarError) -> None:
-        """The connection ended; the handler is detached already."""
+        """Handle the end of the connection. The handler is detached already."""
         ...
 
 
@@ -88,7 +88,7 @@ class Waiter:
     __slots__ = ("deadline", "done", "error", "patience", "reply")
 
     def __init__(self, deadline: float, patience: anyio.CancelScope | None) -> None:
-        """`deadline`: of the loop's clock, for one without `patience`, the scope that it waits in."""
+        """Wait until `deadline`, a time of the event loop's clock, or in the scope `patience` without this deadline."""
         self.deadline: float = deadline if patience is None else math.inf
         self.patience: anyio.CancelScope | None = patience
         self.done: anyio.Event = anyio.Event()
@@ -101,22 +101,22 @@ class Routes:
 
     def __init__(self) -> None:
         self.waiters: dict[int, Waiter] = {}  # by request id
-        self.late: dict[int, Callable[[], None]] = {}  # what to do when a request that was given up succeeds, by its id
+        self.late: dict[int, Callable[[], None]] = {}  # by request id: how to undo a canceled request that succeeds
         self.consumers: dict[int, ConsumerHandler] = {}
         self.producers: dict[int, ProducerHandler] = {}
         self.watchers: dict[int, WatcherHandler] = {}
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody uses the connection."""
+        """Return whether no request waits and no handler is attached."""
         return not (self.waiters or self.consumers or self.producers or self.watchers)
 
     def is_stuck(self) -> bool:
-        """Whether a producer is, each of which is asked."""
+        """Return whether a producer is stuck. Ask every producer, because each remembers its last answer."""
         return sum(producer.is_stuck() for producer in self.producers.values()) > 0
 
     def expire(self, now: float) -> float | None:
-        """Let those go, without a reply, whose time is over; when that of the next one is, None if nobody waits."""
+        """End requests whose deadline is over, without a reply. Return the next deadline, or None."""
         for waiter in self.waiters.values():  # in the order of their deadlines
             if waiter.deadline <= now:
                 waiter.done.set()
@@ -125,11 +125,11 @@ class Routes:
         return None
 
     def take(self, command: pb.BaseCommand, trailing: bytes) -> None:
-        """Hand a command to whom it is for; what nobody waits for any more is dropped."""
+        """Route a command. Ignore a command that no request and no handler waits for."""
         _TO.get(command.type, Routes._answer)(self, command, trailing)
 
     def end(self, error: PulsarError) -> None:
-        """Tell everybody that the connection is lost."""
+        """Tell all waiting requests and handlers that the connection is lost."""
         waiters, self.waiters = self.waiters, {}
         self.late.clear()
         for waiter in waiters.values():
@@ -147,9 +147,9 @@ class Routes:
             handler.on_lost(again(error))
 
     def given_up(self, request_id: int, waiter: Waiter, undo: Callable[[], None]) -> None:
-        """Nobody waits for this request any more: `undo` what it asked for, now or when it succeeds."""
+        """Call `undo` for a canceled request, now if the broker has executed it, or when it succeeds."""
         if waiter.error is not None:
-            return  # it was refused, or the connection is lost
+            return  # the request was refused, or the connection is lost
         queued = waiter.patience is not None and waiter.patience.deadline == math.inf
         if queued or waiter.reply is not None:
             undo()
@@ -169,7 +169,7 @@ class Routes:
                 undo()
 
     def _producer_success(self, command: pb.BaseCommand, trailing: bytes) -> None:
-        """The first of two answers where the producer has to wait for its turn (PIP-68)."""
+        """Answer the request, or remove its deadline if the producer has to wait for exclusive access (PIP-68)."""
         success = command.producer_success
         if success.producer_ready:
             self._answer(command, trailing)
@@ -249,7 +249,7 @@ _TO = {
 
 
 def _fields_named(name: str) -> Mapping[int, str]:
-    """Command type -> the field of its body, for those whose body has a field of this name."""
+    """Map each command type whose body has a field of this name to the body's field."""
     bodies = {number: pb.BaseCommand.DESCRIPTOR.fields_by_name[spec.field] for number, spec in COMMANDS.items()}
     return MappingProxyType(
         {n: body.name for n, body in bodies.items() if body.message_type and name in body.message_type.fields_by_name}
@@ -273,7 +273,7 @@ def request_id_of(command: pb.BaseCommand) -> int | None:
 
 
 def _error_in(command: pb.BaseCommand) -> PulsarError | None:
-    """What an answer refuses with, if it does."""
+    """Return the error in a reply, or None."""
     field = _WITH_ERROR.get(command.type)
     if field is None or not (body := getattr(command, field)).HasField("error"):
         return None
@@ -281,9 +281,9 @@ def _error_in(command: pb.BaseCommand) -> PulsarError | None:
 
 
 def again(error: PulsarError) -> PulsarError:
-    """The same failure for another who waits: an exception that is raised twice collects both tracebacks.
+    """Return a copy of the error for another waiting task. An exception that is raised twice collects both tracebacks.
 
-    Whatever ended the connection, those who used it lost a connection, unless the client itself was closed.
+    The copy is a `ConnectError` whatever ended the connection, or `AlreadyClosed` if the client was closed.
     """
     kind = AlreadyClosed if isinstance(error, AlreadyClosed) else ConnectError
     return kind(*error.args)

@@ -1,4 +1,4 @@
-"""The URL that applications give: `pulsar://host:port`, several hosts with commas between, `pulsar+ssl://` for TLS."""
+"""Parse service URLs: `pulsar://host:port`, or `pulsar+ssl://` with TLS. Commas separate several hosts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pulsarium.client.errors import ConnectError, InvalidUrl, OperationNotSuppor
 
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
 _HOST = re.compile(r"[^\s\x00-\x20/@?#\\]{1,255}")
-_SHOWN = 200  # characters of a URL in an error
+_SHOWN = 200  # most characters of a URL in an error
 _CREDENTIALS = re.compile(r"^((?:[\w+.-]*://)?).*@", re.DOTALL)
 
 
 class Address(NamedTuple):
-    """Where a broker, or a proxy, listens."""
+    """The address of a broker or a proxy."""
 
     host: str
     port: int
@@ -25,7 +25,7 @@ class Address(NamedTuple):
 
     @property
     def other(self) -> Address:
-        """The same place with TLS, or without."""
+        """Return the same host and port with TLS switched on or off."""
         return self._replace(tls=not self.tls)
 
     @property
@@ -34,14 +34,14 @@ class Address(NamedTuple):
 
 
 def is_http(url: str) -> bool:
-    """Whether topics are looked up over HTTP there."""
+    """Return whether topics are looked up over HTTP at this URL."""
     return url.startswith(("http://", "https://"))
 
 
 def parse(url: str) -> list[Address]:
-    """The addresses of a service URL, or of the URL a broker named; port 6650, with TLS 6651, where none is given.
+    """Return the addresses in a service URL, or in a broker's URL. The default port is 6650, and 6651 with TLS.
 
-    InvalidUrl if it cannot be read.
+    Raise `InvalidUrl` for an invalid URL.
     """
     scheme, mark, rest = url.partition("://")
     if not mark or scheme not in _PORTS:
@@ -50,27 +50,30 @@ def parse(url: str) -> list[Address]:
 
 
 class BrokerUrls(NamedTuple):
-    """A broker as commands name it: by a URL of either kind, "" where it has none."""
+    """The URLs of a broker in commands, without and with TLS, "" if the broker has none."""
 
     plain: str
     tls: str
     migrated: bool = False
-    """It is another cluster's, where the broker of a topic has to be looked up first (PIP-188)."""
+    """Whether the URLs are of another cluster, to which the topic migrated (PIP-188). It needs a new lookup there."""
 
     def addresses(self, *, tls: bool) -> list[Address]:
-        """OperationNotSupported if it cannot be reached in this way, InvalidUrl if the URL cannot be read."""
+        """Return the addresses with or without TLS.
+
+        Raise `OperationNotSupported` if the broker has no URL of this kind, and `InvalidUrl` if the URL is invalid.
+        """
         url, other = (self.tls, self.plain) if tls else (self.plain, self.tls)
         if not url and not other:
-            raise ConnectError("the broker named none that has the topic")
+            raise ConnectError("the lookup named no broker of the topic")
         if not url:
             raise OperationNotSupported(f"the broker can be reached {'without' if tls else 'with'} TLS only")
         found = parse(url)
-        if tls and not found[0].tls:  # credentials would go in the clear
+        if tls and not found[0].tls:  # would send credentials unencrypted
             raise InvalidUrl(f"{_shown(url)}: must begin with pulsar+ssl://")
         return found
 
     def address(self, *, tls: bool) -> Address:
-        """The first one."""
+        """Return the first address."""
         return self.addresses(tls=tls)[0]
 
 
@@ -83,10 +86,10 @@ def _address(text: str, scheme: str, url: str) -> Address:
     sound = _HOST.fullmatch(host) and is_ipv6 is (":" in host)
     sound = sound and port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536
     if not sound:
-        raise InvalidUrl(f"{_shown(url)}: {_shown(text)!r} is no host and port")
+        raise InvalidUrl(f"{_shown(url)}: {_shown(text)!r} is not a valid host and port")
     return Address(host, int(port), scheme == "pulsar+ssl")
 
 
 def _shown(text: str) -> str:
-    """Return a URL, or a part of one, as an error shows it: without the password that somebody put in front of an @."""
+    """Return a URL or a part of one for an error, shortened and without a password."""
     return _CREDENTIALS.sub(r"\1...@", text)[:_SHOWN]

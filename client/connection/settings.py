@@ -1,4 +1,4 @@
-"""What holds for a client and all its connections."""
+"""Settings of a client and all its connections."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ Dial: TypeAlias = Callable[[Address], Awaitable[ByteStream]]
 
 
 async def dial_tcp(address: Address) -> ByteStream:
-    """A TCP connection; OSError if there is none."""
+    """Return a TCP connection to `address`. Raise `OSError` if none can be made."""
     return await connect_tcp(address.host, address.port)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What `connect` takes beside the service URL, and explains. Names as in the official Python client, or in Java's
-    where only that has it."""
+    """Options of a client, described at `connect`.
+
+    The names are those of the official Python client, or of Java's where only Java has the option.
+    """
 
     operation_timeout: float = 30.0
     connection_timeout: float = 10.0
@@ -54,18 +56,18 @@ class Settings:
         if min(self.operation_timeout, self.connection_timeout, self.starting_backoff_interval) <= 0:
             raise InvalidConfiguration("operation_timeout, connection_timeout and backoff must be positive")
         if min(self.connection_max_idle, self.keep_alive_interval, self.memory_limit) < 0:
-            raise InvalidConfiguration("connection_max_idle, keep_alive_interval and memory_limit: 0 is none, not less")
+            raise InvalidConfiguration("connection_max_idle, keep_alive_interval and memory_limit must not be negative")
         if self.max_backoff_interval < self.starting_backoff_interval:
             raise InvalidConfiguration("max_backoff_interval is less than starting_backoff_interval")
         if self.connections_per_broker < 1 or self.max_lookup_redirects < 0:
             raise InvalidConfiguration("connections_per_broker must be positive, max_lookup_redirects not negative")
         if len(self.description) > 64:
-            raise InvalidConfiguration("a description has at most 64 characters")
-        _ = self.tls  # what is wrong with it shall show now
+            raise InvalidConfiguration("description has more than 64 characters")
+        _ = self.tls  # raises the error of a bad option now
 
     @cached_property
     def tls(self) -> Tls:
-        """For `pulsar+ssl://` and `https://`."""
+        """Return the TLS settings for `pulsar+ssl://` and `https://`."""
         certificate, key = self.tls_certificate_file_path, self.tls_private_key_file_path
         if certificate is None and self.authentication is not None and self.authentication.certificate is not None:
             certificate, key = self.authentication.certificate
@@ -80,11 +82,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class ClientOptions(Settings):
-    """What `connect` takes and explains."""
+    """Options of `connect` together with the service URL."""
 
     service_url: str
 
 
 def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a method's arguments out of its `locals()`, without `self`."""
+    """Return the arguments of a method from its `locals()`, without `self`."""
     return {name: value for name, value in arguments.items() if name != "self"}

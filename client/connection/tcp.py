@@ -1,4 +1,4 @@
-"""TCP for brokers: what can be written at once is, without a turn of the event loop."""
+"""TCP streams that write at once what the kernel accepts, without a turn of the event loop."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from anyio.abc import ByteStream
 
 UnknownHost: TypeAlias = socket.gaierror
 
-SMALL_READ = 32 * 1024  # bytes: for more, memory is mapped and unmapped with each read, which only much data is worth
-NEXT_ADDRESS = 0.25  # seconds until the host's next address is tried beside the one that does not answer (RFC 8305)
+SMALL_READ = 32 * 1024  # bytes: larger reads map and unmap memory each time, which pays for bulk data only
+NEXT_ADDRESS = 0.25  # seconds without an answer after which the host's next address is tried, too (RFC 8305)
 
 
 class TcpStream(ByteStream):
-    """A connected socket, and like other streams of anyio but for `send_nowait`."""
+    """A connected socket as a stream of anyio, with `send_nowait` in addition."""
 
     def __init__(self, connected: socket.socket) -> None:
-        """Takes over a socket that does not block."""
+        """Take over a non-blocking socket."""
         self._socket = connected
-        self._drained = True  # the last read took everything there was
+        self._drained = True  # the last read emptied the socket
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         if self._drained:
@@ -53,7 +53,10 @@ class TcpStream(ByteStream):
             await anyio.wait_writable(self._socket)
 
     def send_nowait(self, item: bytes | memoryview) -> int:
-        """Send what the kernel takes now; how many bytes that were. BrokenResourceError if the other side is gone."""
+        """Send the bytes that the kernel accepts now, and return their number.
+
+        Raise `BrokenResourceError` if the other side has closed the connection.
+        """
         try:
             return self._socket.send(item)
         except (BlockingIOError, InterruptedError):
@@ -79,7 +82,7 @@ class TcpStream(ByteStream):
 
 
 async def connect_tcp(host: str, port: int) -> TcpStream:
-    """Connect to the first of the host's addresses that answers; OSError if none does."""
+    """Connect to the first address of the host that answers. Raise `OSError` if none does."""
     connected: list[socket.socket] = []
     failures: list[OSError] = []
     found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)

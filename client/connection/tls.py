@@ -1,4 +1,4 @@
-"""TLS: whom the client believes, and the certificate that it shows."""
+"""TLS: trusted authorities, and the client's certificate."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from pulsarium.client.errors import InvalidConfiguration
 
 @dataclass(frozen=True, kw_only=True)
 class Tls:
-    """What holds for connections to `pulsar+ssl://`; paths are of PEM files, read with each connection."""
+    """TLS settings. Paths are of PEM files, which are read for each connection."""
 
     trust_certs_file_path: str | None = None
-    """The authorities whose certificates are believed; None: the system's."""
+    """The trusted authorities. With None, the system's are trusted."""
     allow_insecure_connection: bool = False
-    """Believe any certificate."""
+    """Trust any certificate."""
     validate_hostname: bool = True
-    """The certificate must be the host's."""
+    """Require a certificate of the host."""
     certificate_file_path: str | None = None
-    """The client's own certificate, for brokers that want one."""
+    """The client's certificate, for brokers that require one."""
     private_key_file_path: str | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate_file_path is None) != (self.private_key_file_path is None):
-            raise InvalidConfiguration("a TLS certificate and its private key go together")
+            raise InvalidConfiguration("a TLS certificate needs its private key, and a key its certificate: pass both")
 
     def context(self) -> ssl.SSLContext:
-        """For one connection; InvalidConfiguration if a file cannot be read."""
+        """Return a new TLS context. Raise `InvalidConfiguration` if a file cannot be read."""
         try:
             context = ssl.create_default_context(cafile=self.trust_certs_file_path)
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Python 3.13; Pulsar's clients take such certificates
+            # Python 3.13 is stricter by default than Pulsar's clients.
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             if self.certificate_file_path is not None:
-                # a password would be asked for on the terminal
+                # Without this function OpenSSL would ask for a password on the terminal.
                 context.load_cert_chain(self.certificate_file_path, self.private_key_file_path, password=_no_password)
         except OSError as error:
             names = (self.trust_certs_file_path, self.certificate_file_path, self.private_key_file_path)
@@ -52,10 +53,10 @@ class Tls:
 
 
 async def wrap(stream: ByteStream, address: Address, tls: Tls) -> ByteStream:
-    """The stream with TLS on it, after the handshake.
+    """Return the stream with TLS, after the handshake.
 
-    AuthenticationError if the sides do not believe each other, ConnectError if the stream ends, WrongProtocol if the
-    other side speaks no TLS.
+    Raise `AuthenticationError` if a certificate is not trusted, `ConnectError` if the stream ends, and `WrongProtocol`
+    if the other side does not speak TLS.
     """
     try:
         return await TLSStream.wrap(
@@ -69,4 +70,4 @@ async def wrap(stream: ByteStream, address: Address, tls: Tls) -> ByteStream:
 
 
 def _no_password() -> bytes:
-    raise InvalidConfiguration("the private key for TLS has a password, which there is nobody to ask for")
+    raise InvalidConfiguration("the private key for TLS has a password: use a key without one")

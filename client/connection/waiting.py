@@ -1,4 +1,4 @@
-"""The waits between attempts, and the log of what a client waits for."""
+"""The waits between attempts, and the log of the reasons for waiting."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import anyio
 
 from pulsarium.client.errors import PulsarError
 
-LONGEST = 500  # characters of somebody else's text in the log
-AGAIN = 60.0  # seconds until the same is said once more
+LONGEST = 500  # most characters of another's text in the log
+AGAIN = 60.0  # seconds until the same reason is logged again
 
 logger: logging.Logger = logging.getLogger(__name__)
 
 
 def printable(text: object) -> str:
-    """Return a text that others chose so that it neither forges a line of the log nor fills it."""
+    """Return another's text shortened and escaped, so that it can neither forge a line of the log nor fill it."""
     words = str(text)
     words = words if len(words) <= LONGEST else f"{words[:LONGEST]}...({len(words)} characters)"
     return words if words.isprintable() else words.encode("unicode_escape").decode()
 
 
 class Waiting:
-    """Writes a warning for each reason, and none twice within a minute: however many producers and consumers wait."""
+    """A log of the reasons for waiting: one warning a minute for each reason, for all producers and consumers."""
 
     def __init__(self) -> None:
         self._told: dict[str, float] = {}
 
     def tell(self, reason: PulsarError) -> None:
-        """Something is tried again because of this."""
+        """Log the reason of a repeated attempt."""
         now = anyio.current_time()
         self._told = {text: at for text, at in self._told.items() if now - at < AGAIN}
         if self._told.setdefault(str(reason), now) == now:
@@ -38,12 +38,15 @@ class Waiting:
 
 
 class Backoff:
-    """The waits between attempts: each twice as long, less up to a tenth, so that clients do not all come at once."""
+    """The waits between attempts.
+
+    Each is twice as long as the last, less up to a tenth at random, to spread the clients.
+    """
 
     def __init__(
         self, initial: float = 0.1, maximum: float = 60.0, jitter: Callable[[], float] = random.random
     ) -> None:
-        """Take times in seconds; `jitter` gives numbers from 0 to 1, for up to a tenth less."""
+        """Take times in seconds. `jitter` returns numbers from 0 to 1, for up to a tenth less."""
         self._initial = initial
         self._maximum = maximum
         self._jitter = jitter
@@ -56,13 +59,13 @@ class Backoff:
         return delay * (1 - self._jitter() / 10)
 
     def reset(self) -> None:
-        """Begin anew with the shortest wait."""
+        """Begin again with the shortest wait."""
         self._next = self._initial
 
     def worked(self, seconds: float) -> None:
-        """Begin anew after something stayed open for `seconds`.
+        """Begin again after something stayed open for `seconds`.
 
-        Less than the first wait is no success, but somebody answers: the next wait is at most sixteen first ones.
+        If this is shorter than the first wait, the next wait is only limited to sixteen times the first one.
         """
         if seconds > self._initial:
             self.reset()
@@ -70,5 +73,5 @@ class Backoff:
 
     @property
     def is_first(self) -> bool:
-        """Tell whether the next wait is the shortest."""
+        """Return whether the next wait is the shortest."""
         return self._next == self._initial

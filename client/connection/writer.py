@@ -1,4 +1,4 @@
-"""What waits to be written on a connection, and the writing of it."""
+"""Write the queued commands of a connection."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from pulsarium.client.connection.tcp import TcpStream
 
 
 class Writer:
-    """One task writes (`run`), and whoever waits for an answer writes at once, where the stream can do that."""
+    """A writer of queued commands.
+
+    One task writes (`run`), and a task that waits for a reply writes at once on TCP streams.
+    """
 
     def __init__(self, stream: ByteStream, protocol: ClientProtocol) -> None:
-        """`protocol` holds what waits."""
+        """Write the output of `protocol` to the stream."""
         self.provoked: int = 0
-        """Commands that answer what came in, since something was written."""
+        """Answers to the broker's commands since the last write."""
         self._stream = stream
         self._protocol = protocol
         self._write: Callable[[bytes], int] | None = stream.send_nowait if isinstance(stream, TcpStream) else None
         self._is_writing = False
         self._is_over = False
         self._something_to_write = anyio.Event()
-        self._flushed = anyio.Event()  # everything that waited is written, for `flush`
+        self._flushed = anyio.Event()  # everything queued is written, for `flush`
 
     async def run(self) -> None:
-        """Whatever was queued since the last write goes out with one, until `end`; raises what the stream does."""
+        """Write all queued commands together, again and again until `end`. Raise the errors of the stream."""
         while not self._is_over:
             await self._something_to_write.wait()
             self._something_to_write = anyio.Event()
@@ -42,24 +45,24 @@ class Writer:
                 self._flushed.set()
 
     def write_soon(self) -> None:
-        """Something was queued: it goes out when the event loop comes round, with what other tasks have."""
+        """Write the queued commands in the next turn of the event loop, together with those of other tasks."""
         self._something_to_write.set()
 
     def write_nowait(self) -> None:
-        """Write what is queued, as far as the socket takes it now; the rest is for the task that writes."""
+        """Write as many queued bytes as the socket accepts now. The task of `run` writes the rest."""
         if self._write is not None and not self._is_writing:
             data = self._protocol.take()
             try:
                 written = self._write(data)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                return  # whoever reads finds out why
+                return  # the reading task reports the error
             if written == len(data):
                 return
             self._protocol.put_back(data[written:])
         self._something_to_write.set()
 
     async def flush(self) -> None:
-        """Return when everything that is queued was written, or nothing is any more."""
+        """Wait until everything queued is written, or the writer has ended."""
         if not self._is_over:
             if self._flushed.is_set():
                 self._flushed = anyio.Event()

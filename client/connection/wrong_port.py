@@ -1,4 +1,4 @@
-"""Recognize what answers in place of the broker that a URL promises, and name the URL to try instead."""
+"""Recognize another protocol at the broker's port, and name the URL to try instead."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.tcp import UnknownHost
 from pulsarium.client.errors import AuthenticationError, ConnectError, PulsarError, WrongProtocol
 
-_TLS = (b"\x15\x03", b"\x16\x03")  # records of an alert, and of a handshake
+_TLS = (b"\x15\x03", b"\x16\x03")  # beginnings of TLS records: alert and handshake
 _NO_TLS = {"WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"}
 _OTHER_HOST = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH, _IP_ADDRESS_MISMATCH
 
 
 def answered(address: Address, first: bytes, error: ConnectError) -> ConnectError:
-    """Return what to raise for a broker's side that began with these bytes in the place of CONNECTED."""
+    """Return the error for a broker that sent these first bytes in place of CONNECTED."""
     if first.startswith(b"HTTP"):
         other = Address(address.host, 6651 if address.tls else 6650, address.tls)
         return WrongProtocol(
@@ -30,7 +30,7 @@ def answered(address: Address, first: bytes, error: ConnectError) -> ConnectErro
 
 
 def in_handshake(place: str, other: str, error: Exception) -> PulsarError:
-    """Return what to raise for a TLS handshake that ended so; `other` is the URL without TLS."""
+    """Return the error for a failed TLS handshake. `other` is the URL without TLS."""
     if isinstance(error, ssl.SSLCertVerificationError):
         found = error.verify_message.rstrip(".")
         if error.verify_code in _OTHER_HOST:
@@ -48,7 +48,7 @@ def in_handshake(place: str, other: str, error: Exception) -> PulsarError:
 
 
 def unreachable(place: str, error: Exception) -> ConnectError:
-    """Return what to raise where there is no connection at all."""
+    """Return the error for a connection that could not be made."""
     if isinstance(error, ConnectionRefusedError):
         return ConnectError(f"{place}: connection refused")
     if isinstance(error, UnknownHost):
@@ -57,8 +57,10 @@ def unreachable(place: str, error: Exception) -> ConnectError:
 
 
 def over_http(origin: str, error: BaseException) -> PulsarError:
-    """Return what to raise for a request to `http://...` or `https://...` that has no answer. An HTTP library has the
-    reason somewhere among the causes of its own exception."""
+    """Return the error for a request to `http://...` or `https://...` without an answer.
+
+    Libraries for HTTP hide the reason among the causes of their own exception.
+    """
     other = origin.replace("https:", "http:") if origin.startswith("https:") else origin.replace("http:", "https:")
     cause: BaseException | None = error
     while cause is not None:

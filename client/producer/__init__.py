@@ -1,1 +1,1 @@
-"""Publishing: batches, what has no receipt yet, and which partition gets a message."""
+"""Publish messages: batches, chunks, receipts and the choice of a partition."""

@@ -19,29 +19,30 @@ from pulsarium.client.schema.schema import Schema, T
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
 
-_MOST_BYTES = 2**31 - 1  # of a content
-_MOST_MILLISECONDS = 2**63 - 1  # that the protocol has room for
+_MOST_BYTES = 2**31 - 1  # of a content: Pulsar's sizes are 32-bit integers
+_MOST_MILLISECONDS = 2**63 - 1  # Pulsar's times are 64-bit integers
 
 
 class MessageOptions(TypedDict, total=False):
-    """What `Producer.send` takes beside the value."""
+    """Options of one message, for `Producer.send`, `submit` and `send_nowait`."""
 
     partition_key: str | bytes | None
-    """Chooses the partition, is what compaction goes by, and Key_Shared without an ordering key. Bytes travel in
-    base64, as Java's `keyBytes`: not the same key as a text of these bytes."""
+    """The key of the message. It chooses the partition, compaction keeps the newest message of each key, and Key_Shared
+    uses the key unless the message has an ordering key. Bytes are sent in base64, as by Java's `keyBytes`, and are
+    another key than a text of the same bytes."""
     ordering_key: str | None
-    """What Key_Shared orders by in place of the key."""
+    """The key that Key_Shared uses in place of `partition_key`."""
     properties: Mapping[str, str] | None
-    """The application's own."""
+    """Properties of the application."""
     event_timestamp: int | None
-    """Milliseconds since the epoch, for the application."""
+    """The event time of the application, in milliseconds since the epoch."""
     sequence_id: int | None
-    """Its number, in place of the producer's next one; a broker that deduplicates drops what is not higher than all
-    before. It never shares a batch with higher ones."""
+    """The sequence id, in place of the producer's next one. A broker that deduplicates drops a message whose sequence
+    id is not higher than all before. Such a message is sent outside batches."""
     deliver_at: int | datetime | None
-    """When, in milliseconds since the epoch or as a datetime."""
+    """The time of delivery, in milliseconds since the epoch or as a datetime."""
     deliver_after: float | timedelta | None
-    """How long from now on, in seconds or as a timedelta."""
+    """The delay of delivery, in seconds or as a timedelta."""
 
 
 _OPTIONS = frozenset(MessageOptions.__annotations__)
@@ -49,14 +50,14 @@ _OPTIONS = frozenset(MessageOptions.__annotations__)
 
 @dataclass(slots=True)
 class Draft:
-    """A message with what was said of it, and its receipt."""
+    """A message before it is encoded, with its receipt."""
 
     metadata: pb.SingleMessageMetadata
     content: bytes
-    deliver_at: int | None  # ms since the epoch
+    deliver_at: int | None  # in milliseconds since the epoch
     receipt: Receipt
     txn: TxnId | None = None
-    """The transaction that it belongs to."""
+    """The transaction of the message, or None."""
 
     @property
     def sequence_id(self) -> int:
@@ -68,18 +69,21 @@ class Draft:
 
     @property
     def batch_key(self) -> bytes | str | None:
-        """What messages of one batch have in common in BatchingType.KeyBased."""
+        """Return the key that the messages of one batch share with `BatchingType.KeyBased`."""
         return self.metadata.ordering_key if self.metadata.HasField("ordering_key") else self.key
 
     def message(self, topic: str) -> Message[Any]:
-        """What a `message_router` sees: it has no id yet, and nothing that its entry would say."""
+        """Return the message for a `message_router`, without an id and without the metadata of an entry."""
         return Message(topic, MessageId(-1, -1), pb.MessageMetadata(), self.metadata, self.content)
 
 
 def draft(content: bytes | None, **options: Unpack[MessageOptions]) -> Draft:
-    """A message of these bytes, None: without a value. InvalidMessage if it makes no sense."""
+    """Return a draft of these bytes. None is a message without a value.
+
+    Raise `MessageTooBig` for more bytes than the protocol can count, and `InvalidMessage` for impossible options.
+    """
     if content is not None and len(content) > _MOST_BYTES:
-        raise MessageTooBig(f"{len(content)} bytes are more than the protocol has numbers for")
+        raise MessageTooBig(f"the message has {len(content)} bytes, the protocol allows {_MOST_BYTES}")
     metadata = pb.SingleMessageMetadata(payload_size=0 if content is None else len(content))
     if content is None:
         metadata.null_value = True
@@ -88,16 +92,19 @@ def draft(content: bytes | None, **options: Unpack[MessageOptions]) -> Draft:
         try:
             deliver_at = _fill(metadata, options)
         except (AttributeError, OverflowError, ValueError) as error:
-            raise InvalidMessage(f"a message cannot have these options: {error}") from None
+            raise InvalidMessage(f"the options of the message are invalid: {error}") from None
     return Draft(metadata, content or b"", deliver_at, Receipt())
 
 
 def draft_of(schema: Schema[T], value: T | None, options: MessageOptions) -> Draft:
-    """A message of a value, None: without one. InvalidMessage if it makes no sense."""
+    """Return a draft of a value. None is a message without a value.
+
+    Raise `InvalidMessage` for impossible options, or for a `partition_key` beside a schema that separates the key.
+    """
     if value is None or not schema.separates_key:
         return draft(None if value is None else schema.encode(value), **options)
     if options.get("partition_key") is not None:
-        raise InvalidMessage("the key is in the value: there cannot be another partition_key")
+        raise InvalidMessage("the key is in the value: leave out partition_key")
     key, content = schema.encode_apart(value)
     message = draft(content, **MessageOptions(**{**options, "partition_key": key}))
     if key is None:
@@ -106,9 +113,9 @@ def draft_of(schema: Schema[T], value: T | None, options: MessageOptions) -> Dra
 
 
 def _fill(metadata: pb.SingleMessageMetadata, options: MessageOptions) -> int | None:
-    """Put the options where they belong, and return when it is to be delivered."""
+    """Set the fields of the metadata, and return the time of delivery in milliseconds since the epoch."""
     if not _OPTIONS.issuperset(options):
-        raise TypeError(f"no options of a message: {', '.join(sorted(options.keys() - _OPTIONS))}")
+        raise TypeError(f"unknown options of a message: {', '.join(sorted(options.keys() - _OPTIONS))}")
     if (partition_key := options.get("partition_key")) is not None:
         if isinstance(partition_key, bytes):
             metadata.partition_key_b64_encoded = True
@@ -129,13 +136,13 @@ def _fill(metadata: pb.SingleMessageMetadata, options: MessageOptions) -> int | 
 
 
 def now() -> int:
-    """Milliseconds since the epoch."""
+    """Return the time in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 def _deliver_at(at: int | datetime | None, after: float | timedelta | None) -> int | None:
     if at is not None and after is not None:
-        raise InvalidMessage("deliver_at or deliver_after, not both")
+        raise InvalidMessage("deliver_at and deliver_after exclude each other: pass one of them")
     if isinstance(at, datetime):
         at = int(at.timestamp() * 1000)
     if isinstance(after, timedelta):
@@ -143,5 +150,5 @@ def _deliver_at(at: int | datetime | None, after: float | timedelta | None) -> i
     if after is not None:
         at = now() + int(after * 1000)
     if at is not None and abs(at) > _MOST_MILLISECONDS:
-        raise InvalidMessage(f"{at} ms since the epoch are out of range")
+        raise InvalidMessage(f"the time of delivery, {at} ms since the epoch, is out of range")
     return at

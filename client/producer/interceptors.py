@@ -1,4 +1,4 @@
-"""Code of the application that sees every message on its way out."""
+"""Interceptors: code of the application that sees every message before it is sent, and its outcome."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ log: logging.Logger = logging.getLogger(__name__)
 
 
 class ProducerInterceptor(Generic[T]):
-    """As of Java clients; override what is of interest. Called on the event loop; what it raises is logged, and the
-    message goes on as it was."""
+    """An interceptor of messages, as in Java clients. Override the methods that you need.
+
+    All methods are called on the event loop and must not block. An exception is logged, and the message is sent as it
+    was.
+    """
 
     def before_send(
         self, producer: Producer[T], content: T | None, options: MessageOptions
     ) -> tuple[T | None, MessageOptions]:
-        """A message is about to be sent: what is sent in its place, and with which options."""
+        """Return the content and the options to send in place of these."""
         return content, options
 
     def on_send_acknowledgement(
@@ -37,15 +40,18 @@ class ProducerInterceptor(Generic[T]):
         message_id: MessageId | None,
         error: PulsarError | None,
     ) -> None:
-        """It is published as `message_id`, or was not because of `error`. Nothing comes of a message whose `send` was
-        cancelled while it waited for room."""
+        """Handle the outcome of a message: its `message_id` when it is published, else `error`.
+
+        Not called for a message whose `send` was canceled while it waited for `max_pending_messages` or the memory
+        limit.
+        """
 
     def close(self) -> None:
-        """The producer was closed."""
+        """Handle the end of the producer."""
 
 
 class Interceptors(Generic[T]):
-    """All of one producer, in their order."""
+    """The interceptors of one producer, in their order."""
 
     def __init__(self, producer: Producer[T], interceptors: Sequence[ProducerInterceptor[T]]) -> None:
         self._producer = producer
@@ -53,14 +59,14 @@ class Interceptors(Generic[T]):
         self._closed = False
 
     def before_send(self, content: T | None, options: MessageOptions) -> tuple[T | None, MessageOptions]:
-        """What they make of a message, one of what the other did."""
+        """Return the message as all interceptors have changed it, one after another."""
         for interceptor in self._interceptors:
             with _logging(interceptor, "before_send"):
                 content, options = interceptor.before_send(self._producer, content, MessageOptions(**options))
         return content, options
 
     def hear_of(self, receipt: Receipt, content: T | None, options: MessageOptions) -> None:
-        """They are told what becomes of this message."""
+        """Tell all interceptors the outcome of this message, once it is known."""
 
         def outcome(message_id: MessageId | None, error: PulsarError | None) -> None:
             for interceptor in self._interceptors:
@@ -70,7 +76,7 @@ class Interceptors(Generic[T]):
         receipt.then(outcome)
 
     def close(self) -> None:
-        """Once."""
+        """Close each interceptor. Later calls do nothing."""
         if self._closed:
             return
         self._closed = True
@@ -84,4 +90,4 @@ def _logging(interceptor: ProducerInterceptor[Any], name: str) -> Iterator[None]
     try:
         yield
     except Exception:
-        log.warning("%s of %r failed", name, interceptor, exc_info=True)
+        log.warning("%s of the interceptor %r failed", name, interceptor, exc_info=True)

@@ -1,4 +1,4 @@
-"""What a producer may be told when it is created."""
+"""Options of a producer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MessageRouter: TypeAlias = Callable[[Message[Any], int], int]
 
 
 class CompressionType(enum.Enum):
-    """How message contents, or whole batches, are compressed."""
+    """Compression of message contents, or of whole batches."""
 
     NONE = pb.NONE
     LZ4 = pb.LZ4
@@ -28,55 +28,57 @@ class CompressionType(enum.Enum):
 
 
 class BatchingType(enum.Enum):
-    """Which messages share a batch."""
+    """Rule that puts messages into one batch."""
 
     Default = "default"
-    """Those that follow each other."""
+    """A batch holds successive messages."""
     KeyBased = "key"
-    """Those that have the same ordering key, or partition key, as Key_Shared consumers need it: all batches of one time
-    are sent together, in the order of their last messages. With deduplication what one of them loses, by a crash of
-    this application, counts as published where a later one is."""
+    """A batch holds messages with the same ordering key, or else the same partition key, as Key_Shared needs it. Open
+    batches are sent together, in the order of their last messages. With deduplication, a crash of the application
+    between two of these batches loses messages: the broker takes a lower sequence id for published."""
 
 
 class ProducerAccessMode(enum.Enum):
-    """Who may publish to a topic (PIP-68)."""
+    """Access of other producers to the topic (PIP-68)."""
 
     Shared = pb.Shared
-    """Anybody."""
+    """Other producers may publish, too."""
     Exclusive = pb.Exclusive
-    """Nobody else; ProducerFenced if somebody does already."""
+    """No other producer may publish. Opening raises ProducerFenced when the topic has a producer."""
     WaitForExclusive = pb.WaitForExclusive
-    """Nobody else; opening waits for that, without a limit of time."""
+    """No other producer may publish. Opening waits until the topic has no other producer, without a time limit."""
     ExclusiveWithFencing = pb.ExclusiveWithFencing
-    """Nobody else: whoever does already, or waits to, is thrown out. That is no end for a Shared one: it asks again and
-    again, and what it sends waits until the topic is free, as in Java clients, where that has a time limit."""
+    """No other producer may publish. Opening fences the topic's producers and those that wait for it. A fenced Shared
+    producer of this client asks again until the topic is free, and its messages wait. Java clients do so until their
+    send timeout."""
 
 
 class PartitionsRoutingMode(enum.Enum):
-    """Which partition gets a message without a key, or, with CustomPartition, any message."""
+    """Choice of the partition of a message without a key. CustomPartition chooses it for every message."""
 
     UseSinglePartition = "single"
-    """Always the same, chosen by chance."""
+    """Always the same partition, chosen at random."""
     RoundRobinDistribution = "round robin"
-    """One after the other, a whole batch each."""
+    """One partition after another, with a whole batch each."""
     CustomPartition = "custom"
-    """As `message_router` says."""
+    """The partition that `message_router` returns."""
 
 
 class HashingScheme(enum.Enum):
-    """How a key finds its partition."""
+    """Hash that maps a key to its partition."""
 
     JavaStringHash = "java"
-    """Java's `String.hashCode`; the default of Java clients."""
+    """Java's `String.hashCode`. The default of Java clients."""
     Murmur3_32Hash = "murmur3"
 
 
 @dataclass(frozen=True)
 class ProducerOptions(Generic[T]):
-    """What `Client.create_producer` takes and explains. Names as in the official Python client, times in seconds.
+    """Options of a producer, described at `Client.create_producer`. Durations are in seconds.
 
-    Its `block_if_queue_full` is the choice between `send` or `submit`, and `send_nowait`; its `send_timeout_millis` is
-    cancellation; and nothing needs `lazy_start_partitioned_producers`, since all partitions are opened at once.
+    The names are those of the official Python client, without three options. `send` and `submit` wait for a full queue
+    and `send_nowait` does not, in place of `block_if_queue_full`. Cancel scopes replace `send_timeout_millis`. All
+    partitions are opened at once, so that `lazy_start_partitioned_producers` is not needed.
     """
 
     topic: str
@@ -110,15 +112,17 @@ class ProducerOptions(Generic[T]):
         if min(batch, self.max_pending_messages, self.max_pending_messages_across_partitions) < 1:
             raise InvalidConfiguration("the limits of batches and of pending messages must be positive")
         if self.batching_max_publish_delay < 0:
-            raise InvalidConfiguration("batching_max_publish_delay is negative")
+            raise InvalidConfiguration("batching_max_publish_delay must not be negative")
         if self.batching_enabled and self.chunking_enabled:
-            raise InvalidConfiguration("batching and chunking of messages cannot be enabled together")
+            raise InvalidConfiguration("batching and chunking exclude each other: pass batching_enabled=False")
         if self.initial_sequence_id is not None and self.initial_sequence_id < -1:
-            raise InvalidConfiguration("initial_sequence_id is negative")
+            raise InvalidConfiguration("initial_sequence_id must be -1 or more")
         if (self.chunk_max_message_size or 0) < 0:
-            raise InvalidConfiguration("chunk_max_message_size is negative")
+            raise InvalidConfiguration("chunk_max_message_size must not be negative")
         custom = self.message_routing_mode is PartitionsRoutingMode.CustomPartition
         if custom != (self.message_router is not None):
-            raise InvalidConfiguration("a message_router and the routing mode CustomPartition go together")
+            raise InvalidConfiguration(
+                "message_router needs the routing mode CustomPartition, and this mode a message_router"
+            )
         if self.auto_update_partitions_interval <= 0:
             raise InvalidConfiguration("auto_update_partitions_interval must be positive")

@@ -1,4 +1,4 @@
-"""What a producer has sent, until the broker has it, and the room for that."""
+"""Entries that a producer has sent and that have no receipt yet, and the limits of their number and bytes."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from pulsarium.proto.entry import checksum_matches
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
 
-NOWHERE = 2**64 - 1  # as the ledger of what the broker had stored before
+NOWHERE = 2**64 - 1  # the ledger id in the receipt of a message that the broker dropped as a duplicate
 
 
 @dataclass(slots=True, eq=False)
 class Messages:
-    """What an entry holds, or several that are the chunks of one message."""
+    """The messages of one entry, or one message in several chunks."""
 
     sequence_id: int
     highest_sequence_id: int
-    """The same where the entry has only one number."""
+    """Equal to `sequence_id` for an entry of one message."""
     receipts: list[Receipt]
     size: int
-    """Bytes of the client's memory."""
+    """Bytes of the contents, as the memory limit counts them."""
     chunks: int = 1
-    """How many of its entries have no receipt yet."""
+    """Number of entries without a receipt."""
     is_chunked: bool = False
     first_chunk: MessageId | None = None
     is_duplicate: bool = False
     txn: TxnId | None = None
     made: float = field(default_factory=perf_counter)
-    """Seconds, of a clock that only runs forward."""
+    """Time at which the entry was made, in seconds of a monotonic clock."""
 
 
 def too_big(entry: bytes, most: int) -> MessageTooBig:
-    """For a broker that takes so many bytes."""
-    return MessageTooBig(f"{len(entry)} bytes are more than the broker's {most}")
+    """Return the error for an entry of more than `most` bytes, the broker's limit."""
+    return MessageTooBig(f"the entry has {len(entry)} bytes, the broker accepts {most}: send less, or enable chunking")
 
 
 @dataclass(slots=True, eq=False)
@@ -67,53 +67,53 @@ class Outbox:
     """Entries without a receipt, in the order in which they were sent."""
 
     def __init__(self, partition: int, release: Callable[[int, int], None], counts: Sent) -> None:
-        """`release` is told how many messages, of how many bytes, are published or have failed."""
+        """Call `release` with the number of messages and their bytes when they are published or have failed."""
         self._counts = counts
         self.connection: Connection | None = None
-        """Where the producer is open now."""
+        """The connection on which the producer is open, or None."""
         self.last_sequence_id: int = -1
-        self._was_repeated = False  # all of it, on this connection
-        self._oldest: _Unconfirmed | None = None  # at the last look
-        # One for all entries: it is serialized at once.
+        self._was_repeated = False  # all entries were sent a second time on this connection
+        self._oldest: _Unconfirmed | None = None  # at the last call of is_stuck
+        # One command for all entries, because it is serialized at once.
         self._command = pb.BaseCommand(type=pb.BaseCommand.SEND)
         self._partition = partition
         self._release = release
         self._unconfirmed: deque[_Unconfirmed] = deque()
-        # On a connection the first in a transaction goes alone: brokers may still have to make ready for it, and what
-        # is in no transaction would overtake it.
+        # The first entry of a transaction on a connection is sent alone: the broker may have to open its transaction
+        # buffer first, and entries outside transactions would overtake this one.
         self._first: _Unconfirmed | None = None
-        self._held: list[_Unconfirmed] = []  # behind it
+        self._held: list[_Unconfirmed] = []  # entries behind the first one
         self._takes_transactions = False
 
     def pending(self) -> list[Receipt]:
-        """One of each entry that has none yet."""
+        """Return one receipt of each entry that has no receipt yet."""
         return [one.messages.receipts[-1] for one in self._unconfirmed]
 
     def is_torn(self, last: int) -> bool:
-        """Whether an entry has numbers up to `last` and others."""
+        """Return whether an entry has sequence ids up to `last` and higher ones."""
         return any(one.messages.sequence_id <= last < one.messages.highest_sequence_id for one in self._unconfirmed)
 
     def add(self, messages: Messages, entry: bytes) -> None:
-        """Send an entry, now or as soon as there is a connection."""
+        """Send an entry, now or as soon as the producer has a connection."""
         unconfirmed = _Unconfirmed(messages, entry)
         self._unconfirmed.append(unconfirmed)
-        # As Nagle: alone it goes out now, in a row together with those behind it.
+        # As Nagle's algorithm: an entry alone is sent now, further ones together.
         self._post(unconfirmed, at_once=len(self._unconfirmed) == 1)
 
     def add_chunks(self, messages: Messages, entries: list[bytes]) -> None:
-        """The same for a message in several entries."""
+        """Send a message in several entries."""
         messages.is_chunked = True
         messages.chunks = len(entries)
         for entry in entries:
             self.add(messages, entry)
 
     def open_on(self, connection: Connection, producer_id: int) -> None:
-        """Send everything again: the producer was opened on this connection."""
+        """Send all entries again on a connection on which the producer was opened."""
         self._command.send.producer_id = producer_id
         self.send_all_on(connection)
 
     def send_all_on(self, connection: Connection) -> None:
-        """Send everything again."""
+        """Send all entries again."""
         self._was_repeated = connection is self.connection
         self._oldest = None
         self.connection = connection
@@ -121,29 +121,29 @@ class Outbox:
         self._go_on(self._unconfirmed)
 
     def is_stuck(self) -> bool:
-        """Whether the oldest entry is the one of the last call: its receipt is lost, and nothing else will tell."""
+        """Return whether the oldest entry is still that of the last call. Its receipt is lost then."""
         oldest, self._oldest = self._oldest, self._unconfirmed[0] if self._unconfirmed else None
         return oldest is not None and oldest is self._oldest
 
     def on_receipt(self, receipt: pb.CommandSendReceipt) -> None:
-        """The oldest entry has its receipt now, or any that the broker had stored before."""
+        """Settle the oldest entry, or the entry that the broker dropped as a duplicate."""
         if receipt.message_id.ledgerId == NOWHERE:
             self._on_duplicate(receipt.sequence_id)
             return
         head = self._unconfirmed[0].messages if self._unconfirmed else None
         if head is None or receipt.sequence_id < head.sequence_id:
-            return  # of an entry that was sent twice
+            return  # the receipt of an entry that was sent twice
         if receipt.sequence_id > head.sequence_id:
-            # Something between was lost: only a new connection makes that good.
+            # A receipt was lost: only a new connection restores the order.
             self._reconnect(ConnectError(f"the receipt of message {head.sequence_id} is missing"))
             return
         self._arrived(self._unconfirmed.popleft())
         self._has_receipt(head, MessageId(receipt.message_id.ledgerId, receipt.message_id.entryId, self._partition))
 
     def on_send_error(self, error: pb.CommandSendError) -> None:
-        """An entry was refused: it fails, unless that may pass or it was only damaged on its way.
+        """Fail the refused entry, or send it again after a transient error or damage on its way.
 
-        A batch is named by its highest number.
+        The broker names a batch by its highest sequence id.
         """
         number = error.sequence_id
         refused = next((one for one in self._unconfirmed if one.messages.highest_sequence_id == number), None)
@@ -154,32 +154,35 @@ class Outbox:
         if error.error == pb.ChecksumError and not messages.is_chunked and checksum_matches(refused.entry):
             if self.connection is not None and not self._was_repeated:
                 self.send_all_on(self.connection)
-            else:  # a connection that damages everything, or a broker that only says so
+            else:  # the connection damages every entry, or the broker's claim is false
                 self._reconnect(ConnectError(*reason.args))
         elif isinstance(reason, TRANSIENT) or (error.error == pb.ChecksumError and messages.is_chunked):
-            self._reconnect(ConnectError(*reason.args))  # which sends everything again, as Java clients do
+            self._reconnect(ConnectError(*reason.args))  # a new connection sends all entries again, as Java clients do
         else:
             self._drop(messages, reason)
 
     def fail_larger(self, most: int) -> None:
-        """Entries that were made for a broker that takes more bytes fail: this one would close the connection."""
+        """Fail the entries of more than `most` bytes, because this broker would close the connection.
+
+        They were made for another broker with a higher maxMessageSize.
+        """
         while large := next((one for one in self._unconfirmed if len(one.entry) > most), None):
             self._drop(large.messages, too_big(large.entry, most))
 
     def fail(self, messages: Messages, error: PulsarError) -> None:
-        """These messages are not published."""
+        """Fail the receipts of these messages."""
         for receipt in messages.receipts:
             receipt._fail(copy_of(error))
         self._counts.errors += len(messages.receipts)
         self._release(len(messages.receipts), messages.size)
 
     def fail_all(self, error: PulsarError) -> None:
-        """Nothing more is sent."""
+        """Fail all entries, and send no more."""
         self.connection = None
         self._go_on(())
         while self._unconfirmed:
             messages = self._unconfirmed.popleft().messages
-            if messages.receipts and not messages.receipts[0].is_done():  # of chunks only once
+            if messages.receipts and not messages.receipts[0].is_done():  # the chunks of a message share it
                 self.fail(messages, error)
 
     def _drop(self, messages: Messages, error: PulsarError) -> None:
@@ -190,13 +193,13 @@ class Outbox:
             self._go_on(self._held)
 
     def _arrived(self, unconfirmed: _Unconfirmed) -> None:
-        """The broker has it."""
+        """Send the entries that waited for the first one of a transaction."""
         if unconfirmed is self._first:
             self._takes_transactions = True
             self._go_on(self._held)
 
     def _go_on(self, entries: Iterable[_Unconfirmed]) -> None:
-        """Send these, up to the next that has to go alone."""
+        """Send these entries, up to the next one that has to be sent alone."""
         self._first, self._held = None, []
         for unconfirmed in entries:
             self._post(unconfirmed)
@@ -208,8 +211,11 @@ class Outbox:
             self._held.append(unconfirmed)
 
     def _on_duplicate(self, sequence_id: int) -> None:
-        """That is found out at once, before what was sent earlier is stored; of chunks only the last one is asked."""
-        # Most often it is the oldest one, so that a long repetition does not look through all of them each time.
+        """Settle the entry of a duplicate, of a chunked message its last entry.
+
+        The broker answers a duplicate at once, before it stores earlier entries.
+        """
+        # Most often the duplicate is the oldest entry, so that a long repetition needs no long searches.
         entry = next((one for one in self._unconfirmed if one.messages.sequence_id == sequence_id), None)
         if entry is not None:
             messages = entry.messages
@@ -221,7 +227,7 @@ class Outbox:
             self._has_receipt(messages, MessageId(-1, -1, self._partition))
 
     def _has_receipt(self, messages: Messages, where: MessageId) -> None:
-        """One of their entries."""
+        """Count the receipt of one entry of these messages."""
         if messages.is_chunked:
             messages.first_chunk = messages.first_chunk or where
             messages.chunks -= 1
@@ -252,7 +258,7 @@ class Outbox:
 
     def _transmit(self, unconfirmed: _Unconfirmed, *, at_once: bool = False) -> None:
         if self.connection is None or self.connection.is_lost:
-            return  # `send_all_on` comes
+            return  # `send_all_on` sends the entry later
         messages = unconfirmed.messages
         send = self._command.send
         send.sequence_id = messages.sequence_id
@@ -274,26 +280,26 @@ class Outbox:
 
 
 class MemoryLimit:
-    """Counts the bytes of all producers of a client; who asks for more than are left waits, first come, first served.
+    """A limit of the bytes of all messages of a client. Tasks wait for free bytes in the order of their calls.
 
-    As in other Pulsar clients one message may go beyond the limit: it is enough that something is left.
+    As in other Pulsar clients, one message may exceed the limit: any free byte is enough.
     """
 
     def __init__(self, limit: int = 0) -> None:
-        """`limit` in bytes, 0: none."""
+        """Set the limit in bytes. 0 is no limit."""
         self.limit = limit
         self.used: int = 0
         self._waiting: deque[tuple[int, anyio.Event]] = deque()
 
     def acquire_nowait(self, size: int) -> bool:
-        """Take so many bytes, if that is possible at once."""
+        """Take `size` bytes and return True, or return False when the limit is reached."""
         if self.limit and size and (self._waiting or self.used >= self.limit):
             return False
         self.used += size
         return True
 
     async def acquire(self, size: int) -> None:
-        """Take so many bytes, as soon as they are there; cancelled, nothing is taken."""
+        """Take `size` bytes as soon as the limit allows. A canceled call takes nothing."""
         if self.acquire_nowait(size):
             return
         turn = size, anyio.Event()
@@ -309,7 +315,7 @@ class MemoryLimit:
             raise
 
     def release(self, size: int) -> None:
-        """Give so many bytes back."""
+        """Return `size` bytes."""
         self.used -= size
         self._admit()
 
@@ -321,9 +327,9 @@ class MemoryLimit:
 
 
 class Room:
-    """Places for the messages to one topic or partition, and bytes of the client's memory for their contents.
+    """The limits of pending messages of one topic or partition: their number, and the client's memory.
 
-    A message has both from before it is numbered until its receipt.
+    A message occupies both from before it is numbered until its receipt.
     """
 
     def __init__(self, topic: str, places: int, memory: MemoryLimit) -> None:
@@ -332,24 +338,31 @@ class Room:
         self._places = anyio.Semaphore(places, fast_acquire=True)
         self._memory = memory
         self.messages: int = 0
-        """Messages that have their place."""
+        """Number of pending messages."""
         self.bytes: int = 0
-        """Bytes of these."""
+        """Bytes of the pending messages."""
 
     def acquire_nowait(self, size: int) -> None:
-        """A place, and so many bytes; ProducerQueueIsFull or MemoryBufferIsFull."""
+        """Reserve room for a message of `size` bytes.
+
+        Raise `ProducerQueueIsFull` at the limit `max_pending_messages`, and `MemoryBufferIsFull` at `memory_limit`.
+        """
         try:
             self._places.acquire_nowait()
         except anyio.WouldBlock:
-            raise ProducerQueueIsFull(f"{self.topic}: {self._most} messages pending") from None
+            raise ProducerQueueIsFull(
+                f"{self.topic}: {self._most} messages have no receipt: await receipts, or raise max_pending_messages"
+            ) from None
         if not self._memory.acquire_nowait(size):
             self._places.release()
-            raise MemoryBufferIsFull(f"{self.topic}: {self._memory.limit} bytes of messages pending")
+            raise MemoryBufferIsFull(
+                f"{self.topic}: {self._memory.limit} bytes have no receipt: await receipts, or raise memory_limit"
+            )
         self.messages += 1
         self.bytes += size
 
     async def acquire(self, size: int) -> None:
-        """The same, as soon as there is room. Cancelled, nothing is taken."""
+        """Reserve room for a message of `size` bytes as soon as the limits allow. A canceled call reserves nothing."""
         await self._places.acquire()
         try:
             await self._memory.acquire(size)
@@ -360,7 +373,7 @@ class Room:
         self.bytes += size
 
     def release(self, messages: int, size: int) -> None:
-        """So many messages, of so many bytes together, are published or have failed."""
+        """Release the room of `messages` messages of `size` bytes together."""
         self.messages -= messages
         self.bytes -= size
         for _ in range(messages):

@@ -1,4 +1,4 @@
-"""Messages on their way into entries: alone, many in a batch, or in chunks."""
+"""Put messages into entries: one alone, many in a batch, or one in chunks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 class Batch:
-    """Those that follow each other."""
+    """A batch of successive messages."""
 
     def __init__(self, max_messages: int, max_bytes: int) -> None:
         self.drafts: list[Draft] = []
@@ -20,7 +20,7 @@ class Batch:
         self._max_bytes = max_bytes
 
     def fits(self, message: Draft) -> bool:
-        """Whether it may be added: to an empty batch any message, later those of the same transaction, or of none."""
+        """Return whether the batch is empty, or has the same transaction and enough bytes left for the message."""
         if not self.drafts:
             return True
         return self.drafts[0].txn == message.txn and self._bytes + len(message.content) <= self._max_bytes
@@ -31,20 +31,21 @@ class Batch:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing can be added."""
+        """Return whether the batch has reached one of its limits."""
         return len(self.drafts) >= self._max_messages or self._bytes >= self._max_bytes
 
     def take(self) -> list[list[Draft]]:
-        """What is in it, once: the messages of each entry, in the order in which the entries are to be sent."""
+        """Empty the batch, and return the messages of each entry in the order in which to send the entries."""
         drafts, self.drafts, self._bytes = self.drafts, [], 0
         return [drafts] if drafts else []
 
 
 class KeyBatch(Batch):
-    """Those with the same key; the limits are of all keys together (BatchingType.KeyBased).
+    """A set of batches, one for each key, with common limits (`BatchingType.KeyBased`).
 
-    An entry's number is that of its last message, and entries are sent in the order of these: of the messages 0, 3 and
-    4 of one key and 1 and 2 of another the latter go first. So a broker that deduplicates takes them all.
+    The sequence id of an entry is that of its last message. Entries are sent in the order of their sequence ids: so a
+    broker that deduplicates accepts them all. With messages 0, 3 and 4 of one key and 1 and 2 of another,
+    the entry of the second key is sent first.
     """
 
     def take(self) -> list[list[Draft]]:
@@ -59,16 +60,17 @@ _KEYS = ("partition_key", "partition_key_b64_encoded", "null_partition_key", "or
 
 
 def metadata_of(producer_name: str, drafts: Sequence[Draft], sequence_id: int) -> pb.MessageMetadata:
-    """The metadata of an entry with these messages; `sequence_id` is that of the first, or of the last (`KeyBatch`).
+    """Return the metadata of an entry with these messages.
 
-    A batch of one would only be bigger (PIP-189).
+    `sequence_id` is that of the first message, or of the last one (`KeyBatch`). A single message is no batch, because
+    a batch would only be larger (PIP-189).
     """
     metadata = pb.MessageMetadata(producer_name=producer_name, publish_time=now(), sequence_id=sequence_id)
     first = drafts[0].metadata
     if (txn := drafts[0].txn) is not None:
         metadata.txnid_most_bits, metadata.txnid_least_bits = txn
     if len(drafts) > 1:
-        _copy(_KEYS, first, metadata)  # Key_Shared goes by these, and compaction
+        _copy(_KEYS, first, metadata)  # Key_Shared and compaction read the keys here
         if drafts[-1].sequence_id != sequence_id:
             metadata.highest_sequence_id = drafts[-1].sequence_id
         return metadata
@@ -81,14 +83,14 @@ def metadata_of(producer_name: str, drafts: Sequence[Draft], sequence_id: int) -
 
 
 def encode(encoder: Encoder, metadata: pb.MessageMetadata, drafts: Sequence[Draft]) -> bytes:
-    """The entry of one message, or of several as a batch."""
+    """Return the entry of one message, or of several as a batch."""
     if len(drafts) > 1:
         return encoder.batch(metadata, [(message.metadata, message.content) for message in drafts])
     return encoder.single(metadata, drafts[0].content)
 
 
 def _copy(names: Iterable[str], single: pb.SingleMessageMetadata, metadata: pb.MessageMetadata) -> None:
-    """Copy these fields, where they are set."""
+    """Copy those of the fields that are set."""
     for name in names:
         if single.HasField(name):
             setattr(metadata, name, getattr(single, name))
@@ -98,17 +100,20 @@ _LARGEST = 2**31 - 1  # number of a chunk
 
 
 class Splitter:
-    """Splits what one producer sends where it has to."""
+    """Split messages that are too large for one entry into chunks (PIP-37)."""
 
     def __init__(self, encoder: Encoder, max_chunk_size: int) -> None:
-        """`max_chunk_size`: bytes of a chunk's compressed content, 0: no limit but that of the entry."""
+        """Limit the compressed content of a chunk to `max_chunk_size` bytes.
+
+        With 0, only the entry's size is limited.
+        """
         self._encoder = encoder
         self._max_chunk_size = max_chunk_size
 
     def entries(self, metadata: pb.MessageMetadata, content: bytes, max_entry_size: int) -> list[bytes]:
-        """The entry of a message, or those of its chunks; MessageTooBig where already its metadata is.
+        """Return the entry of a message, or the entries of its chunks.
 
-        `max_entry_size` is in bytes; `metadata` must be new.
+        Raise `MessageTooBig` when the metadata alone exceeds `max_entry_size` bytes. The call changes `metadata`.
         """
         payload = self._encoder.compress(metadata, content)
         if len(payload) <= (self._max_chunk_size or max_entry_size):
@@ -119,7 +124,9 @@ class Splitter:
         metadata.total_chunk_msg_size = len(payload)
         room = max_entry_size - self._most_around(metadata)
         if room <= 0:
-            raise MessageTooBig(f"without its content the message takes more than the broker's {max_entry_size} bytes")
+            raise MessageTooBig(
+                f"the metadata of the message exceeds the {max_entry_size} bytes that the broker accepts"
+            )
         size = min(room, self._max_chunk_size or room)
         parts = [payload[start : start + size] for start in range(0, len(payload), size)]
         metadata.num_chunks_from_msg = len(parts)
@@ -131,13 +138,13 @@ class Splitter:
             yield self._sealed(metadata, part)
 
     def _most_around(self, metadata: pb.MessageMetadata) -> int:
-        """Bytes of a chunk's entry without its content, at most."""
+        """Return the greatest number of bytes that a chunk's entry takes beside its content."""
         largest = pb.MessageMetadata(chunk_id=_LARGEST, num_chunks_from_msg=_LARGEST)
         largest.MergeFrom(metadata)
         return len(self._encoder.seal(largest, b""))
 
     def _sealed(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
-        """Encryption adds to the metadata, each time something else."""
+        """Return the sealed entry. Seal a copy of the metadata, because encryption adds fields to it."""
         own = pb.MessageMetadata()
         own.CopyFrom(metadata)
         return self._encoder.seal(own, payload)

@@ -1,4 +1,4 @@
-"""Publishes to a topic, with all its partitions."""
+"""Publish to a topic and all its partitions."""
 
 from __future__ import annotations
 
@@ -36,28 +36,29 @@ _FULL = (MemoryBufferIsFull, ProducerQueueIsFull)
 
 
 class Producer(Generic[T]):
-    """Made by `Client.create_producer`, and open inside its `async with` block.
+    """A producer of one topic, made by `Client.create_producer` and open inside its `async with` block.
 
-    A block that is left normally first waits for the receipts of all messages, `operation_timeout` at most. After the
-    block: AlreadyClosed.
+    At the end of the block the producer waits for the receipts of all messages, at most for the client's
+    `operation_timeout`. After an exception in the block the producer is closed at once. After the block, calls raise
+    `AlreadyClosed`.
 
-    Messages to a topic, or to one partition, go out in the order of a task's calls. After a lost connection, or when
-    the broker closed the producer, it opens it again by itself, and sends those without a receipt again, in that order:
-    with deduplication (PIP-6) on the broker each message is there once. After ProducerFenced it is over.
+    Messages to a topic without partitions, or to one partition, are sent in the order of a task's calls. After a lost
+    connection, or when the broker closes the producer, the client opens the producer again. Then it sends all messages
+    without a receipt again, in the same order. With deduplication on the broker (PIP-6), each message is stored once.
+    `ProducerFenced` ends the producer.
 
-    An application that is started again goes on where it left off, if it gives the same `producer_name`: what
-    `last_sequence_id` says was published.
+    An application that starts again with the same `producer_name` continues behind `last_sequence_id`.
     """
 
     def __init__(self, core: Core, options: ProducerOptions[T]) -> None:
-        """Nothing is sent yet. InvalidTopicName or CryptoError for options that make no sense."""
+        """Check the options without sending anything. Raise `InvalidTopicName` or `CryptoError` for invalid ones."""
         self._topic: str = full_name(options.topic)
         self._core = core
         self._options = options
         self._encoder = Encoder(options.compression_type.value, options.encryption_keys, options.crypto_key_reader)
         self._router = Router(self._topic, options)
         self._interceptors = Interceptors(self, options.interceptors) if options.interceptors else None
-        self._partitions: list[TopicProducer] = []  # one that is the topic itself where it has none
+        self._partitions: list[TopicProducer] = []  # the topic itself when it has no partitions
         self._is_partitioned = False
         self._counts = Sent()
         self._scope = anyio.CancelScope()
@@ -70,7 +71,7 @@ class Producer(Generic[T]):
                 self._options = replace(self._options, schema=await self._options.schema.on(brokers, self._topic))
             topics = partitions_of(self._topic, count)
             self._is_partitioned = count > 0
-            await self._open(topics[:1], count)  # who has the name for all of them, and the topic for itself
+            await self._open(topics[:1], count)  # the first one obtains the name, and exclusive access
             await self._open(topics[1:], count)
         except BaseException:
             self.abandon()
@@ -89,71 +90,113 @@ class Producer(Generic[T]):
             self.abandon()
 
     def topic(self) -> str:
-        """The topic, in full."""
+        """Return the full name of the topic."""
         return self._topic
 
     def producer_name(self) -> str:
-        """Its name, in all partitions; the broker's choice if the application made none, "" until it is open."""
+        """Return the name of the producer, the same in all partitions.
+
+        The broker chooses the name if the application gives none. It is "" then until the producer is open.
+        """
         return self._partitions[0].producer_name if self._partitions else self._options.producer_name or ""
 
     def last_sequence_id(self) -> int:
-        """The number of the last message that was published, also before this producer was created; -1: none.
+        """Return the sequence id of the last published message, or -1 without one.
 
-        Partitions are numbered each for itself: of several the highest.
+        Messages that an earlier producer of the same name published count, too. Partitions have separate sequence ids:
+        the result is the highest.
         """
         return max((partition.last_sequence_id for partition in self._partitions), default=-1)
 
     def topic_epoch(self) -> int | None:
-        """How many producers had the topic for themselves before this one (PIP-68); None if it has to share it.
+        """Return the number of earlier producers with exclusive access (PIP-68), or None with shared access.
 
-        Partitions count each for itself: of several the highest.
+        Partitions have separate epochs: the result is the highest.
         """
         epochs = [epoch for epoch in (partition.topic_epoch for partition in self._partitions) if epoch is not None]
         return max(epochs, default=None)
 
     def is_connected(self) -> bool:
-        """Whether the brokers have it open now, for each partition."""
+        """Return whether the producer is open on the broker of each partition."""
         return bool(self._partitions) and all(partition.is_connected for partition in self._partitions)
 
     async def send(
         self, content: T | None, *, txn: Transaction | None = None, **options: Unpack[MessageOptions]
     ) -> MessageId:
-        """Publish a message; where it stands, once the broker has it.
+        """Publish a message, wait for its receipt, and return its message id.
 
-        content: a value as the producer's schema takes it, bytes without one; None is no value, which deletes the key
-        in a compacted topic. txn: the transaction that it belongs to. options: as MessageOptions says.
+        A batch is sent as soon as every task that is ready to send has added its message. `batching_max_publish_delay`
+        applies to `submit` and `send_nowait` only. The call waits while `max_pending_messages` messages have no
+        receipt, or while the client's `memory_limit` is reached. Canceled during this time, it does not send the
+        message. Canceled later, it may have sent the message. There is no time limit: without a broker the call waits
+        for one.
 
-        A batch goes out as soon as every task that is ready to send has sent: `batching_max_publish_delay` is for
-        `send_nowait`. Waits while `max_pending_messages` are without a receipt, or the client's memory limit is
-        reached: cancelled in there, the message is not sent; cancelled later, it may be. No time limit: without a
-        broker it waits for one.
+        Args:
+            content: A value of the producer's schema, bytes without a schema. None is a message without a value, which
+                deletes its key from a compacted topic.
+            txn: The transaction of the message.
+            **options: Options of the message, as in `MessageOptions`.
 
-        Raises MessageTooBig, InvalidMessage, AlreadyClosed, CryptoError, InvalidTxnStatusError for a transaction that
-        is not open, or what the broker refused it with.
+        Returns:
+            The id of the message.
+
+        Raises:
+            MessageTooBig: The message, or its batch, is larger than the broker allows.
+            InvalidMessage: The value or an option is invalid.
+            CryptoError: The message cannot be encrypted.
+            InvalidTxnStatusError: The transaction is not open.
+            AlreadyClosed: The producer is closed.
+            PulsarError: The error with which the broker refused the message.
         """
         partition, receipt = await self._add(content, txn, options)
         if partition.has_batch:
-            await anyio.lowlevel.checkpoint()  # who is about to send, too, joins the batch
+            await anyio.lowlevel.checkpoint()  # tasks that are about to send join the batch
             partition.send_batch()
         return await receipt.wait()
 
     async def submit(
         self, content: T | None, *, txn: Transaction | None = None, **options: Unpack[MessageOptions]
     ) -> Receipt:
-        """As `send`, without waiting for the receipt: the way to send many messages in a row.
+        """Send a message without waiting for its receipt, and return the receipt.
 
-        Waits only for room, as `max_pending_messages` and the memory limit of the client have it, and the first time
-        with a transaction until its coordinator knows the partition. Each call is a checkpoint; `send_nowait` is none.
+        Use this method to send many messages in a row.
+
+        The call waits only while `max_pending_messages` or the client's `memory_limit` is reached. The first message of
+        a transaction to a partition also waits until the transaction coordinator has registered the partition. Each
+        call is a checkpoint, unlike `send_nowait`.
+
+        Args:
+            content: The value, as in `send`.
+            txn: The transaction of the message.
+            **options: Options of the message, as in `MessageOptions`.
+
+        Returns:
+            The receipt, whose `wait` returns the message id or raises the errors of `send`.
+
+        Raises:
+            InvalidMessage: The value or an option is invalid.
+            InvalidTxnStatusError: The transaction is not open.
+            AlreadyClosed: The producer is closed.
         """
         if txn is None:
             await anyio.lowlevel.checkpoint()
         return (await self._add(content, txn, options))[1]
 
     def send_nowait(self, content: T | None, **options: Unpack[MessageOptions]) -> Receipt:
-        """As `send`, without waiting, and therefore in no transaction: what becomes of the message, its Receipt says.
+        """Send a message without waiting for anything, and return its receipt. The message cannot be in a transaction.
 
-        ProducerQueueIsFull when `max_pending_messages` are without a receipt, MemoryBufferIsFull when the client's
-        memory limit is reached.
+        Args:
+            content: The value, as in `send`.
+            **options: Options of the message, as in `MessageOptions`.
+
+        Returns:
+            The receipt, whose `wait` returns the message id or raises the errors of `send`.
+
+        Raises:
+            ProducerQueueIsFull: `max_pending_messages` messages have no receipt.
+            MemoryBufferIsFull: The client's `memory_limit` is reached.
+            InvalidMessage: The value or an option is invalid.
+            AlreadyClosed: The producer is closed.
         """
         message = self._draft(content, options)
         try:
@@ -167,19 +210,23 @@ class Producer(Generic[T]):
             raise
 
     def statistics(self) -> ProducerStatistics:
-        """Return what was sent, what is pending, and how long that took."""
+        """Return the counts of sent and pending messages, and the latencies."""
         rooms = [partition.room for partition in self._partitions]
         return self._counts.picture(sum(room.messages for room in rooms), sum(room.bytes for room in rooms))
 
     async def flush(self) -> None:
-        """Send what waits for its batch, and wait until everything sent so far is published or has failed.
+        """Send all waiting batches, and wait until every message sent so far is published or has failed.
 
-        Failures are told to those who sent.
+        Failures of single messages are raised by `send` and by their receipts only.
+
+        Raises:
+            AlreadyClosed: The producer is closed.
+            PulsarError: The error that ended the producer.
         """
         await together(partition.flush for partition in self._partitions)
 
     async def aclose(self) -> None:
-        """Flush, for `operation_timeout` at most, and close it on the broker; cancelled, close it at once."""
+        """Flush for at most `operation_timeout`, and close the producer on the broker. Canceled, close it at once."""
         self._scope.cancel()
         try:
             await together(partition.aclose for partition in self._partitions)
@@ -187,13 +234,13 @@ class Producer(Generic[T]):
             self._close_interceptors()
 
     def abandon(self) -> None:
-        """Close it at once; what has no receipt fails with AlreadyClosed."""
+        """Close the producer at once. Messages without a receipt fail with `AlreadyClosed`."""
         self._scope.cancel()
         for partition in self._partitions:
             partition.abandon()
         self._close_interceptors()
 
-    # ---- its own
+    # ---- private
 
     def _close_interceptors(self) -> None:
         if self._interceptors is not None:
@@ -210,7 +257,7 @@ class Producer(Generic[T]):
     async def _add(
         self, content: T | None, txn: Transaction | None, options: MessageOptions
     ) -> tuple[TopicProducer, Receipt]:
-        """Who sends a message, once it has its room, and its receipt. It is a checkpoint where it fails."""
+        """Wait for room, add a message to its partition, and return both. Be a checkpoint on failure, too."""
         try:
             message = self._draft(content, options)
             try:
@@ -219,7 +266,7 @@ class Producer(Generic[T]):
                     await self._make_room(partition, message)
                     return partition, partition.add(message)
                 with txn._operation():
-                    await anyio.lowlevel.checkpoint()  # in here: cancelled, it is a part that has failed
+                    await anyio.lowlevel.checkpoint()  # canceled here, the operation counts as failed
                     message.txn = txn.id()
                     await txn._produces_to(partition.topic)
                     await self._make_room(partition, message)
@@ -237,12 +284,12 @@ class Producer(Generic[T]):
         try:
             partition.room.acquire_nowait(size)
         except _FULL:
-            self._send_batches()  # waiting for company would be waiting for ourselves
+            self._send_batches()  # the pending messages may be those of our own batches
             await partition.room.acquire(size)
 
     def _route(self, message: Draft) -> TopicProducer:
         if not self._partitions:
-            raise AlreadyClosed(f"{self._topic}: the producer is not open")
+            raise AlreadyClosed(f"{self._topic}: the producer is not open: use it inside its `async with` block")
         return self._partitions[self._router.choose(message, self._partitions) if self._is_partitioned else 0]
 
     def _send_batches(self) -> None:
@@ -250,7 +297,7 @@ class Producer(Generic[T]):
             partition.send_batch()
 
     async def _open(self, topics: list[str], count: int) -> None:
-        """All or none of these, of so many partitions."""
+        """Open all of these partitions, or none. `count` is the number of all partitions."""
         core, options, name = self._core, self._options, self.producer_name()
         places = options.max_pending_messages
         if count:
@@ -270,7 +317,7 @@ class Producer(Generic[T]):
         self._partitions += new
 
     async def _watch_partitions(self) -> None:
-        """Topics get more partitions, never less."""
+        """Open partitions that are added to the topic."""
         with self._scope:
             while True:
                 await anyio.sleep(self._options.auto_update_partitions_interval)
@@ -278,4 +325,6 @@ class Producer(Generic[T]):
                     count = await self._core.brokers.partitions(self._topic, create=False)
                     await self._open(partitions_of(self._topic, count)[len(self._partitions) :], count)
                 except PulsarError as error:
-                    logger.info("%s: partitions are looked for again later: %s", self._topic, printable(error))
+                    logger.info(
+                        "%s: the lookup of new partitions failed, trying again later: %s", self._topic, printable(error)
+                    )

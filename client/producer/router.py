@@ -1,4 +1,4 @@
-"""Which partition gets a message."""
+"""Choose the partition of a message."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ class Target(Protocol):
 
     @property
     def has_batch(self) -> bool:
-        """Whether messages wait for others to go with them."""
+        """Return whether messages wait for a batch."""
         ...
 
 
 class Router:
-    """Chooses as `message_routing_mode` says."""
+    """A chooser of partitions by `message_routing_mode`."""
 
     def __init__(self, topic: str, options: ProducerOptions[Any]) -> None:
         self._topic = topic
         self._custom = options.message_router
         self._scheme = options.hashing_scheme
         self._single = options.message_routing_mode is PartitionsRoutingMode.UseSinglePartition
-        self._turn = random.randrange(2**31)  # not every producer shall begin with the same partition
+        self._turn = random.randrange(2**31)  # producers shall not all begin with the same partition
 
     def choose(self, message: Draft, targets: Sequence[Target]) -> int:
-        """The index of its target; InvalidConfiguration if the application's router names none that is there."""
+        """Return the index of the partition of a message.
+
+        Raise `InvalidConfiguration` when the application's router returns an index that is out of range.
+        """
         count = len(targets)
         if self._custom is not None:
             index = self._custom(message.message(self._topic), count)
@@ -48,7 +51,7 @@ class Router:
 
 
 def hash_of(key: str, scheme: HashingScheme) -> int:
-    """Of a key, not negative; the same as Java clients have it."""
+    """Return the hash of a key, the same as in Java clients. It is never negative."""
     if scheme is HashingScheme.Murmur3_32Hash:
         return mmh3.hash(key.encode(), 0, signed=False) & 0x7FFFFFFF
     units = key.encode("utf-16-be")

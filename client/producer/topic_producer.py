@@ -1,4 +1,4 @@
-"""Publishes to one topic, or to one partition."""
+"""Publish to one topic without partitions, or to one partition."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pulsarium.proto.topic_name import TopicName
 
 
 def open_producer(topic: str, producer_id: int, name: str, options: ProducerOptions[Any]) -> pb.CommandProducer:
-    """PRODUCER, still without its request id, and without what a producer knows that was open before."""
+    """Return a PRODUCER command for a first opening, without a request id."""
     command = pb.CommandProducer(
         topic=topic,
         producer_id=producer_id,
@@ -56,12 +56,14 @@ def close_producer(producer_id: int, request_id: int) -> pb.BaseCommand:
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close)
 
 
-QUEUE_AGAIN = 1.0  # seconds until a producer whose turn did not come, because the broker went, asks again
+QUEUE_AGAIN = 1.0  # seconds until a producer that waited for exclusive access asks again after a lost connection
 
 
 class TopicProducer:
-    """Messages go out in the order of the calls. After a lost connection, or when the broker closed the producer, it is
-    opened again, and those without a receipt are sent again, in that order.
+    """A producer of one topic without partitions, or of one partition.
+
+    Messages are sent in the order of the calls. After a lost connection, or when the broker closes the producer,
+    it is opened again. Then it sends the messages without a receipt again, in the same order.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class TopicProducer:
         name: str,
         counts: Sent,
     ) -> None:
-        """`topic` is a full name; `name` is "" for any."""
+        """Prepare a producer of `topic`, a full name. With `name` "" the broker chooses the name."""
         self.topic = topic
         self._options = options
         self._brokers = brokers
@@ -83,9 +85,9 @@ class TopicProducer:
         self._name = name
         self._link = Link(brokers, topic, self._open, counts, on_failed=self._end, what="producer of")
         self.room: Room = room
-        """Each message has its part of it until it is published."""
+        """The limits of pending messages. A message occupies its part until it is published."""
         self.topic_epoch: int | None = None
-        """How many producers had the topic for themselves before this one, if it has."""
+        """Number of producers that had exclusive access before this one (PIP-68), or None with shared access."""
         self._outbox = Outbox(TopicName.parse(topic).partition_index, room.release, counts)
         self._epoch = 0
         self._next_sequence_id = 0
@@ -99,13 +101,13 @@ class TopicProducer:
         self._batch_begun = anyio.Event()
         self._batch_due = 0.0
         self._scope = anyio.CancelScope()
-        self._opening: anyio.CancelScope | None = None  # around the request of one that may have to wait
-        self._was_queued = False  # the broker had it wait for its turn, when it was opened last
-        self._openings = 0  # that were tried
+        self._opening: anyio.CancelScope | None = None  # around a request for exclusive access that may have to wait
+        self._was_queued = False  # at the last opening the broker let it wait for exclusive access
+        self._openings = 0  # number of attempts
         self._error: PulsarError | None = None
 
     async def open(self) -> None:
-        """Open it for the first time; raises what the broker refuses it with."""
+        """Open the producer for the first time. Raise the error with which the broker refuses."""
         await self._start()
         if self._options.batching_enabled:
             self._brokers.task_group.start_soon(self._watch_batches)
@@ -114,26 +116,26 @@ class TopicProducer:
 
     @property
     def producer_name(self) -> str:
-        """Its name, the broker's choice if the application made none."""
+        """Return the name, which the broker chooses if the application gives none."""
         return self._name
 
     @property
     def last_sequence_id(self) -> int:
-        """The number of the last message that was published, also before this producer was created; -1: none."""
+        """Return the sequence id of the last published message, also of an earlier producer of this name, or -1."""
         return self._outbox.last_sequence_id
 
     @property
     def is_connected(self) -> bool:
-        """Whether the broker has it open now."""
+        """Return whether the producer is open on the broker."""
         return self._outbox.connection is not None
 
     @property
     def has_batch(self) -> bool:
-        """Whether messages wait for others to go with them."""
+        """Return whether messages wait for a batch."""
         return bool(self._batch.drafts)
 
     def add(self, message: Draft) -> Receipt:
-        """Number a message, which has its room, and send it or put it into the batch."""
+        """Number a message whose room is reserved, and send it or put it into the batch."""
         if self._error is not None:
             self.room.release(1, len(message.content))
             raise copy_of(self._error)
@@ -142,11 +144,11 @@ class TopicProducer:
         else:
             sequence_id = message.metadata.sequence_id = self._next_sequence_id
             self._next_sequence_id += 1
-        is_new = sequence_id > self._highest_sequence_id  # else the broker may drop its entry, and all in there
+        is_new = sequence_id > self._highest_sequence_id  # else deduplication may drop the whole entry
         if is_new:
             self._highest_sequence_id = sequence_id
         if not self._options.batching_enabled or message.deliver_at is not None or not is_new:
-            self.send_batch()  # it came first
+            self.send_batch()  # to keep the order
             self._send([message])
             return message.receipt
         if not self._batch.fits(message):
@@ -160,14 +162,14 @@ class TopicProducer:
         return message.receipt
 
     def send_batch(self) -> None:
-        """Send what waits for others to go with it."""
+        """Send the messages of the batch."""
         for drafts in self._batch.take():
             self._send(drafts)
 
     async def flush(self) -> None:
-        """Send what waits for its batch, and wait until everything sent so far is published or has failed.
+        """Send the messages of the batch, and wait until every message sent so far is published or has failed.
 
-        Failures are told to those who sent.
+        Failures of single messages are raised by their receipts only.
         """
         if self._error is not None:
             await anyio.lowlevel.checkpoint()
@@ -177,7 +179,7 @@ class TopicProducer:
         await self._published(pending)
 
     def _pending(self) -> list[Receipt]:
-        """Send what waits for its batch; a receipt of each entry that has none yet."""
+        """Send the messages of the batch, and return one receipt of each entry that has none yet."""
         self.send_batch()
         return self._outbox.pending()
 
@@ -192,7 +194,7 @@ class TopicProducer:
                 self._check_open()
 
     async def aclose(self) -> None:
-        """Flush, for `operation_timeout` at most, and close it on the broker; cancelled, close it at once."""
+        """Flush for at most `operation_timeout`, and close the producer on the broker. Canceled, close it at once."""
         if self._error is None:
             try:
                 with anyio.move_on_after(self._brokers.operation_timeout):
@@ -201,37 +203,37 @@ class TopicProducer:
                 connection = self._outbox.connection
                 self._end(self._closed())
                 if connection is not None:
-                    await self._close_on(connection)  # which sends before it waits
+                    await self._close_on(connection)  # sends its command before it waits
         await self._link.aclose()
 
     def abandon(self) -> None:
-        """Close it at once; what has no receipt fails with AlreadyClosed."""
+        """Close the producer at once. Messages without a receipt fail with `AlreadyClosed`."""
         connection = self._outbox.connection
         self._end(self._closed())
         if connection is not None and not connection.is_lost:
             connection.detach_producer(self._id)
             self._close_nowait(connection)
 
-    # ---- from the connection
+    # ---- called by the connection
 
     def on_receipt(self, receipt: pb.CommandSendReceipt) -> None:
-        """An entry is published."""
+        """Handle the receipt of an entry."""
         self._outbox.on_receipt(receipt)
 
     def is_stuck(self) -> bool:
-        """Whether no receipt came since the last call, and one should have."""
+        """Return whether an entry waits for a receipt, and no receipt came since the last call."""
         return self._outbox.is_stuck()
 
     def on_send_error(self, error: pb.CommandSendError) -> None:
-        """An entry was refused."""
+        """Handle the refusal of an entry."""
         self._outbox.on_send_error(error)
 
     def on_lost(self, error: PulsarError, owner: BrokerUrls | None = None) -> None:
-        """The broker closed it, or the connection ended."""
+        """Open the producer again after the broker closed it, or after the end of the connection."""
         self._outbox.connection = None
         self._link.lost(error, owner)
 
-    # ---- its own
+    # ---- private
 
     async def _start(self) -> None:
         while True:
@@ -243,7 +245,7 @@ class TopicProducer:
                 await anyio.sleep(QUEUE_AGAIN)
 
     async def _open(self, connection: Connection) -> None:
-        if self._epoch and self._splitter is not None:  # chunks share a number: a late receipt is known by the old id
+        if self._epoch and self._splitter is not None:  # chunks share a sequence id: a new id tells late receipts apart
             self._id = self._brokers.next_producer_id()
         command = open_producer(self.topic, self._id, self._name, self._options)
         command.request_id = connection.next_request_id()
@@ -262,19 +264,20 @@ class TopicProducer:
             )
         except BaseException as error:
             if isinstance(error, ProducerBlockedQuotaExceededException):
-                self._fail_all(error)  # as Java clients do; it is opened again all the same
+                self._fail_all(error)  # as Java clients do; the producer is opened again nevertheless
             connection.detach_producer(self._id)
             if isinstance(error, PulsarError) and not connection.is_lost:
-                self._close_nowait(connection)  # it may have been opened all the same
+                self._close_nowait(connection)  # the broker may have opened it nevertheless
             raise
         finally:
             self._was_queued = self._opening is not None and self._opening.deadline == math.inf
             self._opening = None
         if connection.is_lost:
-            raise ConnectError(f"{self.topic}: lost while it was opened")
+            raise ConnectError(f"{self.topic}: the connection was lost while the producer was opened")
         success = reply.command.producer_success
         if self._epoch and self._is_torn(success.last_sequence_id):
-            # another one of that name wrote a part of what waits here: the broker would drop all of that entry (PIP-6)
+            # Another producer of that name published a part of a pending entry: the broker would drop the whole entry
+            # as a duplicate (PIP-6).
             connection.detach_producer(self._id)
             self._close_nowait(connection)
             raise ProducerFenced(
@@ -286,8 +289,8 @@ class TopicProducer:
         connection.send_nowait(close_producer(self._id, connection.next_request_id()))
 
     def _undo(self, connection: Connection, opening: int) -> None:
-        """It was opened, or waits for its turn, and nobody waits for it any more."""
-        if opening == self._openings and not connection.is_lost:  # else it was tried again, with the same id
+        """Close a producer whose opening was canceled, and which the broker may have opened or queued."""
+        if opening == self._openings and not connection.is_lost:  # a later attempt uses the same id
             self._close_nowait(connection)
 
     def _opened(self, connection: Connection, success: pb.CommandProducerSuccess) -> None:
@@ -307,7 +310,7 @@ class TopicProducer:
         self._outbox.open_on(connection, self._id)
 
     def _is_torn(self, last: int) -> bool:
-        """Whether an entry, or the batch, has numbers up to `last` and others."""
+        """Return whether an entry or the batch has sequence ids up to `last` and higher ones."""
         drafts = self._batch.drafts
         torn = bool(drafts) and not self._by_key and drafts[0].sequence_id <= last < drafts[-1].sequence_id
         return torn or self._outbox.is_torn(last)
@@ -316,7 +319,7 @@ class TopicProducer:
         try:
             await connection.request(close_producer(self._id, connection.next_request_id()))
         except PulsarError:
-            pass  # with the connection the producer is gone, too
+            pass  # the end of the connection closes the producer, too
         finally:
             connection.detach_producer(self._id)
 
@@ -345,7 +348,7 @@ class TopicProducer:
             self._outbox.add(messages, entry)
 
     async def _watch_batches(self) -> None:
-        """Send each batch when its first message has waited long enough."""
+        """Send each batch when its first message has waited for `batching_max_publish_delay`."""
         with self._scope:
             while self._error is None:
                 await self._batch_begun.wait()
@@ -363,7 +366,7 @@ class TopicProducer:
         return AlreadyClosed(f"{self.topic}: the producer was closed")
 
     def _end(self, error: PulsarError) -> None:
-        """Closed, or refused for good: nothing more is sent."""
+        """End the producer after it was closed or refused for good."""
         if self._error is not None:
             return
         self._error = error

@@ -137,12 +137,12 @@ def test_both_forms_of_parameters(plugin: str, as_json: bool) -> None:
         ("AuthenticationAthenz", SECRET, "not AuthenticationAthenz"),
         ("AuthenticationBasic", f"password:{SECRET}", "AuthenticationBasic .userId and password."),
         ("AuthenticationBasic", SECRET, "userId and password"),
-        ("AuthenticationBasic", f'{{"userId": "a:b", "password": "{SECRET}"}}', "no colon"),
+        ("AuthenticationBasic", f'{{"userId": "a:b", "password": "{SECRET}"}}', "contains a colon"),
         ("AuthenticationTls", "tlsCertFile:/c.pem", "tlsCertFile and tlsKeyFile"),
         ("AuthenticationBasic", f'{{"password": "{SECRET}"', "authParams is not a JSON object"),
-        ("AuthenticationToken", "", "an empty token"),
-        ("AuthenticationToken", "token:", "an empty token"),
-        ("AuthenticationToken", f'{{"other": "{SECRET}"}}', "an empty token"),
+        ("AuthenticationToken", "", "the token is empty"),
+        ("AuthenticationToken", "token:", "the token is empty"),
+        ("AuthenticationToken", f'{{"other": "{SECRET}"}}', "the token is empty"),
     ],
 )
 def test_what_nobody_can_log_in_with(plugin: str, params: str, reason: str) -> None:

@@ -65,7 +65,7 @@ def test_what_is_encrypted_comes_as_it_is() -> None:
     ],
 )
 def test_an_answer_that_holds_none(headers: dict[str, str]) -> None:
-    with pytest.raises(AdminError, match="no message in the answer"):
+    with pytest.raises(AdminError, match="the broker's answer holds no message"):
         messages_of(TOPIC, Reply(200, headers, b""))
 
 

@@ -119,7 +119,7 @@ async def test_a_client_without_credentials_says_so() -> None:
         await peer.say(Type.AUTH_CHALLENGE)
     (error,) = outcome
     assert isinstance(error, errors.AuthenticationError)
-    assert "a:6650 wants authentication" in str(error)
+    assert "a:6650: the broker requires authentication" in str(error)
 
 
 @on_both
@@ -136,7 +136,7 @@ async def test_a_token_that_cannot_be_had() -> None:
             await peer.next()
     (error,) = outcome
     assert isinstance(error, errors.ConnectError)
-    assert str(error) == "a:6650: no credentials (OSError)"
+    assert str(error) == "a:6650: the authentication failed to give credentials (OSError)"
 
 
 @on_both

@@ -77,7 +77,7 @@ def test_a_broker_by_its_urls() -> None:
         BrokerUrls("pulsar://a:1", "").address(tls=True)
     with pytest.raises(InvalidUrl, match="must begin with pulsar\\+ssl"):
         BrokerUrls("", "pulsar://a:1").address(tls=True)
-    with pytest.raises(ConnectError, match="named none"):
+    with pytest.raises(ConnectError, match="named no broker"):
         BrokerUrls("", "").address(tls=False)
 
 

@@ -61,7 +61,7 @@ async def test_a_url_that_is_none(response: Any, url: str | bytes) -> None:
 async def test_redirects_to_itself_without_end() -> None:
     async with playing() as (played, client):
         played.on[Type.LOOKUP] = saying(Type.LOOKUP_RESPONSE, response=Redirect, brokerServiceUrl=URL)
-        with pytest.raises(errors.ConnectError, match="each named another"):
+        with pytest.raises(errors.ConnectError, match="was redirected more than"):
             async with client.subscribe("t", "s"):
                 pass
         assert len(connections_of(client)) == 1
@@ -78,7 +78,7 @@ async def test_redirects_to_ever_new_brokers() -> None:
             await peer.say(Type.LOOKUP_RESPONSE, request_id=body.request_id, response=Redirect, brokerServiceUrl=url)
 
         played.on[Type.LOOKUP] = onward
-        with pytest.raises(errors.ConnectError, match="each named another"):
+        with pytest.raises(errors.ConnectError, match="was redirected more than"):
             async with client.subscribe("t", "s"):
                 pass
         for peer in played.connections:

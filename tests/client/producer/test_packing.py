@@ -165,7 +165,7 @@ def test_the_last_byte_that_fits() -> None:
 
 
 def test_metadata_that_leaves_no_room() -> None:
-    with pytest.raises(errors.MessageTooBig, match="without its content"):
+    with pytest.raises(errors.MessageTooBig, match="the metadata of the message exceeds"):
         Splitter(Encoder(), 0).entries(metadata(), bytes(100), 40)
 
 
