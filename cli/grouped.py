@@ -11,6 +11,7 @@ from pulsarium.cli.refusal import Refusal, RequestRefused, one_line
 from pulsarium.proto.text import did_you_mean
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_WHOLE = 10_000  # more characters than any summary: long ones are wrapped, where click would cut them
 
 
 class GroupedOption(click.Option):
@@ -41,6 +42,13 @@ class Commands(click.Group):
     """A command group that prints each refusal in one line, and suggests a command for a misspelled one."""
 
     wrong_command_line: type[Refusal] = RequestRefused  # its exit code is that of a wrong command line
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = [self.get_command(ctx, name) for name in self.list_commands(ctx)]
+        rows = [(each.name or "", each.get_short_help_str(_WHOLE)) for each in commands if each and not each.hidden]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with one_line(self.wrong_command_line):

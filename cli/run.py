@@ -112,12 +112,12 @@ def note_config(loaded: LoadedConfig) -> None:
         line = f"unknown broker.conf keys, check the spelling: {', '.join(loaded.unknown[:_MOST_UNKNOWN])}{more}"
         log.warning(line)
     if loaded.ignored:
-        line = f"broker.conf keys without effect in Pulsarium: {', '.join(loaded.ignored)}"
+        line = f"these keys have no effect here: {', '.join(loaded.ignored)}"
         log.info(line)
     for name in loaded.places:
         key = documented_keys()[name]
         if key.meaning.without_effect and getattr(loaded.config, name) != key.default:
-            log.warning("broker.conf key without effect in Pulsarium", key=name, why=key.meaning.without_effect)
+            log.warning("this key has no effect here", key=name, why=key.meaning.without_effect)
 
 
 def note_openness(config: Config) -> None:
@@ -144,7 +144,7 @@ async def serve_until_signal(options: ServeOptions, opener: Opener, announce: Ca
             nursery.start_soon(_stop_on_signal, signals, stopping, serving)
             with serving:
                 async with opener(options) as running:
-                    # From here on a signal cancels nothing: the broker closes in its own order, within the grace period.
+                    # From here on a signal cancels nothing: the broker closes in its own order, within the grace.
                     if not stopping.is_set():
                         nursery.start_soon(_stop_when_shut_down, running, stopping)
                         with ready(running, options, announce):
@@ -153,8 +153,8 @@ async def serve_until_signal(options: ServeOptions, opener: Opener, announce: Ca
 
 
 @contextmanager
-"""Announce the broker with the ready line, and keep the ready file while the block runs."""
-    """Announces the broker: the ready file while the block runs, then the ready line."""
+def ready(running: Running, options: ServeOptions, announce: Callable[[str], None]) -> Iterator[None]:
+    """Announce the broker with the ready line, and keep the ready file while the block runs."""
     urls = (running.service_url, running.admin_url, running.service_url_tls, running.admin_url_tls)
     line = " ".join(["pulsarium ready", *(url for url in urls if url is not None)])
     path = options.ready_file
@@ -208,6 +208,6 @@ def refusal_of(error: BaseException, options: ServeOptions) -> Refusal | None:
             return RunRefused(str(error))
         case OSError() if isinstance(error, socket.gaierror) or error.errno in _CANNOT_BIND:
             asked = f"--host {options.host} --port {options.port} --http-port {options.http_port}"
-            return RunRefused(f"cannot listen with {asked}: {error.strerror}; pass an address of this machine as --host")
+            return RunRefused(f"cannot listen with {asked}: {error.strerror}; pass a local address as --host")
         case _:
             return None

@@ -69,7 +69,7 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info") -> Deco
         storage(
             "--durability",
             type=click.Choice(["none", "os", "fsync"]),
-            help="Choose what a receipt promises with --data: nothing (none), that the message survives the end of this "
+            help="Choose what a receipt promises with --data: nothing (none), that the message outlives this "
             "process (os), or that of the machine (fsync).  [default: os]",
         ),
         storage("--restore", type=FILE, metavar="FILE", help="Replace the data with this snapshot before the start."),
@@ -157,7 +157,7 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info") -> Deco
             "--lab-dir",
             type=DIRECTORY,
             metavar="DIR",
-            help="Allow captures over HTTP (pulsarium capture start FILE) to write below DIR. Without --lab-dir, they stay "
+            help="Allow captures over HTTP (pulsarium capture start FILE) to write below DIR. Without it, they stay "
             "in memory.",
         ),
     )

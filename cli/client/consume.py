@@ -65,7 +65,7 @@ def _receiving(command: Callable[..., None]) -> Callable[..., None]:
                 help="Acknowledge the oldest incomplete message beyond that limit.",
             ),
             click.option(
-                "-pm", "--pool-messages", type=bool, default=True, help="No effect: pooling is for Java's memory."
+                "-pm", "--pool-messages", type=bool, default=True, help="Ignored: pooling is for Java's memory."
             ),
         )
     ):

@@ -43,10 +43,10 @@ class _Commands(Commands):
     help=f"Connect to this broker.  [default: {DEFAULT_URL}]",
 )
 @says_who_calls
-@click.option("-ml", "--memory-limit", metavar="SIZE", help="No effect: accepted for pulsar-client's sake.")
+@click.option("-ml", "--memory-limit", metavar="SIZE", help="Ignored: accepted for pulsar-client's sake.")
 @click.option("--listener-name", metavar="NAME", help="Connect to this listener of advertisedListeners.")
-@click.option("--proxy-url", metavar="URL", help="Not supported yet.")
-@click.option("--proxy-protocol", type=click.Choice(["SNI"]), help="Not supported yet.")
+@click.option("--proxy-url", metavar="URL", help="Refused: not supported yet.")
+@click.option("--proxy-protocol", type=click.Choice(["SNI"]), help="Refused: not supported yet.")
 @click.pass_context
 def client(ctx: click.Context, /, memory_limit: str | None, **given: Any) -> None:
     """Produce, consume and read messages from the command line, with the options of pulsar-client.

@@ -13,7 +13,7 @@ RECORD = Path(__file__).resolve().parents[2] / "docs" / "launchers.json"
 
 @dataclass(frozen=True)
 class Seen:
-    """One run of an example: the versions of its libraries, and the names of its tests by their outcome."""
+    """A run of an example: the versions of its libraries, and the names of its tests by their outcome."""
 
     launcher: str
     versions: dict[str, str]
@@ -31,7 +31,7 @@ def write_record(runs: Iterable[Seen]) -> None:
 
 @dataclass(frozen=True)
 class _Launcher:
-    """Facts about a launcher that no run records: its title, its command in the container, and the sign of readiness."""
+    """Facts about a launcher that no run records: title, command in the container, and sign of readiness."""
 
     title: str
     starts: str

@@ -98,7 +98,7 @@ def test_a_failure_leaves_it_as_it_was(tmp_path: Path, monkeypatch: pytest.Monke
         patched.setattr(compactor.Latest, "learned", broken)
         failed = compact(tmp_path)
     assert (failed.exit_code, failed.stdout) == (1, "")
-    assert f"pulsarium: {TOPIC}: broken; it is as it was\n" in failed.stderr
+    assert f"pulsarium: {TOPIC}: broken; the topic is unchanged\n" in failed.stderr
     assert with_broker(tmp_path, []) == [("a", b"1")]
     assert compact(tmp_path).exit_code == 0
     assert with_broker(tmp_path, []) == [("a", b"2")]
@@ -121,7 +121,7 @@ def test_a_signal_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbe
         patched.setattr(TwoPhaseCompactor, "compact", endless)
         ended = compact(tmp_path)
     assert (ended.exit_code, ended.stdout) == (1, "")
-    assert ended.stderr == "pulsarium: interrupted: the topic at hand is as it was\n"
+    assert ended.stderr == "pulsarium: interrupted: the current topic is unchanged; run the command again\n"
     assert closed == ["by its engine"]
     assert compact(tmp_path).exit_code == 0
     assert with_broker(tmp_path, []) == [("a", b"1")]
@@ -146,7 +146,7 @@ def test_a_folder_that_a_broker_has(tmp_path: Path) -> None:
         (["a/b"], 2, "Invalid short topic name 'a/b'"),
         (["x", "--engine", "none"], 2, "compaction engine none: no such engine is installed"),
         (["x", "--format", "no.where"], 2, "compaction engine spark: format is pulsar, values or module:object"),
-        (["x", "--option", "a"], 2, "--option a: it is KEY=VALUE"),
+        (["x", "--option", "a"], 2, "--option a: write KEY=VALUE"),
         (["x", "--set", "a"], 2, "--set"),
     ],
 )
@@ -162,7 +162,7 @@ def test_what_cannot_be(tmp_path: Path, arguments: list[str], code: int, said: s
 def test_a_folder_without_a_broker(tmp_path: Path) -> None:
     refused = compact(tmp_path)
     assert refused.exit_code == 1
-    assert refused.stderr == f"pulsarium: --data {tmp_path / 'data'}: no broker keeps its data there\n"
+    assert refused.stderr == f"pulsarium: --data {tmp_path / 'data'}: the folder holds no data of a broker; name the folder of serve --data\n"
     assert not (tmp_path / "data").exists()
 
 

@@ -199,7 +199,7 @@ def test_misspelled_keys_are_warned_about_in_one_line(caplog: pytest.LogCaptureF
     note_config(LoadedConfig(Config(), unknown=unknown))
     (only,) = caplog.records
     assert only.levelno == logging.WARNING
-    assert str(only.msg) == f"no such keys: {', '.join(unknown[:10])}, and 2 more"
+    assert str(only.msg) == f"unknown broker.conf keys, check the spelling: {', '.join(unknown[:10])}, and 2 more"
 
 
 @pytest.mark.parametrize(

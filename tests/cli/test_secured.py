@@ -125,7 +125,7 @@ def test_a_client_conf_says_the_same(command: str, secured: Secured, topic: None
     ("options", "said"),
     [
         ((), "is not trusted: self-signed certificate; trust its authority with --tls-trust-cert-path, or say"),
-        (("--tls-allow-insecure",), "(say who calls: --token, or --auth-plugin and --auth-params)"),
+        (("--tls-allow-insecure",), "(authenticate with --token, or --auth-plugin and --auth-params)"),
     ],
 )
 def test_a_caller_who_lacks_something_is_told_the_option(

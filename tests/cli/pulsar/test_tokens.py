@@ -127,7 +127,7 @@ def test_a_token_comes_from_elsewhere(tokens: Tokens, where: str, monkeypatch: p
         (["create", "-s", "a", "-sk", KEY, "-pk", "p"], "give either --secret-key or --private-key"),
         (["create", "-sk", KEY], "Missing option '-s' / '--subject'"),
         (["create", "-s", "a", "-sk", KEY, "-e", "1x"], "--expiry-time 1x"),
-        (["create", "-s", "a", "-sk", KEY, "-hs", "x"], "--headers x: it is KEY=VALUE"),
+        (["create", "-s", "a", "-sk", KEY, "-hs", "x"], "--headers x: write KEY=VALUE"),
         (["create", "-s", "a", "-sk", KEY, "-a", "RS256"], "--signature-algorithm RS256: this key signs with HS256"),
         (["create", "-s", "a", "-sk", "AAAA"], "--secret-key: is a key of 3 bytes"),
         (["create", "-s", "a", "-sk", "file:///no/file"], "--secret-key: /no/file cannot be read"),
