@@ -33,7 +33,7 @@ def configure(level: str, style: str, stream: TextIO | None = None) -> None:
 
 
 class TextFormatter(logging.Formatter):
-    """Format a record, in local time: `2026-01-31 12:00:00.123 INFO session: connection opened peer=127.0.0.1:5000`."""
+    """Format a record in local time: `2026-01-31 12:00:00.123 INFO session: connection opened peer=127.0.0.1:50000`."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
