@@ -70,7 +70,7 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info") -> Deco
             "--durability",
             type=click.Choice(["none", "os", "fsync"]),
             help="Choose what a receipt promises with --data: nothing (none), that the message outlives this "
-            "process (os), or that of the machine (fsync).  [default: os]",
+            "process (os), or a crash of the machine (fsync).  [default: os]",
         ),
         storage("--restore", type=FILE, metavar="FILE", help="Replace the data with this snapshot before the start."),
         storage(

@@ -173,7 +173,7 @@ def clusters(what: str, show: Show) -> Form:
 
 FORMS: Final[Mapping[Policy[Any], Form]] = {
     rows.RETENTION: Form(
-        "the retention",
+        "the retention policy",
         (
             option(
                 "--time",
@@ -286,7 +286,7 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
         (option("--entry-filters-name", "-efn", required=True, metavar="NAME,...", help="Filters, by name."),),
         lambda values: {"entryFilterNames": values.entry_filters_name},
     ),
-    rows.DISPATCHER_PAUSE: Form("the dispatch pause until acknowledgements are saved", (), lambda values: True),
+    rows.DISPATCHER_PAUSE: Form("the dispatcher pause setting", (), lambda values: True),
     rows.PERSISTENCE: Form(
         "the persistence policy",
         (

@@ -40,7 +40,7 @@ _OLDER_OFFLOAD = offload.options(
 APPLIED = applied()
 _TTL = option("--ttl", "-t", type=SECONDS, required=True, help="The time, like 10s, 3h or 2d; 0: for ever.")
 _STRATEGY = option("--strategy", "-s", type=click.Choice(SCHEMA_STRATEGIES), required=True, help="The strategy.")
-_SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS = "the most subscriptions", "--max-subscriptions-per-topic"
+_SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS = "the maximum number of subscriptions", "--max-subscriptions-per-topic"
 _SUBSCRIPTION_RATE = replace(FORMS[rows.DISPATCH_RATE], what="the subscription dispatch rate limit")
 
 
@@ -52,13 +52,13 @@ def _shared(scope: Scope, offload_options: tuple[click.Option, ...]) -> list[Com
                Form("the time to live of messages", (_TTL,), of("ttl")),
                applied=APPLIED, example="orders --ttl 2d"),
         policy(scope, rows.MAX_CONSUMERS_PER_SUBSCRIPTION, "max-consumers-per-subscription",
-               number("the most consumers per subscription", "--max-consumers-per-subscription", "-c")),
+               number("the maximum number of consumers per subscription", "--max-consumers-per-subscription", "-c")),
         policy(scope, rows.SUBSCRIPTION_TYPES, "subscription-types-enabled"),
         policy(scope, rows.RETENTION, "retention", applied=APPLIED, example="orders --time 3h --size 10G"),
         policy(scope, rows.MAX_PRODUCERS, "max-producers",
-               number("the most producers", "--max-producers", "-p"), applied=APPLIED),
+               number("the maximum number of producers", "--max-producers", "-p"), applied=APPLIED),
         policy(scope, rows.MAX_MESSAGE_SIZE, "max-message-size",
-               number("the largest message size", "--max-message-size", "-m", "Bytes; 0: the broker's limit.")),
+               number("the maximum message size", "--max-message-size", "-m", "Bytes; 0: the broker's limit.")),
         policy(scope, rows.DEDUPLICATION, "deduplication"),
         policy(scope, rows.DEDUPLICATION_SNAPSHOTS, "deduplication-snapshot-interval"),
         policy(scope, rows.PERSISTENCE, "persistence"),
@@ -67,7 +67,7 @@ def _shared(scope: Scope, offload_options: tuple[click.Option, ...]) -> list[Com
         policy(scope, rows.COMPACTION_THRESHOLD, "compaction-threshold", applied=APPLIED),
         policy(scope, rows.SUBSCRIBE_RATE, "subscribe-rate", applied=APPLIED),
         policy(scope, rows.MAX_CONSUMERS, "max-consumers",
-               number("the most consumers", "--max-consumers", "-c"), applied=APPLIED),
+               number("the maximum number of consumers", "--max-consumers", "-c"), applied=APPLIED),
         policy(scope, rows.DELAYED_DELIVERY, "delayed-delivery", applied=APPLIED),
         policy(scope, rows.DISPATCH_RATE, "dispatch-rate", applied=APPLIED),
         policy(scope, rows.OFFLOAD, "offload-policies",
@@ -88,7 +88,7 @@ def _unacked(scope: Scope, before: str) -> list[Command]:
             scope,
             row,
             f"max-unacked-messages-{before}-{who}",
-            number(f"the most unacknowledged messages per {who}", "--maxNum", "-m"),
+            number(f"the maximum number of unacknowledged messages per {who}", "--maxNum", "-m"),
             applied=APPLIED,
         )
     ]
