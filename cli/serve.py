@@ -296,7 +296,7 @@ def _check_several(options: ServeOptions) -> None:
     taken = [port for index in range(count) for port in options.ports.nth(index) if port]
     if len(set(taken)) < len(taken):
         raise RequestRefused(
-            f"--brokers {count}: each broker takes the next higher ports; leave {count} between those given"
+            f"--brokers {count}: each broker takes the next higher ports; leave {count} between the given ports"
         )
     if max(taken, default=0) > LAST_PORT:
         raise RequestRefused(f"--brokers {count}: the last broker's ports would exceed {LAST_PORT}; choose lower ports")

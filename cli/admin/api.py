@@ -107,7 +107,7 @@ def _said(where: str, error: Exception, timeout: float) -> str:
         helps = "trust its authority with --tls-trust-cert-path, or pass --tls-allow-insecure"
         return f"the certificate of {where} is not trusted: {found}; {helps}"
     if isinstance(error, ssl.SSLEOFError) or (isinstance(error, ConnectionResetError) and where.startswith("https:")):
-        return f"{where} closed the TLS handshake; for a port without TLS, use {_plain(where)}"
+        return f"{where} closed the connection in the TLS handshake; for a port without TLS, use {_plain(where)}"
     if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
         return f"{where} does not speak TLS; use {_plain(where)}, or pass an https:// URL with --admin-url"
     if isinstance(error, http.client.RemoteDisconnected | http.client.BadStatusLine):

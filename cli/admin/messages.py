@@ -176,7 +176,7 @@ async def _skip(api: Api, values: Values) -> None:
 
 SKIP_BY_ID = Command(
     "skip-messages",
-    "Skip some messages for a subscription by their message ids.",
+    "Skip some messages for a subscription by their message IDs.",
     _skip,
     (
         TOPIC_ARGUMENT,
