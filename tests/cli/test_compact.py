@@ -162,10 +162,8 @@ def test_what_cannot_be(tmp_path: Path, arguments: list[str], code: int, said: s
 def test_a_folder_without_a_broker(tmp_path: Path) -> None:
     refused = compact(tmp_path)
     assert refused.exit_code == 1
-    assert (
-        refused.stderr
-        == f"pulsarium: --data {tmp_path / 'data'}: the folder holds no data of a broker; name the folder of serve --data\n"
-    )
+    said = "the folder holds no data of a broker; name the folder of serve --data"
+    assert refused.stderr == f"pulsarium: --data {tmp_path / 'data'}: {said}\n"
     assert not (tmp_path / "data").exists()
 
 

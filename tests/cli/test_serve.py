@@ -138,7 +138,7 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
     ("arguments", "message"),
     [
         ("--tls-port 6651", "--tls-port needs --tls-cert FILE and --tls-key FILE too"),
-        ("--https-port 8443 --tls-cert c", "--https-port needs --tls-key FILE"),
+        ("--https-port 8443 --tls-cert c", "--https-port needs --tls-key FILE too"),
         ("--tls-cert c --tls-key k", "--tls-cert has no effect without --tls-port N or --https-port N"),
         ("--set brokerServicePortTls=0", "--set: brokerServicePortTls: needs tlsCertificateFilePath"),
         ("--seed nofile", "--seed nofile: no such file; name an existing one"),
