@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """What this package offers is imported when it is asked for: all of the broker comes with it."""
+        """Import `running` only on first use, because the whole broker comes with it."""
         if name == "running":
             from pulsarium.broker.testing.running import running
 

@@ -1,4 +1,4 @@
-"""Connections to a listening socket, of both protocols, and their handshakes."""
+"""Accept connections to a listening socket, for both protocols, and do TLS handshakes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAUSE = 0.1  # seconds before accepting again, when the process has no file desc
 
 
 async def accept_one(listener: socket.socket, log: Log) -> tuple[socket.socket, str, int]:
-    """The next connection to a listening socket: non-blocking, and where it comes from."""
+    """Return the next connection as a non-blocking socket, with the client's host and port."""
     refused = False
     while True:
         await trio.lowlevel.wait_readable(listener)
@@ -33,8 +33,10 @@ async def accept_one(listener: socket.socket, log: Log) -> tuple[socket.socket, 
         except (BlockingIOError, InterruptedError, ConnectionError):
             continue
         except OSError as error:  # out of file descriptors: wait until some are closed
-            if not refused:  # once, and not ten times a second
-                log.warning("cannot accept connections", reason=error)
+            if not refused:  # log once, not ten times a second
+                log.warning(
+                    "cannot accept connections: raise the limit of open files, or close connections", reason=error
+                )
             refused = True
             await trio.sleep(PAUSE)
             continue
@@ -42,9 +44,9 @@ async def accept_one(listener: socket.socket, log: Log) -> tuple[socket.socket, 
 
 
 class Hallway(trio.abc.HalfCloseableStream):
-    """A stream that waits at a door with each piece that comes until its connection is `open`.
+    """A stream that waits at a door with each received piece until its connection is `open`.
 
-    A handshake is dear, and thousands may be ready for the next step of theirs at the same time.
+    A handshake takes much CPU, and thousands of clients may be ready for its next step at the same time.
     """
 
     def __init__(self, raw: trio.abc.HalfCloseableStream, door: Door) -> None:
@@ -74,7 +76,7 @@ class Hallway(trio.abc.HalfCloseableStream):
 async def shake_hands(
     raw: trio.SocketStream, context: ssl.SSLContext, peer: str, door: Door
 ) -> trio.SSLStream[Hallway] | None:
-    """The stream over TLS, if the handshake succeeds in time; what is wrong with it concerns this connection alone."""
+    """Return the stream over TLS, or None when the handshake fails or takes too long. Log the reason."""
     hallway = Hallway(raw, door)
     stream = trio.SSLStream(hallway, context, server_side=True, https_compatible=True)
     reason: object = f"no handshake within {HANDSHAKE_SECONDS:g} seconds"

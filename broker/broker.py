@@ -28,7 +28,7 @@ WHOLE_BUNDLE = "0x00000000_0xffffffff"
 
 
 class Broker:
-    """One broker identity of a cluster. Its ports are known once it listens."""
+    """A broker of a cluster. Its ports are known once it listens."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -44,9 +44,9 @@ class Broker:
         self.handlers_before_connect = handlers(connected=False)
         self._listeners = parse_listeners(self.config.advertisedListeners)
         self.sessions: set[Session] = set()
-        self.noted_last_entries = False  # whether the log has said which clients get them
+        self.noted_last_entries = False  # whether the log has named the first client that gets them
         self.alive = True
-        self.on_shutdown: Callable[[], None] = lambda: None  # an operator asks for its end
+        self.on_shutdown: Callable[[], None] = lambda: None  # called when an operator shuts the broker down
         self.started_ms = self.clock.now_ms()
         self.port = self.config.brokerServicePort
         self.http_port = self.config.webServicePort
@@ -64,12 +64,12 @@ class Broker:
 
     @property
     def web_address(self) -> str:
-        """host:port of HTTP: the broker's id in Pulsar's texts."""
+        """Return host:port of HTTP, which is the broker's id in Pulsar's texts."""
         return f"{self.advertised_address}:{self.http_port}"
 
     @property
     def addresses(self) -> set[str]:
-        """host:port of the binary protocol, in every form that clients are told."""
+        """Return host:port of the binary protocol, in every form that clients know."""
         hosts = (self.advertised_address, self.config.bindAddress, "127.0.0.1", "localhost")
         ports = [port for port in (self.port, self.port_tls) if port is not None]
         urls = (url for listener in self._listeners.values() for url in (listener.pulsar, listener.pulsar_ssl) if url)
@@ -83,7 +83,7 @@ class Broker:
         return {self.advertised_address, self.config.bindAddress, socket.gethostname(), *named}
 
     def listener(self, name: str = "") -> Listener | None:
-        """The URLs that LOOKUP answers (advertisedListeners); None for a listener that there is not."""
+        """Return the URLs for LOOKUP (advertisedListeners), or None for an unknown listener."""
         listeners = self._listeners
         if name:
             found = listeners.get(name)
@@ -93,7 +93,7 @@ class Broker:
         return self.listener_at(self.advertised_address)
 
     def listener_at(self, host: str) -> Listener:
-        """The URLs of the ports that are bound, by a name for this host."""
+        """Return the URLs of the bound ports, with `host` as the name of this machine."""
         return Listener(
             pulsar=f"pulsar://{host}:{self.port}",
             pulsar_ssl="" if self.port_tls is None else f"pulsar+ssl://{host}:{self.port_tls}",
@@ -103,28 +103,31 @@ class Broker:
 
     @property
     def assigned(self) -> Assigned:
-        """How clients are told that this broker serves a topic now."""
+        """Return the URLs that CLOSE_ commands name when this broker takes over a topic."""
         urls = self.listener()
         return Assigned("", "") if urls is None else Assigned(urls.pulsar, urls.pulsar_ssl)
 
     def listening(
         self, port: int, http_port: int, port_tls: int | None = None, http_port_tls: int | None = None
     ) -> None:
-        """The ports are bound."""
+        """Set the bound ports."""
         self.port, self.http_port = port, http_port
         self.port_tls, self.http_port_tls = port_tls, http_port_tls
 
     # topics
 
     def find_or_create(self, name: TopicName, *, create: bool, absent: str) -> Topic:
-        """A topic for a producer or consumer, if it is served here; `absent` is what it is told when there is none and
-        none is made."""
+        """Return a topic for a producer or consumer, created if needed and `create`.
+
+        Raise `ServiceNotReadyError` when another broker serves the topic. `absent` is the error text for a missing
+        topic.
+        """
         if self.cluster.ownership.owner(name) is not self:
             raise self.not_served(name)
         return self.topics.find_or_create(name, create=create, absent=absent)
 
     def not_served(self, name: TopicName) -> ServiceNotReadyError:
-        """What a client is told that wants a topic here."""
+        """Return the error for a client that asks for a topic of another broker."""
         bundle = self.cluster.ownership.bundle_of(name) or WHOLE_BUNDLE
         return ServiceNotReadyError(
             f"Namespace bundle ({name.namespace_name}/{bundle}) for topic ({name}) not served by this "
@@ -132,7 +135,7 @@ class Broker:
         )
 
     def loaded_topics(self) -> Iterator[Topic]:
-        """The topics that this broker serves now; who waits between two is not told of those that went meanwhile."""
+        """Return an iterator over the topics that this broker serves now, without those that are closed meanwhile."""
         owner = self.cluster.ownership.owner
         loaded = list(self.topics.loaded.values())
         return (topic for topic in loaded if not topic.closed and owner(topic.name) is self)
@@ -140,7 +143,7 @@ class Broker:
     # sessions
 
     def handlers_of(self, profile: Profile) -> Mapping[int, Handler]:
-        """What connections of a profile take."""
+        """Return the command handlers for connections of a profile."""
         if profile is self.profile:
             return self.handlers
         if profile not in self._handlers_of_masks:
@@ -169,7 +172,7 @@ class Broker:
         return session
 
     def _refusal(self, address: str) -> str:
-        """Why a connection from there is one too many."""
+        """Return the reason to refuse a connection from `address`, "" to accept it."""
         most, most_of_one = self.config.brokerMaxConnections, self.config.brokerMaxConnectionsPerIp
         if 0 < most <= len(self.sessions):
             return "Reached the maximum number of connections"
@@ -189,21 +192,23 @@ class Broker:
     # life
 
     def stop(self) -> None:
-        """It is gone, as when its process ends: its clients are cut off, its bundles are nobody's. Storage and metadata
-        are the cluster's and stay."""
+        """Stop the broker as if its process ended: disconnect clients and release bundles.
+
+        Storage and metadata belong to the cluster and stay.
+        """
         topics, ownership = list(self.loaded_topics()), self.cluster.ownership
         self.alive = False
         self.close_sessions()
         for topic in topics:
-            if not topic.closed:  # one that nobody used any more went with its last client
+            if not topic.closed:  # an unused topic closed with its last client
                 try:
                     self.topics.unload(topic.name)
-                except Exception as error:  # the other brokers of this process go on
+                except Exception as error:  # the other brokers of this process must go on
                     log.error("a topic could not be unloaded", exception=error, topic=topic.name)
         for namespace, bundle in ownership.bundles_of(self):
             ownership.release(namespace, bundle)
 
     def start(self) -> None:
-        """It is back, and owns nothing."""
+        """Start the broker again. It owns no bundle."""
         self.alive = True
         self.started_ms = self.clock.now_ms()

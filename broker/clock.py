@@ -1,6 +1,6 @@
-"""The one clock of a broker: wall time for what is stored and shown, timers for what waits.
+"""The one clock of a broker: wall time for stored and printed times, timers for delays.
 
-Nothing steers it but a lab (`broker/lab/clock.py`); what that needs costs nothing while it is not used.
+Only a lab steers the clock (`broker/lab/clock.py`). An unsteered clock pays nothing for that.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pulsarium.broker.logs import Log
 log = Log("clock")
 
 MICROSECONDS = 1_000_000
-CYCLE = 146_097 * 86_400  # seconds of 400 years, after which the calendar begins again
+CYCLE = 146_097 * 86_400  # seconds of 400 years, after which the calendar repeats
 
 
 class Timer:
-    """A callback that will run once, or with a `period` (seconds) again and again, unless `cancel` comes first."""
+    """A callback that runs once, or every `period` seconds, until `cancel`."""
 
     __slots__ = ("callback", "period")
 
@@ -35,33 +35,36 @@ class Timer:
         self.callback = None
 
 
-Entry = tuple[float, int, Timer]  # its deadline, in which order they came
+Entry = tuple[float, int, Timer]  # deadline, order of creation, timer
 
 
 class Timeline:
-    """Wall time, timer time and the timers on it. They go with trio's clock, so that a test which steers that one
-    steers everything, until they are made to stand still or to jump."""
+    """Wall time, timer time, and timers.
+
+    A timeline follows trio's clock, so a test that steers trio's clock steers everything. A lab can freeze it, or make
+    it jump.
+    """
 
     def __init__(self, wall_offset: float, wake: Callable[[], None]) -> None:
-        self._trio = trio.lowlevel.current_clock().current_time  # `trio.current_time` would look for it each time
-        self._source: Callable[[], float] = self._trio  # another one while it stands still
+        self._trio = trio.lowlevel.current_clock().current_time  # `trio.current_time` would look the clock up each time
+        self._source: Callable[[], float] = self._trio  # a constant while frozen
         self._ahead = 0.0  # of the source, for timers
         self._wall_offset = wall_offset  # from the source to the epoch
-        self._wake = wake  # the first deadline is another one now
+        self._wake = wake  # called when the first deadline changes
         self._once: list[Entry] = []
         self._periodic: list[Entry] = []
         self._order = itertools.count()
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch."""
+        """Return milliseconds since the epoch."""
         return int((self._source() + self._wall_offset) * 1000)
 
     def wall(self) -> float:
-        """Seconds since the epoch."""
+        """Return seconds since the epoch."""
         return self._source() + self._wall_offset
 
     def monotonic(self) -> float:
-        """Seconds, only good for differences."""
+        """Return seconds since an arbitrary moment, for differences."""
         return self._source() + self._ahead
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
@@ -71,7 +74,7 @@ class Timeline:
         return timer
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Timer:
-        """Run `callback` again and again, the first time `seconds` from now, until it is cancelled."""
+        """Run `callback` every `seconds`, the first time `seconds` from now, until the timer is canceled."""
         timer = Timer(callback, seconds)
         self._push(self._periodic, self._source() + self._ahead + seconds, timer)
         return timer
@@ -84,20 +87,20 @@ class Timeline:
     # firing
 
     def fire_due(self) -> None:
-        """Run what is due by now."""
+        """Run all due timers."""
         now = self.monotonic()
         while self._first_deadline() <= now:
             self.fire_first()
 
     def fire_first(self) -> None:
-        """Run the first timer, whether it is due or not."""
+        """Run the first timer, due or not."""
         heap = self._first_heap()
         deadline, _, timer = heapq.heappop(heap)
         if timer.callback is None:
             return
         if timer.period:
             now, deadline = self.monotonic(), deadline + timer.period
-            self._push(heap, deadline if deadline > now else now + timer.period, timer)  # what was missed is gone
+            self._push(heap, deadline if deadline > now else now + timer.period, timer)  # missed periods are skipped
         try:
             timer.callback()
         except Exception as error:  # one timer's fault must not stop the others
@@ -112,7 +115,7 @@ class Timeline:
         return heap[0][0] if heap else math.inf
 
     def due_at(self) -> float:
-        """When trio's clock has come to the first deadline; never, while this one stands still before it."""
+        """Return trio's time of the first deadline. While frozen, return infinity before the deadline."""
         deadline = self._first_deadline()
         if not self.frozen:
             return deadline - self._ahead
@@ -122,39 +125,39 @@ class Timeline:
 
     @property
     def frozen(self) -> bool:
-        """Whether it stands still."""
+        """Return whether the timeline is frozen."""
         return self._source is not self._trio
 
     def freeze(self) -> None:
-        """Stand still."""
+        """Freeze the timeline."""
         if not self.frozen:
             at = self._trio()
             self._source = lambda: at
 
     def resume(self, *, catch_up: bool = False) -> None:
-        """Go on from where it stands, or `catch_up`: as if it had never stood."""
+        """Resume from the frozen time, or with `catch_up` as if it had never been frozen."""
         if self.frozen:
             passed = 0.0 if catch_up else self._trio() - self._source()
             self._source = self._trio
             self.jump(-passed)
 
     def jump(self, seconds: float) -> None:
-        """Be so much later. Runs nothing by itself."""
+        """Advance the time by `seconds`, without running timers."""
         self._ahead += seconds
         self._wall_offset += seconds
         self._wake()
 
     def ahead_of(self, other: Timeline) -> float:
-        """By how many seconds of wall time; where both go, no time passes between two looks."""
+        """Return the seconds by which this wall time is ahead of `other`, exactly if both follow one source."""
         ahead = self._wall_offset - other._wall_offset
         return ahead if self._source == other._source else ahead + self._source() - other._source()
 
     def have_wall_of(self, other: Timeline) -> None:
-        """Have another one's wall time. Timers keep what they have left."""
+        """Set the wall time to that of `other`. Timers keep their remaining time."""
         self._wall_offset -= self.ahead_of(other)
 
     def next_in(self, *, periodic: bool = True) -> float:
-        """Seconds until the first timer, or the first that runs once; infinity without one."""
+        """Return seconds until the first timer, or the first one-time timer; infinity without any."""
         once = self._once
         while once and once[0][2].callback is None:
             heapq.heappop(once)
@@ -162,7 +165,7 @@ class Timeline:
         return max(0.0, heap[0][0] - self.monotonic()) if heap else math.inf
 
     def skip_periods(self, seconds: float) -> None:
-        """Of the moments within so many seconds at which a periodic timer is due, let only the last one count."""
+        """Skip all but the last period of each periodic timer within the next `seconds`."""
         until = self.monotonic() + seconds
         if any(deadline + timer.period <= until for deadline, _, timer in self._periodic):
             self._periodic = [
@@ -173,16 +176,18 @@ class Timeline:
 
 
 class Clock(Timeline):
-    """The time of a broker, and beside it the timelines of what goes with the machine's clock also while this one is
-    steered. Must be created inside a trio run."""
+    """The time of a broker, and the timelines that follow the machine's clock while a lab steers this one.
+
+    A Clock must be created inside a trio run.
+    """
 
     def __init__(self) -> None:
         wall_offset = time.time() - trio.current_time()
         self._wakeup = trio.Event()
         super().__init__(wall_offset, self._wake_up)
-        self.keep_alive = Timeline(wall_offset, self._wake_up)  # clients answer in their own time
-        self.token_expiry = Timeline(wall_offset, self._wake_up)  # credentials were made by the machine's clock
-        self.machine = Timeline(wall_offset, self._wake_up)  # retries and pauses, which nobody waits for
+        self.keep_alive = Timeline(wall_offset, self._wake_up)  # clients answer in real time
+        self.token_expiry = Timeline(wall_offset, self._wake_up)  # credentials carry times of the machine's clock
+        self.machine = Timeline(wall_offset, self._wake_up)  # retries and pauses, which no test waits for
         self._timelines = (self, self.keep_alive, self.token_expiry, self.machine)
 
     def _wake_up(self) -> None:
@@ -199,19 +204,18 @@ class Clock(Timeline):
 
 
 def instant_text(ms: int) -> str:
-    """`ms` since the epoch, as Pulsar writes an instant in JSON."""
-    cycles, seconds = divmod(ms // 1000, CYCLE)  # Python knows no year after 9999, and clients send any
+    """Return `ms` since the epoch as Pulsar prints an instant in JSON."""
+    cycles, seconds = divmod(ms // 1000, CYCLE)  # Python has no year after 9999, but clients send such times
     time = datetime.fromtimestamp(seconds, UTC)
     year = time.year + 400 * cycles
     return f"{'+' if year > 9999 else ''}{year:04}{time:-%m-%dT%H:%M:%S}.{ms % 1000:03}Z"
 
 
 class DelayTicks:
-    """One row of ticks at which all subscriptions of a cluster look for delayed messages that are due (B-21).
+    """The common ticks at which all subscriptions of a cluster look for due delayed messages (B-21).
 
-    Ticks are delayedDeliveryTickTimeMillis apart. The first alarm begins the row; each alarm goes off at the first tick
-    after its time. Pulsar does so because its subscriptions share one hashed wheel timer: a message may come up to a
-    tick late.
+    Ticks are delayedDeliveryTickTimeMillis apart, counted from the first alarm. An alarm goes off at the first tick
+    after its time, so a message may come up to a tick late. In Pulsar all subscriptions share one hashed wheel timer.
     """
 
     def __init__(self, tick_ms: int) -> None:
@@ -219,7 +223,7 @@ class DelayTicks:
         self._begin: float | None = None
 
     def after(self, now: float, seconds: float) -> float:
-        """Return when an alarm goes off that is set now, for so many seconds later. Times are the clock's monotonic."""
+        """Return the time of an alarm set now for `seconds` later. Times are the clock's monotonic seconds."""
         if self._begin is None:
             self._begin = now
         passed_us = round((now + seconds - self._begin) * MICROSECONDS)

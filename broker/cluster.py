@@ -1,4 +1,4 @@
-"""The cluster: what brokers share, and the only owner of metadata and storage."""
+"""The cluster: the shared state of its brokers, and the only owner of metadata and storage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ START_COUNTER = "/counters/starts"
 
 
 class Cluster:
-    """Storage, metadata, schemas, topics, clock and turn, and which brokers there are. Made inside a trio run."""
+    """Storage, metadata, schemas, topics, clock, turn and brokers. Must be created inside a trio run."""
 
     def __init__(self, config: Config, profile: Profile, storage: Storage) -> None:
         self.config = config
@@ -48,12 +48,12 @@ class Cluster:
         self.storage = storage
         self.clock = Clock()
         self.delay_ticks = DelayTicks(config.delayedDeliveryTickTimeMillis)
-        self.door = Door()  # for connections that open, and requests of HTTP
+        self.door = Door()  # for new connections and HTTP requests
         self.turn = Turn(storage)
         self.cache = EntryCache(storage, config.managedLedgerCacheSizeMB << 20)
         self.compactor: Compactor | None = None
-        self.lab: Lab | None = None  # what open_core gives it
-        self.hooks: Hooks | None = None  # of the lab, while it needs them
+        self.lab: Lab | None = None  # set by open_core
+        self.hooks: Hooks | None = None  # set by the lab while it needs them
         self.turn.every_turn(self.cache.trim)
         self.publish_buffer = PublishBuffer(self.turn, self.cache, config.maxMessagePublishBufferSizeInMB << 20)
         self.turn.every_turn(self.publish_buffer.review)
@@ -90,18 +90,19 @@ class Cluster:
 
     @property
     def brokers(self) -> Sequence[Broker]:
-        """Those that there are, also while they are down."""
+        """Return all brokers, also those that are stopped."""
         return self.ownership.members
 
     def broker_at(self, url: str) -> Broker | None:
-        """The broker of a service URL, or of host:port, which is how a proxy names it."""
+        """Return the broker of a service URL or of host:port, which a proxy names, or None."""
         address = url.rpartition("//")[2].rstrip("/")
         return next((broker for broker in self.brokers if address in broker.addresses), None)
 
     async def unload(self, bundles: Collection[tuple[str, str]], destination: Broker | None = None) -> None:
-        """Disconnect the clients of the topics in bundles, each (namespace, range). Others have their turn meanwhile.
+        """Unload bundles, each (namespace, range): close their topics and disconnect the clients.
 
-        `destination` serves the bundles from then on, and clients are told so; without one the next lookup decides.
+        Other work runs between the topics. `destination` serves the bundles afterwards, and clients are told so.
+        Without a destination, the next lookup decides.
         """
         ownership, slice_ = self.ownership, Slice()
         namespaces = {namespace for namespace, _ in bundles}
@@ -121,7 +122,7 @@ class Cluster:
                     ownership.assign(namespace, bundle, destination)
 
     def limits_of(self, topic: TopicName) -> BrokerLimits:
-        """The limits of the broker that serves a topic; what nobody serves has some of its own, system topics none."""
+        """Return the limits of the broker that serves a topic. System topics have none; unowned topics share one."""
         if is_system_topic(topic):
             return self._no_limits
         owner = self.ownership.owner(topic)
@@ -131,7 +132,7 @@ class Cluster:
         return self._limits[owner]
 
     def limits_of_group(self, name: str) -> Limits:
-        """Return the limits that the topics of a resource group share; "": none."""
+        """Return the limits that the topics of a resource group share; "" has none."""
         return self._groups.limits_of(name)
 
     def _settings_changed(self) -> None:
@@ -140,7 +141,7 @@ class Cluster:
         self.topics.settings_changed()
 
     def delete_namespace(self, name: str) -> None:
-        """Delete a namespace with its topics, whose clients are disconnected."""
+        """Delete a namespace with its topics, and disconnect their clients."""
         for topic in self.topics.names(name, non_persistent=True):
             self.topics.delete(TopicName.parse(topic), force=True)
         for domain in (PERSISTENT, NON_PERSISTENT):
@@ -151,13 +152,13 @@ class Cluster:
         self.ownership.forget(name)
 
     def next_producer_name(self) -> str:
-        """A name for a producer that has none, never used before: clients bring theirs back after a restart."""
+        """Return a new producer name, never used before, because clients keep theirs over a restart of the broker."""
         name = f"{self.config.clusterName}-{self.starts_before}-{self._producer_names}"
         self._producer_names += 1
         return name
 
     def save(self) -> None:
-        """Keep what waits for its time: all brokers stop."""
+        """Save all delayed state, because all brokers stop."""
         for broker in self.brokers:
             broker.close_sessions()
         self.topics.save()
@@ -166,7 +167,7 @@ class Cluster:
     # what is stored
 
     def _recover(self, kept: dict[str, bytes]) -> None:
-        """Begin with what the store has."""
+        """Load the metadata in `kept`."""
         self._kept = kept
         self._folders: dict[str, list[str]] = {}
         for path in kept:
@@ -181,10 +182,10 @@ class Cluster:
         self.topics.recover(kept)
 
     def replace(self, kept: dict[str, bytes], entries: Entries) -> None:
-        """Go on with what another cluster kept, or with nothing, as if started with it. Clients are disconnected.
+        """Replace all state with that of another cluster, or with none, and disconnect the clients.
 
-        Numbers go on, since clients may still have those that were given out. Nothing may be on its way to the store
-        (`Turn.is_settled`). Raises StorageError, and then nothing changed.
+        Counters continue, because clients may know earlier numbers. The turn must be settled (`Turn.is_settled`). Raise
+        `StorageError`, without any change, when the store cannot replace its content.
         """
         reached = {LEDGER_COUNTER: self._ledger_ids, START_COUNTER: self.starts_before + 1}
         counters = {path: str(max(count, int(kept.get(path, b"0")))).encode() for path, count in reached.items()}
@@ -198,7 +199,7 @@ class Cluster:
             self.coordinators.recover()
 
     def next_ledger_id(self) -> int:
-        """A ledger id that was never used in this cluster."""
+        """Return a ledger id that was never used in this cluster."""
         ledger_id = self._ledger_ids
         self._ledger_ids += 1
         self._store_counter()
@@ -209,13 +210,13 @@ class Cluster:
         self.turn.after_commit(self._counter_stored)
 
     def _counter_stored(self, error: Exception | None) -> None:
-        if error is not None:  # whoever got an id may go on with it
+        if error is not None:  # ids that were given out stay valid
             self.clock.machine.call_later(COUNTER_RETRY, self._store_counter)
 
     def recovered(self, path: str) -> bytes | None:
-        """What the store held at `path` when the broker started; handed out once, to the one who goes on from it."""
+        """Return, only once, the value stored at `path` when the broker started."""
         return self._kept.pop(path, None)
 
     def recovered_under(self, path: str) -> Sequence[tuple[str, bytes]]:
-        """What it held in the folder `path`: names and values; handed out once."""
+        """Return, only once, the names and values stored in the folder `path` when the broker started."""
         return [(kept[len(path) + 1 :], self._kept.pop(kept)) for kept in self._folders.pop(path, [])]

@@ -1,4 +1,4 @@
-"""JSON that a Java broker's parser, Jackson, would refuse, in its words."""
+"""Parse JSON, and refuse bad JSON with the texts of Jackson, the parser of Pulsar's broker."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 class JsonParseError(ValueError):
-    """Text that is no JSON; `str` is Java's exception as a text, with its class."""
+    """The text is not JSON. `str` is the text of Java's exception, with its class."""
 
 
 def parse(text: str) -> Any:
-    """The first value of a text and nothing else; JsonParseError for what is none, ValueError for what comes after it.
+    """Return the only value of a JSON text.
 
-    Raises EOFError for a text without a value.
+    Raise `JsonParseError` for bad JSON, ValueError for text behind the value, EOFError for a text without a value.
     """
     stripped = text.lstrip()
     if not stripped:
@@ -39,13 +39,13 @@ def parse(text: str) -> Any:
         raise _refused(_as_before_3_13(error)) from None
     if rest := text[end:].strip():
         raise ValueError(rest)
-    if SURROGATE.search(text):  # halves alone are no text that could be sent; Java sends question marks
+    if SURROGATE.search(text):  # UTF-8 has no lone surrogates; Java sends question marks
         value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     return value
 
 
 def place(line: int, column: int) -> str:
-    """Where it went wrong, as Jackson ends its sentences."""
+    """Return the place of an error in Jackson's words."""
     source = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
     return f"\n at {source}; line: {line}, column: {column}]"
 
@@ -56,7 +56,7 @@ def _constant(name: str) -> Any:
 
 
 def _as_before_3_13(error: json.JSONDecodeError) -> json.JSONDecodeError:
-    """Return what older Pythons say of a trailing comma: they name what follows the comma, as Jackson does."""
+    """Return the error of older Pythons for a trailing comma: they name the character behind it, as Jackson does."""
     if not error.msg.startswith("Illegal trailing comma"):
         return error
     rest = error.doc[error.pos + 1 :]

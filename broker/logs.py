@@ -1,9 +1,9 @@
-"""Logging of the broker: one line an event, with its facts as key=value. Never called per message.
+"""Log events of the broker: one line an event, with its facts as key=value. Never called per message.
 
     log = Log("session")
     log.info("connection opened", peer=peer, client=client_version, protocol=21)
 
-Where a line would be built for nothing on a busy path, ask `if log.debug_enabled:` first.
+On a busy path, check `if log.debug_enabled:` before building a line.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import logging
 from typing import Final
 
 _SECRET_WORDS: Final = ("password", "secret", "token", "credential", "auth_data", "authorization", "private_key")
-_LONGEST_VALUE: Final = 300  # clients choose names and versions; none of them fills the log
+_LONGEST_VALUE: Final = 300  # bounds names and versions, which clients choose
 
 
 class Event:
-    """A message with its facts; str() is the text line, so that any handler of logging prints it whole."""
+    """A message with its facts. str() is the text line, so any handler of logging prints all of it."""
 
     __slots__ = ("facts", "message")
 
@@ -30,12 +30,12 @@ class Event:
         return " ".join([self.message, *(f"{name}={_quoted(value)}" for name, value in known if value is not None)])
 
     def plain_facts(self) -> dict[str, str | int | float | bool | None]:
-        """The facts as JSON can hold them: secrets and bytes hidden, long texts cut."""
+        """Return the facts for JSON: secrets and bytes hidden, long texts cut."""
         return {name: _plain(name, value) for name, value in self.facts.items()}
 
 
 class Log:
-    """The log of one part of the broker: a thin face of `logging.getLogger("pulsarium.<name>")`."""
+    """The log of one part of the broker, on top of `logging.getLogger("pulsarium.<name>")`."""
 
     __slots__ = ("_logger",)
 
@@ -56,7 +56,7 @@ class Log:
         self._write(logging.WARNING, message, facts)
 
     def error(self, message: str, /, exception: BaseException | None = None, **facts: object) -> None:
-        """`exception` adds its traceback."""
+        """Log an error, with the traceback of `exception` if given."""
         self._write(logging.ERROR, message, facts, exception)
 
     def _write(
@@ -78,7 +78,7 @@ def _plain(name: str, value: object) -> str | int | float | bool | None:
 
 
 def _quoted(value: str | float | bool) -> str:
-    """As it is when it is one plain word; else in quotes, so that no client's name can forge a line or a fact."""
+    """Return a plain word as it is, other text in quotes, so that no client's name can forge a line or a fact."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if text and all(letter.isprintable() and letter not in ' "=' for letter in text):
         return text

@@ -1,4 +1,4 @@
-"""How much may be published that the store has not taken yet (maxMessagePublishBufferSizeInMB)."""
+"""Limit the published bytes that the store has not written yet (maxMessagePublishBufferSizeInMB)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pulsarium.broker.model.rate.rates import Publisher
 from pulsarium.broker.turn import Turn
 
 OF_ONE_CONNECTION = 2 << 20
-"""Bytes that one connection may have on its way: enough to keep a disk busy, few enough to wait behind."""
+"""Most unstored bytes of one connection: enough to keep a disk busy, few enough for others to wait behind."""
 
 
 class PublishBuffer:
-    """Entries on their way to the store; without a data directory those that the cache has no room for any more.
+    """Entries on their way to the store, or without a data directory, entries beyond the cache's limit.
 
-    With more than `most` bytes of them, connections that publish pause, as in Pulsar; they go on when half is stored.
-    Whoever else waits for a commit waits behind these: the buffer says how long at most. So that a single flood is not
-    felt by everybody else, each connection has a share of its own, too.
+    Above `most` bytes, connections that publish pause, and go on when half is stored, as in Pulsar. Other commits wait
+    behind these entries, so the limit bounds their delay. Each connection also has a share of its own, so that one
+    flood does not delay all clients.
     """
 
     def __init__(self, turn: Turn, cache: EntryCache, most: int) -> None:
-        """`most`: 0 for any number."""
+        """Limit the buffer to `most` bytes; 0 is no limit."""
         self._turn = turn
         self._cache = cache
         self._most = most
@@ -36,11 +36,11 @@ class PublishBuffer:
 
     @property
     def size(self) -> int:
-        """Bytes that are not stored yet."""
+        """Return the number of bytes that are not stored yet."""
         return max(self._turn.unstored, self._cache.size - self._cache.limit)
 
     def published(self, client: Publisher, size: int) -> None:
-        """A connection published something, in a read of so many bytes."""
+        """Note that a connection published messages in a read of `size` bytes."""
         if not self._most:
             return
         own = self._of[client] = self._of.get(client, 0) + size
@@ -61,11 +61,11 @@ class PublishBuffer:
             self._go_on(client)
 
     def review(self) -> None:
-        """A turn ended, or what the cache had no room for was spilled."""
+        """Resume connections, if enough is stored. Called after each turn, and when the cache has spilled."""
         if self._waiting and self.size <= self._most // 2:
             waiting, self._waiting = self._waiting, {}
             for client in waiting:
                 self._go_on(client)
 
     def _go_on(self, client: Publisher) -> None:
-        self._token.run_sync_soon(client.resume_reading)  # in a turn of its own
+        self._token.run_sync_soon(client.resume_reading)  # in its own turn

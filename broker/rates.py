@@ -1,4 +1,4 @@
-"""Rates over the last interval (statsUpdateFrequencyInSecs), from counters that only grow."""
+"""Compute rates over the last interval (statsUpdateFrequencyInSecs) from counters that only grow."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pulsarium.broker.slices import Rounds
 
 
 class Rate(NamedTuple):
-    """Per second, over the last whole interval; zeros before there was one."""
+    """Rates a second over the last whole interval, zeros before the first."""
 
     messages: float = 0.0
     bytes: float = 0.0
 
     @property
     def average_size(self) -> float:
-        """Bytes of a message."""
+        """Return the average bytes of a message."""
         return self.bytes / self.messages if self.messages else 0.0
 
     def __add__(self, other: object) -> Rate:
@@ -31,7 +31,7 @@ DROPS = "drops"
 
 
 class Rates:
-    """Looks at the counters of every producer and consumer once an interval; costs nothing in between."""
+    """Read the counters of all producers and consumers once an interval."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -42,23 +42,23 @@ class Rates:
         self._timer = broker.clock.every(self._seconds, Rounds(broker.clock, self._update))
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop reading counters."""
         self._timer.cancel()
 
     def of(self, counted: object) -> Rate:
-        """The rate of a producer or consumer; of a stored subscription that of its messages that expired."""
+        """Return the rate of a producer or consumer. For a stored subscription, the rate of expired messages."""
         return self._rates.get(counted, NONE)
 
     def events(self, counted: object) -> int:
-        """How many messages those were."""
+        """Return the number of messages behind the rate of `counted`."""
         return round(self.of(counted).messages * self._seconds)
 
     def limited(self, topic: Topic) -> int:
-        """How often since the last interval ended a connection of a topic's producers had to pause."""
+        """Return how often a connection of the topic's producers paused since the last interval ended."""
         return topic.publish_limited - self._limited.get(topic, 0)
 
     def drops(self, counted: object) -> float:
-        """Messages of a non-persistent topic that its producer or subscription lost, per second."""
+        """Return the lost messages a second of a non-persistent topic's producer or subscription."""
         return self.of((counted, DROPS)).messages
 
     def total(self, counted: Iterable[object]) -> Rate:
@@ -68,7 +68,7 @@ class Rates:
         counts: dict[object, tuple[int, int]] = {}
         rates: dict[object, Rate] = {}
         limited: dict[Topic, int] = {}
-        for topic in list(self._broker.topics.loaded.values()):  # also of partitions that others serve
+        for topic in list(self._broker.topics.loaded.values()):  # also topics that other brokers serve
             if topic.closed:
                 continue
             limited[topic] = topic.publish_limited
@@ -79,7 +79,7 @@ class Rates:
         self._counts, self._rates, self._limited = counts, rates, limited
 
     def _rates_since(self, counts: dict[object, tuple[int, int]]) -> Iterator[tuple[object, Rate]]:
-        """Of what has counted any message since the last time."""
+        """Yield the rates of everything that counted a message since the last time."""
         before, seconds = self._counts, self._seconds
         for counted, (messages, size) in counts.items():
             old_messages, old_size = before.get(counted, (0, 0))
@@ -88,7 +88,7 @@ class Rates:
 
 
 def _counts(topic: Topic) -> Iterator[tuple[object, tuple[int, int]]]:
-    """Messages and bytes so far, of everything on a topic that counts some."""
+    """Yield the messages and bytes so far of everything on a topic that has counters."""
     for producer in topic.producers.by_name.values():
         yield producer, (producer.messages_in, producer.bytes_in)
         yield (producer, DROPS), (producer.dropped, 0)

@@ -1,4 +1,4 @@
-"""Opens brokers: store, ports, HTTP; closes them in the opposite order."""
+"""Open brokers: store, ports, HTTP. Close them in the opposite order."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from pulsarium.broker.session.transport import accept, over_tls
 from pulsarium.broker.storage.interface import Storage, StorageError
 
 WEB = "pulsarium.broker.web"
-STORAGE_GRACE = 0.5  # seconds to write what was handed over; SIGTERM is to end a broker within one
+STORAGE_GRACE = 0.5  # seconds for the last writes; SIGTERM must end a broker within one
 
 
 class Ports:
-    """The listening sockets of a broker; 0 takes a free port. Raises PortInUse, and then none is taken."""
+    """The listening sockets of a broker; 0 takes a free port. Raise `PortInUse`, without taking any port."""
 
     def __init__(self, host: str, wanted: PortNumbers) -> None:
         self.host = host
@@ -59,7 +59,7 @@ def _number(sock: socket.socket) -> int:
 
 
 class RunningBroker:
-    """A broker that answers on its ports. It can be killed, and brought back on the same ones."""
+    """A broker that answers on its ports. It can be killed, and started again on the same ports."""
 
     def __init__(self, broker: Broker, ports: Ports, nursery: trio.Nursery) -> None:
         self.broker = broker
@@ -69,27 +69,27 @@ class RunningBroker:
         self._ended = trio.Event()
         broker.listening(*ports.numbers)
         broker.on_shutdown = lambda: nursery.start_soon(self._shut_down)
-        self.shut_down = trio.Event()  # an operator asked for its end
+        self.shut_down = trio.Event()  # set when an operator has shut the broker down
 
     @property
     def service_url(self) -> str:
-        """pulsar://host:port, as it is bound."""
+        """Return pulsar://host:port of the bound port."""
         return f"pulsar://{self._url_host}:{self.broker.port}"
 
     @property
     def admin_url(self) -> str:
-        """http://host:port, as it is bound."""
+        """Return http://host:port of the bound port."""
         return f"http://{self._url_host}:{self.broker.http_port}"
 
     @property
     def service_url_tls(self) -> str | None:
-        """pulsar+ssl://host:port, where it is bound."""
+        """Return pulsar+ssl://host:port of the bound port, or None without TLS."""
         port = self.broker.port_tls
         return None if port is None else f"pulsar+ssl://{self._url_host}:{port}"
 
     @property
     def admin_url_tls(self) -> str | None:
-        """https://host:port, where it is bound."""
+        """Return https://host:port of the bound port, or None without TLS."""
         port = self.broker.http_port_tls
         return None if port is None else f"https://{self._url_host}:{port}"
 
@@ -100,9 +100,9 @@ class RunningBroker:
     async def serve(
         self, *, web_when_asked: bool = False, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Answer on the ports that were taken, until killed; started when all of them are answered.
+        """Answer on the bound ports until killed. `task_status` reports when all ports answer.
 
-        `web_when_asked`: HTTP, which costs 0.2 s to import, waits for the first who asks something of it.
+        With `web_when_asked`, HTTP, whose import takes 0.2 s, waits for its first connection.
         """
         self._scope, self._ended = trio.CancelScope(), trio.Event()
         try:
@@ -116,7 +116,7 @@ class RunningBroker:
                         task_status.started()
                         task_status = trio.TASK_STATUS_IGNORED
                         await _any_readable(self._ports.web, self._ports.web_tls)
-                    # clients of the binary port need not wait for it
+                    # in a thread, so that clients of the binary port need not wait
                     await trio.to_thread.run_sync(import_module, WEB)
                     web = import_module(WEB)
                     site = web.site_of(self.broker)
@@ -129,7 +129,7 @@ class RunningBroker:
             self._ended.set()
 
     async def kill(self) -> None:
-        """End this broker, and no other: its clients are cut off, its bundles are nobody's."""
+        """Stop only this broker: disconnect its clients and release its bundles."""
         self.broker.stop()
         self._scope.cancel()
         await self._ended.wait()
@@ -139,14 +139,14 @@ class RunningBroker:
         self.shut_down.set()
 
     async def bring_back(self) -> None:
-        """Start it again, on its old ports. Raises PortInUse."""
+        """Start the broker again on its old ports. Raise `PortInUse` when another process took one."""
         self._ports = Ports(self._ports.host, self._ports.numbers)
         self.broker.start()
         await self._nursery.start(self.serve)
 
 
 async def _any_readable(*sockets: socket.socket | None) -> None:
-    """Wait until somebody connects to one of them."""
+    """Wait until a client connects to one of the sockets."""
     async with trio.open_nursery() as nursery:
 
         async def wait(listener: socket.socket) -> None:
@@ -165,45 +165,45 @@ class RunningCluster:
         self.brokers = brokers
 
     async def wait_shut_down(self) -> None:
-        """Wait until operators have ended all of them (POST brokers/shutdown)."""
+        """Wait until operators have shut all brokers down (POST brokers/shutdown)."""
         for each in self.brokers:
             await each.shut_down.wait()
 
     @property
     def broker(self) -> Broker:
-        """The first one."""
+        """Return the first broker."""
         return self.brokers[0].broker
 
     @property
     def lab(self) -> Lab:
-        """Faults, clock, captures: what a test steers it with."""
+        """Return the lab, by which a test steers faults, clock and captures."""
         lab = self.broker.cluster.lab
         assert lab is not None
         return lab
 
     @property
     def service_url(self) -> str:
-        """The first one's."""
+        """Return the URL of the first broker."""
         return self.brokers[0].service_url
 
     @property
     def admin_url(self) -> str:
-        """The first one's."""
+        """Return the URL of the first broker."""
         return self.brokers[0].admin_url
 
     @property
     def service_url_tls(self) -> str | None:
-        """The first one's."""
+        """Return the URL of the first broker, or None without TLS."""
         return self.brokers[0].service_url_tls
 
     @property
     def admin_url_tls(self) -> str | None:
-        """The first one's."""
+        """Return the URL of the first broker, or None without TLS."""
         return self.brokers[0].admin_url_tls
 
 
 async def open_storage(options: ServeOptions) -> Storage:
-    """The store that the options ask for. One of an older format is migrated, which a signal can end."""
+    """Return the store of the options. A signal can end the migration of an older format."""
     if options.data is None:
         from pulsarium.broker.storage.memory import MemoryStorage
 
@@ -222,7 +222,7 @@ async def open_storage(options: ServeOptions) -> Storage:
 
 
 def bind(host: str, port: int, option: str) -> socket.socket:
-    """A listening socket; PortInUse names the option that helps."""
+    """Return a listening socket. Raise `PortInUse`, which names `option`, when the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -243,10 +243,10 @@ def bind(host: str, port: int, option: str) -> socket.socket:
 
 @asynccontextmanager
 async def open_broker(options: ServeOptions, *, web_when_asked: bool = False) -> AsyncIterator[RunningCluster]:
-    """Serve until the block is left, with `options.brokers` brokers; each after the first has the next higher ports.
+    """Serve with `options.brokers` brokers until the block ends. Each broker takes the next higher ports.
 
-    `web_when_asked`: as of RunningBroker.serve.
-    Raises PortInUse, StorageError for a data directory that cannot be used, or ConfigError for keys and certificates.
+    `web_when_asked` is that of RunningBroker.serve. Raise `PortInUse`, `StorageError` for an unusable data directory,
+    or `ConfigError` for unusable keys and certificates.
     """
     with ExitStack() as stack:
         taken = [stack.enter_context(Ports(options.host, options.ports.nth(index))) for index in range(options.brokers)]
@@ -260,7 +260,7 @@ async def open_broker(options: ServeOptions, *, web_when_asked: bool = False) ->
 
 
 async def begin_with(lab: Lab, options: ServeOptions) -> None:
-    """Take the state that the options name. Raises ConfigError."""
+    """Restore or seed the state that the options name. Raise `ConfigError` when that fails."""
     try:
         if options.restore is not None:
             await lab.state.restore(options.restore)
@@ -275,7 +275,7 @@ async def begin_with(lab: Lab, options: ServeOptions) -> None:
 
 @asynccontextmanager
 async def open_core(options: ServeOptions) -> AsyncIterator[Broker]:
-    """Brokers without ports, for tests over streams: store, clock and timers run. Yields the first one."""
+    """Open brokers without ports, for tests over streams, with store, clock and timers. Yield the first broker."""
     asked = options.compaction_engine
     engine = None if asked is None else make_engine(asked, options.compaction_options)
     storage = await open_storage(options)
@@ -298,6 +298,6 @@ async def open_core(options: ServeOptions) -> AsyncIterator[Broker]:
                 cluster.save()
             finally:
                 lab.stop()
-                cluster.topics.stop_compactions()  # also when this is cancelled: no process is left behind
+                cluster.topics.stop_compactions()  # also when canceled, so that no process is left behind
             timers.cancel_scope.cancel()
         nursery.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""Long work in slices: everybody else has a turn between two."""
+"""Divide long work into slices, so that other work runs between them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ SLICE = 0.005  # seconds of work
 
 
 class Slice:
-    """For work that may wait: `pause` after each step."""
+    """A slice of work in async code, which calls `pause` after each step."""
 
     def __init__(self) -> None:
         self._until = perf_counter() + SLICE
 
     @property
     def is_over(self) -> bool:
-        """Whether it is time for others."""
+        """Return whether the slice's time is used up."""
         return perf_counter() >= self._until
 
     async def pause(self) -> None:
-        """Let the rest of the broker have its turn, if it is time. What was there may be gone afterwards."""
+        """Let other work run when the slice is over. State may have changed afterwards."""
         if self.is_over:
             await checkpoint()
             self._until = perf_counter() + SLICE
@@ -38,8 +38,9 @@ def work_for_a_slice(steps: Iterator[None]) -> bool:
 
 
 class Door:
-    """For what comes in masses, such as new connections: one after the other goes through, and the rest of the broker
-    has its turn between two of them. Who comes alone does not wait.
+    """A queue for events that come in masses, such as new connections: they enter one by one, with other work between.
+
+    A single event does not wait.
     """
 
     def __init__(self) -> None:
@@ -47,20 +48,22 @@ class Door:
         self._slice = Slice()
 
     async def enter(self) -> None:
-        """Wait until it is the caller's turn."""
+        """Wait until the caller may enter."""
         if self._queue.locked() or self._slice.is_over:
             async with self._queue:
                 await self._slice.pause()
 
 
 class Rounds:
-    """What `Clock.every` calls: each time it goes through `steps`. A round that takes longer than until the next one
-    takes its place."""
+    """A callback for `Clock.every` that goes through `steps` each time, in slices.
+
+    A round that lasts longer than the period replaces the next round.
+    """
 
     def __init__(self, clock: Clock, steps: Callable[[], Iterator[None]]) -> None:
         self._clock = clock
         self._steps = steps
-        self._left: Iterator[None] | None = None  # of the round that is under way
+        self._left: Iterator[None] | None = None  # rest of the current round
 
     def __call__(self) -> None:
         if self._left is None:
@@ -68,8 +71,10 @@ class Rounds:
             self._go_on()
 
     def _go_on(self) -> None:
-        left, self._left = self._left, None  # a step that fails ends the round
+        left, self._left = self._left, None  # an error in a step ends the round
         assert left is not None
         if work_for_a_slice(left):
             self._left = left
-            self._clock.call_later(0, self._go_on)  # of the clock that began it: who steers it waits for all
+            self._clock.call_later(
+                0, self._go_on
+            )  # on the same clock, so that a lab that steers it waits for all steps

@@ -1,4 +1,4 @@
-"""Recognize clients at the wrong port by their first bytes, answer so that they notice, and name them in the log."""
+"""Recognize clients at the wrong port by their first bytes, answer in their protocol, and log the reason."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ if TYPE_CHECKING:
     from pulsarium.broker.config.options import Listener
 
 _TLS: Final = b"\x16\x03"  # a TLS record with a handshake
-_ALERT: Final = b"\x15\x03\x01\x00\x02\x02\x46"  # protocol_version: what a TLS server says to who speaks none it knows
-_FRAME: Final = b"\x00\x00"  # of a command that is no longer than CONNECT is
+_ALERT: Final = b"\x15\x03\x01\x00\x02\x02\x46"  # protocol_version: the answer of a TLS server to an unknown protocol
+_FRAME: Final = b"\x00\x00"  # a frame as short as CONNECT
 _HTTP: Final = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT ")
-_DISBELIEF: Final = ("UNKNOWN_CA", "CERTIFICATE_UNKNOWN", "BAD_CERTIFICATE")  # how the alerts of clients end
+_DISBELIEF: Final = ("UNKNOWN_CA", "CERTIFICATE_UNKNOWN", "BAD_CERTIFICATE")  # ends of alerts from clients
 
 
 class Stranger(NamedTuple):
-    """Hold what the log says of a client at the wrong port, and the bytes to answer with."""
+    """A client at the wrong port: the reason for the log, and the bytes of the answer."""
 
     reason: str
     answer: bytes
 
 
 def at_binary_port(first: bytes, urls: Listener, *, secure: bool) -> Stranger | None:
-    """Return who begins with these bytes, which are no frame; None for what is not known. `secure`: over TLS."""
+    """Return the client that begins with these bytes, which are no frame, or None if unknown. `secure` is over TLS."""
     if first.startswith(_HTTP):
         at = (urls.https if secure else urls.http) or urls.http
         answer = _http_refusal(f"This is the port of Pulsar clients; HTTP is answered at {at}")
         return Stranger(f"HTTP came to the port of Pulsar clients; HTTP is answered at {at}", answer)
     if first.startswith(_TLS):
         remedy = f"TLS is spoken at {urls.pulsar_ssl}" if urls.pulsar_ssl else "--tls-port opens a port with TLS"
-        # Bytes that are no TLS make clients say so; after an end alone they try again.
+        # Bytes that are not TLS make clients report an error; after a mere end they try again.
         return Stranger(f"TLS came to {urls.pulsar}, which is without TLS; {remedy}", b"no TLS here")
     return None
 
 
 def at_http_port(first: bytes, urls: Listener) -> str | None:
-    """Return what the log says of who begins with these bytes, which are no HTTP; None for what is not known."""
+    """Return the log's reason for a client that begins with these bytes, which are not HTTP, or None if unknown."""
     if first.startswith(_TLS):
         remedy = f"TLS is spoken at {urls.https}" if urls.https else "--https-port opens a port with TLS"
         return f"TLS came to {urls.http}, which is without TLS; {remedy}"
@@ -46,7 +46,7 @@ def at_http_port(first: bytes, urls: Listener) -> str | None:
 
 
 def in_handshake(error: BaseException) -> Stranger:
-    """Return who fails in the handshake of a port with TLS like this; the answer may be empty."""
+    """Return the client that fails in a TLS handshake with this error. The answer may be empty."""
     reason = error.reason or "" if isinstance(error, ssl.SSLError) else ""
     if reason == "HTTP_REQUEST":
         answer = _http_refusal("This port speaks TLS; the URL begins with https://")

@@ -1,10 +1,10 @@
-"""What happens at the end of a turn: one commit, one dispatch a subscription, one flush a connection.
+"""Work at the end of a turn: one commit, one dispatch a subscription, one flush a connection.
 
-A turn is everything the event loop does for one reason: a read full of frames, a timer, an admin call, a commit that
-came back. Handlers only note here what became due; `finish` does it once, however many messages the turn held.
+A turn is the work of the event loop for one event: a read full of frames, a timer, an admin call, the end of a commit.
+Handlers only note due work; `finish` does the work once, however many messages the turn had.
 
-When a commit fails, so do all that were handed over or noted since: they were built on what is not there. Everybody who
-waits for one of them is told at that moment, and the next era begins, of which the store knows nothing bad.
+When a commit fails, all later commits and notes fail too, because they build on it. Their callers are told at once, and
+a new era begins, in which the store contains only successful commits.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ class Turn:
     def __init__(self, storage: Storage) -> None:
         self.number = 0
         self.ended = 0  # turns so far
-        self._in_flight: deque[list[Done]] = deque()  # who waits for each batch that was handed over
-        self._sizes: deque[int] = deque()  # of their entries, in bytes
-        self.unstored = 0  # all of these together
-        self._era = 0  # failures so far, as Batch.era says
+        self._in_flight: deque[list[Done]] = deque()  # callbacks of each batch that the store works on
+        self._sizes: deque[int] = deque()  # bytes of entries in these batches
+        self.unstored = 0  # their sum
+        self._era = 0  # failures so far; see Batch.era
         self._storage = storage
         self._batch = Batch()
         self._after_commit: list[Done] = []
         self._dispatch: dict[Dispatchable, None] = {}
         self._flush: dict[Flushable, None] = {}
         self._housekeeping: list[Callable[[], None]] = []
-        self._scheduled = False  # somebody will call `finish`: who began the turn, or the event loop
+        self._scheduled = False  # `finish` will be called, by the turn's beginner or the event loop
         self._finishing = False
-        self._later = 0  # pieces of work that wait for a turn of their own
+        self._later = 0  # calls of `later` that wait for their own turn
         self._token = trio.lowlevel.current_trio_token()
 
     def begin(self) -> None:
-        """A turn begins whose end is sure: the caller calls `finish`. Saves the event loop a wake-up."""
+        """Begin a turn whose caller calls `finish`, which saves the event loop a wake-up."""
         self._scheduled = True
 
     # what a turn can note
 
     def store_entry(self, ledger_id: int, entry_id: int, entry: bytes) -> None:
-        """Keep an entry with this turn's commit. Persist point: the entry."""
+        """Store an entry with this turn's commit. Persist point: the entry."""
         runs = self._batch.entries.setdefault(ledger_id, [])
         if runs:
             runs[0].entries.append(entry)
@@ -68,40 +68,40 @@ class Turn:
             self._due()
 
     def store(self, path: str, value: bytes | None) -> None:
-        """Keep a piece of metadata with this turn's commit; None deletes it. Persist point: the path."""
+        """Store metadata at `path` with this turn's commit; None deletes it. Persist point: the path."""
         self._batch.metadata[path] = value
         self._due()
 
     def delete_ledger(self, ledger_id: int) -> None:
-        """Drop a ledger's entries with this turn's commit."""
+        """Delete a ledger's entries with this turn's commit."""
         self._batch.deleted_ledgers.append(ledger_id)
         self._due()
 
     def after_commit(self, done: Done) -> None:
-        """Call `done(error | None)` when everything noted so far is committed, or never will be. In order."""
+        """Call `done(error | None)` in order, when everything noted so far is committed, or has failed."""
         self._after_commit.append(done)
         self._due()
 
     def dispatch(self, subscription: Dispatchable) -> None:
-        """Let a subscription deliver what it can."""
+        """Let a subscription deliver messages at the end of the turn."""
         self._dispatch[subscription] = None
         self._due()
 
     def flush(self, session: Flushable) -> None:
-        """Hand a connection's outgoing bytes to its socket."""
+        """Write a connection's outgoing bytes to its socket at the end of the turn."""
         self._flush[session] = None
         self._due()
 
     def later(self, work: Callable[[], None]) -> None:
-        """Run something in a turn of its own, once everybody else had one."""
+        """Run `work` in its own turn, after other due work."""
         self._later += 1
         self._token.run_sync_soon(self._run_later, work)
 
     def every_turn(self, housekeeping: Callable[[], None]) -> None:
-        """Run something cheap at the end of each turn."""
+        """Run a cheap function at the end of each turn."""
         self._housekeeping.append(housekeeping)
 
-    # the end of it
+    # the end of the turn
 
     def _due(self) -> None:
         if not self._scheduled and not self._finishing:
@@ -109,12 +109,12 @@ class Turn:
             self._token.run_sync_soon(self._finish_scheduled)
 
     def forget_notes(self) -> None:
-        """What this turn noted for the store is not kept: another state takes its place."""
+        """Drop the notes for the store, because another state replaces the current one."""
         self._batch = Batch()
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is due and no commit is on its way."""
+        """Return whether no work is due and no commit is under way."""
         noted = self._after_commit or self._dispatch or self._flush or self._later or not self._batch.is_empty()
         return not (noted or self._in_flight)
 
@@ -123,7 +123,7 @@ class Turn:
         self.begin()
         try:
             work()
-        except Exception as error:  # one piece of work's fault must not stop the broker
+        except Exception as error:  # its error must not stop the broker
             log.error("work in a turn of its own failed", exception=error)
         finally:
             self.finish()
@@ -133,7 +133,7 @@ class Turn:
             self.finish()
 
     def finish(self) -> None:
-        """Do what is due. Call it at the end of a turn; a turn that nobody ends is ended by the event loop."""
+        """Do all due work. Call it at the end of a turn; otherwise the event loop calls it."""
         if self._finishing:
             return
         self._finishing = True
@@ -146,7 +146,7 @@ class Turn:
             for housekeeping in self._housekeeping:
                 try:
                     housekeeping()
-                except Exception as fault:  # this turn's replies must still go out
+                except Exception as fault:  # replies of this turn must still go out
                     log.error("housekeeping failed", exception=fault)
         finally:
             self._finishing = False
@@ -154,7 +154,7 @@ class Turn:
         for session in flush:
             try:
                 session.flush()
-            except Exception as error:  # one connection's fault must not stop the others
+            except Exception as error:  # its error must not stop the other connections
                 log.error("a connection could not be written to", exception=error)
 
     def _run_dispatch(self) -> None:
@@ -162,7 +162,7 @@ class Turn:
         for subscription in dispatch:
             try:
                 subscription.dispatch()
-            except Exception as error:  # one subscription's fault must not stop the others
+            except Exception as error:  # its error must not stop the other subscriptions
                 log.error("dispatch failed", exception=error)
 
     def _commit(self) -> None:
@@ -173,7 +173,7 @@ class Turn:
         batch.era = self._era
         self.number += 1
         if batch.is_empty() and not self._in_flight:
-            _tell(waiting, None)  # nothing to keep, nothing to wait for
+            _tell(waiting, None)  # nothing to store
         else:
             size = sum(sum(map(len, run.entries)) for runs in batch.entries.values() for run in runs)
             self._in_flight.append(waiting)
@@ -181,28 +181,28 @@ class Turn:
             self.unstored += size
             try:
                 self._storage.commit(batch, partial(self._committed, batch.era))
-            except Exception as error:  # nobody will tell how it went
+            except Exception as error:  # the store will not report the result
                 log.error("a commit failed in the broker", exception=error)
                 self._committed(batch.era, error)
 
     def _committed(self, era: int, error: Exception | None) -> None:
         if era != self._era:
-            return  # told already, with the first one that failed
-        self._scheduled = not self._finishing  # ours is the `finish` below: no wake-up for it
+            return  # its callers were told with the first failure
+        self._scheduled = not self._finishing  # `finish` is called below, so no wake-up is needed
         if error is None:
             self.unstored -= self._sizes.popleft()
         _tell(self._in_flight.popleft() if error is None else self._end_era(), error)
-        self.finish()  # does nothing when the commit came back within this turn
+        self.finish()  # does nothing when the commit ended within this turn
 
     def _end_era(self) -> Iterable[Done]:
-        """A commit failed: everybody who waits for something, and nothing of it is kept."""
+        """Begin a new era after a failed commit, and return all callbacks that wait for something."""
         failed = [*chain.from_iterable(self._in_flight), *self._after_commit]
         self._in_flight.clear()
         self._sizes.clear()
         self.unstored = 0
         self._batch, self._after_commit = Batch(), []
         self._era += 1
-        self.number += 1  # nothing more joins what was noted
+        self.number += 1  # no later note joins the dropped ones
         return failed
 
 
@@ -210,5 +210,5 @@ def _tell(waiting: Iterable[Done], error: Exception | None) -> None:
     for done in waiting:
         try:
             done(error)
-        except Exception as fault:  # the others must be answered
+        except Exception as fault:  # the other callbacks must run
             log.error("a callback of a commit failed", exception=fault)

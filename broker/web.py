@@ -1,4 +1,4 @@
-"""All that a broker answers over HTTP: the admin API and the lab. Imported once the binary port answers."""
+"""The HTTP site of a broker: admin API and lab. Imported after the binary port answers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["all_routes", "serve_http", "site_of"]
 
 
 def all_routes() -> Iterator[tuple[Route, Handler]]:
-    """Yield routes with their handlers, in no order that means anything."""
+    """Yield all routes with their handlers, in no particular order."""
     return declared((*admin.MODULES, *lab.MODULES))
 
 
 def site_of(broker: Broker) -> Site:
-    """Return all of it, for one broker."""
+    """Return the site of one broker with all routes."""
     return Site(broker, all_routes())

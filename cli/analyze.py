@@ -1,4 +1,4 @@
-"""`pulsarium analyze`: what wire captures say, on Spark."""
+"""`pulsarium analyze`: analyze wire captures on Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDEST = 60  # characters of a cell in a table
 _NOT_SHOWN = ("demands", "reference")
 _HEADINGS = {
     "violations": "Violations of the protocol",
-    "matrix": "What became of each command",
+    "matrix": "Outcome of each command",
     "latencies": "From request to answer, in microseconds",
     "differences": "Differences from the other run",
 }
@@ -29,36 +29,43 @@ _HEADINGS = {
 
 @click.command()
 @click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
-@click.option("--out", metavar="DIR", help="Write the tables as Parquet and the pictures as SVG into DIR.")
-@click.option("--against", multiple=True, metavar="OTHER", help="An earlier run to compare with; may be repeated.")
-@click.option("--master", default="local[*]", show_default=True, metavar="URL", help="The Spark to run on.")
-@click.option("--format", "how", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--out", metavar="DIR", help="Write tables as Parquet and pictures as SVG to DIR.")
+@click.option("--against", multiple=True, metavar="OTHER", help="Compare with this earlier run. May be repeated.")
+@click.option("--master", default="local[*]", show_default=True, metavar="URL", help="Run on this Spark.")
+@click.option(
+    "--format",
+    "how",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Print this format.",
+)
 def analyze(captures: Sequence[str], out: str | None, against: Sequence[str], master: str, how: str) -> None:
-    """Tell what wire captures say: who broke the protocol, what became of each command, and how long it took.
+    """Analyze wire captures: broken rules, the outcome of each command, and latencies.
 
-    CAPTURE is a file, a folder (with all its .pulscap files) or a glob. Any number of captures becomes one set of
-    tables; each connection is looked at by itself.
+    CAPTURE is a file, a folder with .pulscap files, or a glob. All captures together give one set of tables. Each
+    connection is analyzed by itself.
 
     \b
-    What a client did wrong, what its commands came to, how long it waited:
+    Show violations of the protocol, the outcome of each command, and latencies:
       pulsarium analyze run.pulscap
     \b
-    The same for a folder of captures, with all frames as Parquet and with pictures:
+    Analyze a folder, and save all frames as Parquet, with pictures:
       pulsarium analyze captures/ --out report
     \b
-    What changed since the last version:
+    Compare with the last version:
       pulsarium analyze new/ --against old/
     \b
-    More data than one machine takes; the captures are in a folder that all workers see:
+    Use a Spark cluster, with the captures in a folder that all workers see:
       pulsarium analyze '/data/captures/*.pulscap' --out /data/report --master spark://host:7077
     \b
-    For another program, one JSON object:
+    Print one JSON object for another program:
       pulsarium analyze run.pulscap --format json
 
-    In DIR: frames.parquet, exchanges.parquet, violations.parquet, matrix.parquet, latencies.parquet, with --against
-    differences.parquet, and matrix.svg, latencies.svg, frames.svg. When something fails DIR stays as it was.
+    DIR gets frames.parquet, exchanges.parquet, violations.parquet, matrix.parquet and latencies.parquet, with --against
+    differences.parquet too, and matrix.svg, latencies.svg and frames.svg. After a failure, DIR is unchanged.
 
-    Needs Java 17 or later and pip install "pulsarium[spark]". The exit code is 0 also when there are violations.
+    The command needs Java 17 or later and pip install "pulsarium[spark]". The exit code is 0 also with violations.
     """
     from pulsarium.pipeline import NoJava, session
     from pulsarium.pipeline.capture import Captures, NoCaptures, differences, found
@@ -127,6 +134,6 @@ def _cell(value: Any) -> str:
 
 
 def _tell(what: str) -> None:
-    """What is being done, on a terminal; the next word takes its place."""
+    """Show the current step on a terminal, in place of the last one."""
     if sys.stderr.isatty():
         click.echo(f"\r\x1b[K{what}", nl=False, err=True)

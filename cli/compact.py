@@ -1,4 +1,4 @@
-"""`pulsarium compact`: compacts topics of a data folder while no broker has it."""
+"""`pulsarium compact`: compact topics of a data folder while no broker uses it."""
 
 from __future__ import annotations
 
@@ -30,53 +30,60 @@ engine = options_of("Engine")
 output = options_of("Output")
 
 POLL_SECONDS = 0.1
-STEPS = 1000  # of the progress bar
+STEPS = 1000  # in the progress bar
 
 
 @click.command(cls=GroupedCommand, short_help="Compact topics of a data folder whose broker is stopped.")
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @data("--data", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", required=True, help="The data folder.")
 @data(
-    "--config", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="The broker.conf of its broker."
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Read the broker.conf of the folder's broker.",
 )
-@data("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="One broker.conf key; may be repeated.")
+@data("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Set one broker.conf key. May be repeated.")
 @engine(
     "--engine",
     "name",
     metavar="NAME",
-    help="two-phase (in this process), spark, or an installed one.  [default: two-phase; spark with --master, "
-    "--work-dir or --format]",
+    help="Use this engine: two-phase (in this process), spark, or an installed one.  [default: two-phase; spark with "
+    "--master, --work-dir or --format]",
 )
-@engine("--master", metavar="URL", help="Spark's: local[*], local[4], spark://host:7077.  [default: local[*]]")
+@engine(
+    "--master", metavar="URL", help="Run on this Spark: local[*], local[4] or spark://host:7077.  [default: local[*]]"
+)
 @engine(
     "--work-dir",
     metavar="DIR",
-    help="Where the topic is spooled for Spark; all its workers have to see it.  [default: the system's for "
+    help="Spool the topic for Spark to DIR, which all workers must see.  [default: the system's folder for "
     "temporary files]",
 )
 @engine(
     "--format",
     metavar="NAME",
-    help="Of compacted batches: pulsar, values, or module:object. A topic that has another than pulsar stays with it.  "
-    "[default: pulsar]",
+    help="Write compacted batches in this format: pulsar, values, or module:object. A topic keeps another format than "
+    "pulsar.  [default: pulsar]",
 )
-@engine("--option", "options", multiple=True, metavar="KEY=VALUE", help="Another option of the engine.")
-@output("--log-level", type=click.Choice(LEVELS), default="warning", show_default=True, help="Least level to log.")
+@engine("--option", "options", multiple=True, metavar="KEY=VALUE", help="Set another option of the engine.")
+@output(
+    "--log-level", type=click.Choice(LEVELS), default="warning", show_default=True, help="Log this level and above."
+)
 def compact(topics: tuple[str, ...], log_level: str, **asked: Any) -> None:
     """Compact topics of a data folder whose broker is stopped, as Pulsar's compact-topic does.
 
-    Of each key the latest message is kept for consumers that read compacted; the topic itself stays as it is. A
-    partitioned topic stands for its partitions. A compaction that fails, or that Ctrl-C or SIGTERM ends, leaves its
-    topic as it was. Exit code 0 is success, 1 a failure, 2 a wrong command line.
+    Consumers that read compacted then get only the latest message of each key. The topic itself keeps all messages. For
+    a partitioned topic, all partitions are compacted. When a compaction fails, or Ctrl-C or SIGTERM ends it, the topic
+    is unchanged. Exit code 0 is success, 1 a failure, 2 a wrong command line.
 
     \b
-    In this process:
+    Compact in this process:
       pulsarium compact orders --data ./data
-    On all cores with Spark (pip install "pulsarium[spark]"):
+    Use all cores with Spark (pip install "pulsarium[spark]"):
       pulsarium compact orders --data ./data --engine spark
-    On a Spark cluster, over a folder that its workers share:
+    Use a Spark cluster, over a folder that its workers share:
       pulsarium compact orders --data ./data --master spark://host:7077 --work-dir /mnt/shared
-    While a broker runs, it does that itself:
+    Let a running broker compact the topic:
       pulsarium admin topics compact orders
     """
     options = gather(asked)
@@ -89,7 +96,7 @@ def compact(topics: tuple[str, ...], log_level: str, **asked: Any) -> None:
 
 
 def parse(name: str) -> TopicName:
-    """A topic that can be compacted. Raises Refusal."""
+    """Return the parsed name of a persistent topic. Raise `Refusal` for another name."""
     from pulsarium.proto.errors import InvalidTopicName
     from pulsarium.proto.topic_name import TopicName
 
@@ -98,23 +105,25 @@ def parse(name: str) -> TopicName:
     except InvalidTopicName as error:
         raise RequestRefused(str(error)) from None
     if not parsed.is_persistent:
-        raise RequestRefused(f"{parsed}: only persistent topics are compacted")
+        raise RequestRefused(f"{parsed}: only persistent topics can be compacted; name one")
     return parsed
 
 
 def gather(asked: dict[str, Any]) -> ServeOptions:
-    """The options of a broker without ports that does nothing else. Raises Refusal."""
+    """Return the options of a broker without ports that only compacts. Raise `Refusal` for wrong options."""
     from pulsarium.broker.config import ConfigError, ServeOptions, load
     from pulsarium.broker.storage.database import DATABASE_NAME
     from pulsarium.cli.serve import check_engine, pairs
 
     if not (asked["data"] / DATABASE_NAME).is_file():
-        raise RunRefused(f"--data {asked['data']}: no broker keeps its data there")
+        raise RunRefused(
+            f"--data {asked['data']}: the folder holds no data of a broker; name the folder of serve --data"
+        )
     try:
         config = load(asked["config"], asked["overrides"]).config
     except ConfigError as error:
         raise RequestRefused(str(error)) from None
-    # Nothing is let go of but what policies say: this broker's defaults may not be those of the one that has the data.
+    # This process's defaults may not be those of the broker of the data, so only policies may delete anything.
     quiet = replace(
         config,
         brokerDeleteInactiveTopicsEnabled=False,
@@ -129,7 +138,7 @@ def gather(asked: dict[str, Any]) -> ServeOptions:
 
 
 def run(options: ServeOptions, names: list[TopicName]) -> bool:
-    """Whether all of them are compacted. Raises Refusal."""
+    """Return whether all topics were compacted. Raise `Refusal` when the data cannot be used."""
     import trio
 
     from pulsarium.cli.run import refusal_of
@@ -145,14 +154,14 @@ def run(options: ServeOptions, names: list[TopicName]) -> bool:
 
 def _with_advice(refusal: Refusal) -> Refusal:
     if "in use by another" in refusal.message:
-        return RunRefused(f"{refusal.message}; a broker that runs compacts it: pulsarium admin topics compact TOPIC")
+        return RunRefused(f"{refusal.message}; let the running broker compact: pulsarium admin topics compact TOPIC")
     return refusal
 
 
 async def _compact_until_signalled(options: ServeOptions, names: list[TopicName]) -> bool:
     import trio
 
-    if current_thread() is not main_thread():  # no other receives signals
+    if current_thread() is not main_thread():  # only the main thread receives signals
         return await _compact_all(options, names)
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with trio.open_nursery() as nursery:
@@ -164,7 +173,7 @@ async def _compact_until_signalled(options: ServeOptions, names: list[TopicName]
 
 async def _end_at_signal(signals: AsyncIterator[int]) -> None:
     async for _ in signals:
-        raise RunRefused("interrupted: the topic at hand is as it was")
+        raise RunRefused("interrupted: the current topic is unchanged; run the command again")
 
 
 async def _compact_all(options: ServeOptions, names: list[TopicName]) -> bool:
@@ -183,13 +192,13 @@ async def _compact_all(options: ServeOptions, names: list[TopicName]) -> bool:
 
 
 def topics_of(broker: Broker, name: TopicName) -> list[TopicName]:
-    """The topic, or its partitions. Raises Refusal when there is none."""
+    """Return the topic, or its partitions. Raise `Refusal` when the topic does not exist."""
     cluster = broker.cluster
     count = cluster.metadata.partitions_of(name)
     found = [name.partition(index) for index in range(count)] if count else [name]
     for each in found:
         if not cluster.topics.exists(each):
-            raise RunRefused(f"there is no topic {each}")
+            raise RunRefused(f"topic {each} does not exist in this data folder")
     return found
 
 
@@ -214,7 +223,7 @@ async def _compact(topic: PersistentTopic) -> bool:
             if shown is not None:
                 shown.update(max(0, int(watched.finished * STEPS) - shown.pos))
     if compaction.status == "ERROR":
-        click.echo(f"pulsarium: {topic.name}: {compaction.error}; it is as it was", file=sys.stderr)
+        click.echo(f"pulsarium: {topic.name}: {compaction.error}; the topic is unchanged", file=sys.stderr)
         return False
     compacted, figures = compaction.compacted, compaction.last_run
     kept = compacted.ledger.confirmed if isinstance(compacted, CompactedLedger) else 0
@@ -222,12 +231,12 @@ async def _compact(topic: PersistentTopic) -> bool:
         took = f"{figures.removed} messages removed in {figures.duration_ms / 1000:.1f} s"
         click.echo(f"{topic.name}: {kept} entries kept, {took}")
     else:
-        click.echo(f"{topic.name}: nothing is new, {kept} entries kept")
+        click.echo(f"{topic.name}: no new messages, {kept} entries kept")
     return True
 
 
 def entries_to_read(topic: PersistentTopic) -> int:
-    """What an engine will read, about: what the last compaction left, and what came since."""
+    """Return about how many entries an engine reads: those of the last compaction and those stored since."""
     from pulsarium.broker.model.compaction.compacted import CompactedLedger
 
     compacted, horizon = topic.compaction.compacted, topic.compaction.compacted.horizon
@@ -237,7 +246,7 @@ def entries_to_read(topic: PersistentTopic) -> int:
 
 
 class Watched:
-    """An engine, and how far it is: reading the topic is one half of the work, reading it again or a job the other."""
+    """An engine with its progress: reading the topic is one half of the work, the second pass or the job the other."""
 
     def __init__(self, made: Compactor, entries: int) -> None:
         self._engine = made
@@ -255,7 +264,7 @@ class Watched:
 
     @property
     def finished(self) -> float:
-        """From 0 to 1."""
+        """Return the finished part of the work, from 0 to 1."""
         job: float = getattr(self._engine, "finished", 0.0)
         return min(1.0, (self._read / self._entries + job) / 2)
 

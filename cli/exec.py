@@ -27,13 +27,13 @@ _FROM_KEYBOARD: Final = ("SIGINT", "SIGQUIT")
 
 
 class NotFound(Refusal):
-    """There is no such program."""
+    """The program does not exist."""
 
     exit_code = 127
 
 
 class NotExecutable(Refusal):
-    """There is a file of that name, which cannot be run."""
+    """The program exists and cannot be executed."""
 
     exit_code = 126
 
@@ -46,28 +46,28 @@ class NotExecutable(Refusal):
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND [ARG]...")
 @broker_options(free_ports=True, log_level="warning")
-@output("--export", type=FILE, metavar="FILE", help="Write a snapshot there when COMMAND has ended.")
+@output("--export", type=FILE, metavar="FILE", help="Write a snapshot to FILE when COMMAND has ended.")
 def exec_(command: tuple[str, ...], export: Path | None, log_level: str, log_format: str, **asked: Any) -> None:
     """Run a broker on free ports for as long as COMMAND runs.
 
-    COMMAND finds the broker in PULSAR_SERVICE_URL and PULSAR_ADMIN_URL, which `pulsarium admin` and `pulsarium client`
-    read too; where the broker speaks TLS also in PULSAR_SERVICE_URL_TLS and PULSAR_ADMIN_URL_TLS. Signals go on to
-    COMMAND. The exit code is the one of COMMAND, 128 and the number of the signal that ended it, 126 if it cannot be
-    executed and 127 if it is not there.
+    COMMAND finds the broker's URLs in PULSAR_SERVICE_URL and PULSAR_ADMIN_URL, which `pulsarium admin` and
+    `pulsarium client` read too. With TLS, PULSAR_SERVICE_URL_TLS and PULSAR_ADMIN_URL_TLS are set too. Signals go on
+    to COMMAND. The exit code is that of COMMAND, or 128 plus the number of the signal that ended COMMAND. It is 126
+    when COMMAND cannot be executed and 127 when COMMAND does not exist.
 
     \b
-    A test suite with a broker of its own:
+    Run a test suite with its own broker:
       pulsarium exec -- pytest tests
-    With topics that are there before, and all that was published in a file afterwards:
+    Create topics before, and save all published messages to a file afterwards:
       pulsarium exec --seed orders.toml --export after.snapshot -- ./integration-tests
-    Several commands:
+    Run several commands:
       pulsarium exec -- sh -c 'pulsarium client produce t -m hello && ./application'
 
-    The options are those of pulsarium serve; ports of a --config file are left alone, so that two runs never meet.
+    The options are those of pulsarium serve. Ports in a --config file are ignored, so that two runs never collide.
     """
     _look_for(command[0])
     if export is not None and not export.absolute().parent.is_dir():
-        raise RequestRefused(f"--export: {export.parent} is not a directory")
+        raise RequestRefused(f"--export: {export.parent} is not a directory; create it first")
     options, loaded = gather(asked, free_ports=True)
 
     from pulsarium.cli.logs import configure
@@ -81,9 +81,9 @@ def _look_for(program: str) -> None:
     if shutil.which(program) is None:
         if os.sep in program and Path(program).exists():
             raise NotExecutable(
-                f"exec: {program} cannot be executed; make it executable, or name what runs it before it"
+                f"exec: {program} cannot be executed; make it executable, or name its interpreter before it"
             )
-        raise NotFound(f"exec: {program}: command not found; name a program on the PATH, or the path of one")
+        raise NotFound(f"exec: {program}: command not found; name a program on the PATH, or its path")
 
 
 async def accompany(options: ServeOptions, opener: Opener, command: Sequence[str], export: Path | None = None) -> int:
@@ -109,7 +109,7 @@ async def accompany(options: ServeOptions, opener: Opener, command: Sequence[str
 
 
 class Run:
-    """The command as a process, its exit code, and the signals that go on to it."""
+    """The process of the command, its exit code, and the signals that go on to it."""
 
     def __init__(self, command: Sequence[str]) -> None:
         import trio
@@ -120,12 +120,12 @@ class Run:
         self._process: trio.Process | None = None
 
     async def to_its_end(self, env: Mapping[str, str]) -> None:
-        """Run the command. Raises Refusal if that is not possible."""
+        """Run the command. Raise `Refusal` if the command cannot be started."""
         import trio
 
         try:
             self._process = await trio.lowlevel.open_process(self._command, env=env)
-        except FileNotFoundError as error:  # what runs a script
+        except FileNotFoundError as error:  # also when a script's interpreter does not exist
             raise NotFound(f"exec: {self._command[0]}: {error.strerror}") from None
         except OSError as error:
             raise NotExecutable(f"exec: {self._command[0]} cannot be executed: {error.strerror}") from None
@@ -137,7 +137,7 @@ class Run:
                 self._process.terminate()
 
     async def forward(self, signals: AsyncIterator[int]) -> None:
-        """Send signals on to the command; before and after it they end the broker."""
+        """Send signals on to the command. A signal before or after the command ends the broker."""
         async for number in signals:
             if self._process is None or self._process.returncode is not None:
                 self.status = self.status or 128 + number
@@ -152,7 +152,7 @@ def _numbers(*names: str) -> list[signal.Signals]:
 
 
 def _is_in_foreground() -> bool:
-    """Return whether keys of a terminal reach this process, and so the command too, which is of the same group."""
+    """Return whether the terminal sends Ctrl-C to this process, and so to the command, which is of the same group."""
     try:
         with open("/dev/tty") as terminal:
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
@@ -161,7 +161,7 @@ def _is_in_foreground() -> bool:
 
 
 def environment(running: Urls) -> dict[str, str]:
-    """Return the environment of this process with the URLs of the broker, and of no other."""
+    """Return this process's environment with the URLs of this broker, without those of any other."""
     names = {f"{prefix}_{name.upper()}": name for prefix in ("PULSAR", "PULSARIUM") for name in URLS}
     urls = {variable: getattr(running, name) for variable, name in names.items()}
     others = {variable: value for variable, value in os.environ.items() if variable not in urls}

@@ -1,4 +1,4 @@
-"""Groups of commands, and help in which options stand under headings."""
+"""Command groups, and help that lists options under headings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pulsarium.cli.refusal import Refusal, RequestRefused, one_line
 from pulsarium.proto.text import did_you_mean
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_WHOLE = 10_000  # more characters than any summary: long ones are wrapped, where click would cut them
 
 
 class GroupedOption(click.Option):
-    """An option that knows its heading."""
+    """An option with the heading under which the help lists it."""
 
     def __init__(self, *args: Any, heading: str = "Other", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -29,7 +30,7 @@ class GroupedCommand(click.Command):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
-                # Options without a heading are the command's own where they come first.
+                # Options without a heading belong to the command itself when they come first.
                 own = "Options" if "Options" in groups or not groups else "Other"
                 groups.setdefault(getattr(param, "heading", own), []).append(record)
         for heading, records in groups.items():
@@ -38,9 +39,16 @@ class GroupedCommand(click.Command):
 
 
 class Commands(click.Group):
-    """A group that says each refusal in one line, and suggests a command for a misspelled one."""
+    """A command group that prints each refusal in one line, and suggests a command for a misspelled one."""
 
-    wrong_command_line: type[Refusal] = RequestRefused  # which decides about the exit code
+    wrong_command_line: type[Refusal] = RequestRefused  # its exit code is that of a wrong command line
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = [self.get_command(ctx, name) for name in self.list_commands(ctx)]
+        rows = [(each.name or "", each.get_short_help_str(_WHOLE)) for each in commands if each and not each.hidden]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with one_line(self.wrong_command_line):
@@ -61,13 +69,13 @@ class Commands(click.Group):
 
 
 class GroupedCommands(Commands):
-    """A group of commands that list their options by heading."""
+    """A group of commands whose help lists options under headings."""
 
     command_class = GroupedCommand
 
 
 def options_of(heading: str) -> Callable[..., Decorator]:
-    """`click.option` for one heading: `network = options_of("Network")`, then `@network("--port", ...)`."""
+    """Return `click.option` for one heading: `network = options_of("Network")`, then `@network("--port", ...)`."""
 
     def option(*names: str, **settings: Any) -> Decorator:
         return click.option(*names, cls=GroupedOption, heading=heading, **settings)
@@ -76,7 +84,7 @@ def options_of(heading: str) -> Callable[..., Decorator]:
 
 
 def together(*options: Decorator) -> Decorator:
-    """Options that several commands share, as one decorator; they are listed in this order."""
+    """Return one decorator for options that several commands share, listed in this order."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):

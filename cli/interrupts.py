@@ -1,7 +1,7 @@
-"""Have Ctrl-C end a command at once, unless something is to be closed before.
+"""Let Ctrl-C end a command at once, or let the command close its resources first.
 
-`pulsarium.__main__` gives SIGINT its default action before anything is imported: no traceback comes from an import that
-was cut short, and a shell sees 130.
+`pulsarium.__main__` gives SIGINT its default action before any import. So an interrupted import prints no traceback,
+and the shell sees exit code 130.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-GRACE_SECONDS: Final = 0.7  # for what is to be closed; a shell has its prompt within a second
-INTERRUPTED: Final = 130  # 128 + SIGINT, as a shell says it
+GRACE_SECONDS: Final = 0.7  # for closing; the shell has its prompt within a second
+INTERRUPTED: Final = 130  # 128 + SIGINT, as shells report it
 
 
 @contextmanager
 def closing_at_ctrl_c() -> Iterator[bool]:
-    """Have Ctrl-C raise KeyboardInterrupt in the block, so that what the block opened is closed.
+    """Make Ctrl-C raise KeyboardInterrupt in the block, so that the block closes its resources.
 
-    Yields whether that is so: a shell in the background has Ctrl-C ignored, and other programs see to it themselves.
+    Yield whether Ctrl-C does so. It does not where SIGINT is ignored, as in the background, or has another handler.
     """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
         yield False
@@ -35,7 +35,7 @@ def closing_at_ctrl_c() -> Iterator[bool]:
 
 @contextmanager
 def leaving_in_time() -> Iterator[None]:
-    """Have Ctrl-C end the process soon, however long the closing takes that it begins."""
+    """Make Ctrl-C end the process after at most GRACE_SECONDS, however long the block takes to close."""
     begins = signal.getsignal(signal.SIGINT)
     assert callable(begins)
 

@@ -1,4 +1,4 @@
-"""Where log lines go and how they look: stderr, as text or as one JSON object a line."""
+"""Format log lines for stderr, as text or as one JSON object a line."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ FORMATS = ("text", "json")
 
 
 def configure(level: str, style: str, stream: TextIO | None = None) -> None:
-    """Sends log lines of `level` and above to `stream` (stderr); other libraries speak from WARNING on.
+    """Send log lines of `level` and above to `stream` (stderr); lines of other libraries from WARNING on.
 
-    Calling it again replaces what the call before set up.
+    A second call replaces the handler of the first.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
@@ -33,17 +33,17 @@ def configure(level: str, style: str, stream: TextIO | None = None) -> None:
 
 
 class TextFormatter(logging.Formatter):
-    """2026-01-31 12:00:00.123 INFO session: connection opened peer=127.0.0.1:50000, in local time."""
+    """Format a record in local time: `2026-01-31 12:00:00.123 INFO session: connection opened peer=127.0.0.1:50000`."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
-        message = printable(record.getMessage())  # one line, whatever names of clients were put into it
+        message = printable(record.getMessage())  # client names may contain line feeds
         line = f"{moment}.{_milliseconds(record)} {record.levelname} {_short(record.name)}: {message}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 class JsonFormatter(logging.Formatter):
-    """{"time", "level", "logger", "message", one member for each fact, "exception"?}, time in UTC."""
+    """Format a record as a JSON object: time (UTC), level, logger, message, each fact, and exception if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))

@@ -1,4 +1,7 @@
-"""The `pulsarium` command. Imports as little as it can: the broker's start-up time begins here."""
+"""The `pulsarium` command.
+
+It imports as little as possible, because the broker's start-up time begins here.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 
 
 class LazyGroup(Commands):
-    """Loads a command's module when the command is run or its help is shown."""
+    """Load a command's module when the command runs or its help is shown."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -47,28 +50,28 @@ class LazyGroup(Commands):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(VERSION, message="pulsarium %(version)s")
 def cli() -> None:
-    """An Apache Pulsar broker for your machine and your tests: no JVM, no container, ready at once.
+    """Run an Apache Pulsar broker on this machine and in tests, without a JVM or a container.
 
     \b
-    Start it, and point any Pulsar client at pulsar://localhost:6650:
+    Start the broker, and connect any Pulsar client to pulsar://localhost:6650:
       pulsarium serve
     \b
-    In a test, on free ports, which the ready line and the ready file name:
+    In a test, take free ports. The ready line and the ready file name them:
       pulsarium serve --port 0 --http-port 0 --ready-file broker.json
     \b
-    For as long as a test suite runs:
+    Run a broker for as long as a test suite runs:
       pulsarium exec -- pytest tests
     \b
-    Set it up and look at it, as with pulsar-admin:
+    Configure and inspect the broker, as with pulsar-admin, and exchange messages:
       pulsarium admin topics stats orders
       pulsarium client produce orders --messages first,second
     \b
-    What each command takes:
+    Show the options of a command:
       pulsarium serve --help
       pulsarium admin --help
     """
 
 
 def main() -> None:
-    """Run what the command line of this process says."""
+    """Run the command line of this process."""
     cli.main(prog_name="pulsarium")

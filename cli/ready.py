@@ -1,4 +1,4 @@
-"""The ready file: where scripts read the URLs of a broker that took free ports."""
+"""The ready file, from which scripts read the URLs of a broker on free ports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ URLS = ("service_url", "admin_url", "service_url_tls", "admin_url_tls")
 
 
 class Urls(Protocol):
-    """Where a broker answers."""
+    """The URLs of a broker."""
 
     @property
     def service_url(self) -> str: ...
@@ -26,16 +26,16 @@ class Urls(Protocol):
 
 
 def ready_content(brokers: Sequence[Urls], pid: int) -> str:
-    """{"service_url", "admin_url", "brokers": [{"service_url", "admin_url"}], "pid"} and a line feed.
+    """Return the JSON of the ready file: service_url, admin_url, brokers (a list of the same two) and pid.
 
-    The first two are the first broker's. Ports that speak TLS add "service_url_tls" and "admin_url_tls" behind them.
+    The first two are the URLs of the first broker. With TLS, service_url_tls and admin_url_tls follow.
     """
     each = [{name: getattr(broker, name) for name in URLS if getattr(broker, name)} for broker in brokers]
     return json.dumps({**each[0], "brokers": each, "pid": pid}, indent=2) + "\n"
 
 
 def write_ready_file(path: Path, content: str) -> None:
-    """Whole or not at all: whoever waits for the file never reads half of it. Raises OSError."""
+    """Write the ready file as a whole, so that readers never see half of it. Raise OSError when that fails."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         part.write_text(content, encoding="utf-8")
@@ -46,7 +46,7 @@ def write_ready_file(path: Path, content: str) -> None:
 
 
 def remove_ready_file(path: Path, content: str) -> None:
-    """Removes what this process wrote; another broker's file stays."""
+    """Remove the ready file unless another broker has replaced it."""
     try:
         if path.read_text(encoding="utf-8") == content:
             path.unlink()
@@ -55,9 +55,9 @@ def remove_ready_file(path: Path, content: str) -> None:
 
 
 def remove_stale_ready_file(path: Path) -> None:
-    """Removes the file of a broker that was killed, so that nobody takes its URLs for the new one's.
+    """Remove the ready file of a killed broker, so that nobody takes its URLs for those of the new broker.
 
-    Windows cannot be asked whether a process lives (there, signal 0 is Ctrl-C): the file goes in any case.
+    On Windows, signal 0 is Ctrl-C, so nothing can check whether the process lives. There the file is always removed.
     """
     if sys.platform == "win32":
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Say no in one line on stderr: `pulsarium: <what happened, and what to do next>`."""
+"""Refuse a command in one line on stderr: `pulsarium: <what happened, and what to do next>`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsarium.proto.errors import MissingExtra
 
 
 class Refusal(click.ClickException):
-    """Ends the command with `pulsarium: <message>`, without usage or traceback."""
+    """End the command with `pulsarium: <message>`, without usage or traceback."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
@@ -24,22 +24,22 @@ class Refusal(click.ClickException):
 
 
 class RequestRefused(Refusal):
-    """The command line or the configuration asks for what cannot be."""
+    """The command line or the configuration is wrong."""
 
     exit_code = 2
 
 
 class RunRefused(Refusal):
-    """The request is fine, but a port, a directory or the disk is not."""
+    """The command line is right, but a port, a directory or the disk cannot be used."""
 
     exit_code = 1
 
 
 @contextmanager
 def one_line(wrong_command_line: type[Refusal] = RequestRefused) -> Iterator[None]:
-    """Make a Refusal of whatever click says in its own way, and exit code 130 of Ctrl-C.
+    """Turn click's own errors into a `Refusal`, and Ctrl-C into exit code 130.
 
-    `wrong_command_line` decides about the exit code of click's own complaints.
+    `wrong_command_line` gives the exit code of click's complaints about the command line.
     """
     try:
         yield
@@ -64,12 +64,12 @@ def _with_help(error: click.UsageError) -> str:
 
 
 def _where_it_stands(error: click.UsageError) -> str:
-    """Return which command takes an option that was given to another one below it, "" if none does."""
+    """Return a hint at the parent command that takes the misplaced option, or "" when none does."""
     if error.ctx is None or not isinstance(error, click.NoSuchOption):
         return ""
     context = error.ctx.parent
     while context is not None:
         if any(error.option_name in param.opts for param in context.command.params):
-            return f"; it stands directly after `{context.command_path}`"
+            return f"; put it directly after `{context.command_path}`"
         context = context.parent
     return ""

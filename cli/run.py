@@ -1,4 +1,4 @@
-"""Runs a broker from its options to its signal."""
+"""Run a broker from its options to its signal."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 log = Log("serve")
 
-GRACE_SECONDS: Final = 0.7  # for an orderly close; then what still waits is cancelled, to stop within a second
-# The commit thread needs the interpreter a few times a transaction; a busy loop is to lend it within a millisecond.
+GRACE_SECONDS: Final = 0.7  # for an orderly close; then the remaining tasks are canceled, to stop within a second
+# The commit thread needs the interpreter a few times a transaction; a busy loop must yield within a millisecond.
 SWITCH_INTERVAL: Final = 0.001
-# Messages are many short-lived tuples without cycles: looking for garbage less often finds as much.
+# Messages are many short-lived tuples without cycles: collecting garbage less often finds as much.
 GARBAGE_THRESHOLDS: Final = (20_000, 20, 50)
 M_ARENA_MAX: Final = -8
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -40,7 +40,7 @@ _CANNOT_BIND: Final = (errno.EACCES, errno.EPERM, errno.EADDRNOTAVAIL)
 
 
 class Running(Urls, Protocol):
-    """Brokers that can serve; the URLs are the first one's."""
+    """Brokers that can serve; the URLs are those of the first broker."""
 
     @property
     def brokers(self) -> Sequence[Urls]: ...
@@ -55,12 +55,18 @@ Job = Callable[[ServeOptions, Opener], Awaitable[T]]
 
 
 def run(options: ServeOptions, loaded: LoadedConfig, announce: Callable[[str], None] | None = None) -> None:
-    """Serves until SIGINT or SIGTERM. Raises Refusal when a port, the data directory or the disk says no."""
+    """Serve until SIGINT or SIGTERM.
+
+    Raise `Refusal` when a port is taken, or when the data directory or the disk cannot be used.
+    """
     run_loop(options, loaded, partial(serve_until_signal, announce=announce or print_ready))
 
 
 def run_loop(options: ServeOptions, loaded: LoadedConfig, job: Job[T]) -> T:
-    """Run `job` with what opens the broker, on a loop that is set up for one. Raises Refusal as `run` does."""
+    """Run `job` with the function that opens the broker, on a loop that is tuned for a broker.
+
+    Raise `Refusal` as `run` does.
+    """
     from pulsarium.broker.server import open_broker
 
     note_config(loaded)
@@ -79,28 +85,31 @@ def run_loop(options: ServeOptions, loaded: LoadedConfig, job: Job[T]) -> T:
 
 
 def raise_file_limit() -> None:
-    """Takes all file descriptors that this process may have, as a JVM does: each connection is one."""
+    """Raise the limit of file descriptors to the most this process may have, because each connection takes one."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # macOS names no number and takes not every one
+    with suppress(OSError, ValueError):  # macOS reports no number and does not accept every number
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def share_one_heap() -> None:
-    """Has glibc give all threads one arena: otherwise what the loop frees of a backlog stays in its own, while the
-    storage thread fills another, and twice the memory is held. Under the interpreter's lock it costs nothing."""
-    with suppress(OSError, AttributeError, TypeError):  # musl, macOS and Windows have none
+    """Let all threads share one heap of glibc.
+
+    With several heaps, the memory that the loop frees stays unused while the storage thread fills its own heap, so the
+    process takes twice the memory. Under the interpreter's lock one heap costs nothing.
+    """
+    with suppress(OSError, AttributeError, TypeError):  # musl, macOS and Windows have no mallopt
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 def note_config(loaded: LoadedConfig) -> None:
-    """Say once what of a broker.conf has no effect, and louder what was misspelled."""
+    """Log the keys of a broker.conf that have no effect, and warn of unknown keys."""
     if loaded.unknown:
         more = f", and {len(loaded.unknown) - _MOST_UNKNOWN} more" if len(loaded.unknown) > _MOST_UNKNOWN else ""
-        line = f"no such keys: {', '.join(loaded.unknown[:_MOST_UNKNOWN])}{more}"
+        line = f"unknown broker.conf keys, check the spelling: {', '.join(loaded.unknown[:_MOST_UNKNOWN])}{more}"
         log.warning(line)
     if loaded.ignored:
         line = f"these keys have no effect here: {', '.join(loaded.ignored)}"
@@ -112,10 +121,10 @@ def note_config(loaded: LoadedConfig) -> None:
 
 
 def note_openness(config: Config) -> None:
-    """Says that whoever reaches the port may do everything, where others than this machine may reach it."""
+    """Warn when the broker accepts other machines without authentication."""
     if not (config.authenticationEnabled or is_loopback(config.bindAddress)):
         log.warning(
-            "this broker is open to everybody who reaches it: set authenticationEnabled, or keep it on 127.0.0.1",
+            "everybody who reaches this broker may do everything: set authenticationEnabled, or bind 127.0.0.1",
             address=config.bindAddress,
         )
 
@@ -125,7 +134,7 @@ def print_ready(line: str) -> None:
 
 
 async def serve_until_signal(options: ServeOptions, opener: Opener, announce: Callable[[str], None]) -> None:
-    """Opens the broker, announces it, and closes it at the first signal; a second one ends the process at once."""
+    """Open the broker, announce it, and close it at the first signal; a second signal ends the process at once."""
     if options.ready_file is not None:
         remove_stale_ready_file(options.ready_file)
     stopping = trio.Event()
@@ -135,7 +144,7 @@ async def serve_until_signal(options: ServeOptions, opener: Opener, announce: Ca
             nursery.start_soon(_stop_on_signal, signals, stopping, serving)
             with serving:
                 async with opener(options) as running:
-                    # From here on a signal is no cancellation: the broker closes in its own order, within the grace.
+                    # From here on a signal cancels nothing: the broker closes in its own order, within the grace.
                     if not stopping.is_set():
                         nursery.start_soon(_stop_when_shut_down, running, stopping)
                         with ready(running, options, announce):
@@ -145,7 +154,7 @@ async def serve_until_signal(options: ServeOptions, opener: Opener, announce: Ca
 
 @contextmanager
 def ready(running: Running, options: ServeOptions, announce: Callable[[str], None]) -> Iterator[None]:
-    """Announces the broker: the ready file while the block runs, then the ready line."""
+    """Announce the broker with the ready line, and keep the ready file while the block runs."""
     urls = (running.service_url, running.admin_url, running.service_url_tls, running.admin_url_tls)
     line = " ".join(["pulsarium ready", *(url for url in urls if url is not None)])
     path = options.ready_file
@@ -167,7 +176,7 @@ def ready(running: Running, options: ServeOptions, announce: Callable[[str], Non
 
 async def _stop_when_shut_down(running: Running, stopping: trio.Event) -> None:
     await running.wait_shut_down()
-    log.info("stopping", reason="it was shut down over REST")
+    log.info("stopping", reason="shut down over REST")
     stopping.set()
 
 
@@ -183,7 +192,7 @@ async def _stop_on_signal(signals: AsyncIterator[int], stopping: trio.Event, ser
 
 
 def refusal_of(error: BaseException, options: ServeOptions) -> Refusal | None:
-    """What to tell the user of an expected failure; None when `error` holds anything else, which is a bug of ours."""
+    """Return the message for an expected failure, or None when `error` contains a bug."""
     from pulsarium.broker.errors import PortInUse
     from pulsarium.broker.storage.interface import StorageError
 
@@ -199,6 +208,6 @@ def refusal_of(error: BaseException, options: ServeOptions) -> Refusal | None:
             return RunRefused(str(error))
         case OSError() if isinstance(error, socket.gaierror) or error.errno in _CANNOT_BIND:
             asked = f"--host {options.host} --port {options.port} --http-port {options.http_port}"
-            return RunRefused(f"cannot listen with {asked}: {error.strerror}; --host takes an address of this machine")
+            return RunRefused(f"cannot listen with {asked}: {error.strerror}; pass a local address as --host")
         case _:
             return None

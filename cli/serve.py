@@ -1,4 +1,4 @@
-"""`pulsarium serve`: the options, and what they mean together."""
+"""`pulsarium serve`: its options, and the checks that concern several options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 network = options_of("Network")
 storage = options_of("Storage")
-behaviour = options_of("Behaviour")
+behavior = options_of("Behavior")
 tls = options_of("TLS")
 output = options_of("Output")
 
@@ -27,10 +27,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
-# of broker/config/profile.py, which is not imported until a broker is wanted
+# A copy of the names in broker/config/profile.py: importing that module would slow down --help.
 PROFILES = ("pip", "pulsar-4.2", "pulsar-4.1", "pulsar-4.0", "pulsar-3.0", "pulsar-2.11", "pulsar-2.10", "pulsar-2.8")
 
-# the options that are another word for one broker.conf key
+# Options that set one broker.conf key each.
 KEYS = {
     "host": "bindAddress",
     "port": "brokerServicePort",
@@ -44,100 +44,121 @@ KEYS = {
 
 
 def broker_options(*, free_ports: bool = False, log_level: str = "info") -> Decorator:
-    """The options of a broker, for every command that runs one; `gather` says what they mean.
+    """Return a decorator that adds the options of a command that runs a broker; `gather` interprets them.
 
-    `free_ports`: it takes a free port wherever none is named.
+    With `free_ports`, a port that is not named is a free one.
     """
     port, http_port = ("a free one", "a free one") if free_ports else ("6650", "8080")
     return together(
-        network("--host", metavar="ADDRESS", help="Address to bind.  [default: 127.0.0.1]"),
+        network("--host", metavar="ADDRESS", help="Listen on this address.  [default: 127.0.0.1]"),
         network(
-            "--port", type=PORT, metavar="N", help=f"Port for Pulsar clients; 0 takes a free one.  [default: {port}]"
+            "--port",
+            type=PORT,
+            metavar="N",
+            help=f"Listen for Pulsar clients on this port; 0 takes a free one.  [default: {port}]",
         ),
         network(
             "--http-port",
             type=PORT,
             metavar="N",
-            help=f"Port for the admin API; 0 takes a free one.  [default: {http_port}]",
+            help=f"Listen for HTTP, such as the admin API, on this port; 0 takes a free one.  [default: {http_port}]",
         ),
         storage(
-            "--data", type=DIRECTORY, metavar="DIR", help="Keep everything in DIR; without it nothing is left on disk."
+            "--data", type=DIRECTORY, metavar="DIR", help="Keep all data in DIR. Without --data, nothing is on disk."
         ),
         storage(
             "--durability",
             type=click.Choice(["none", "os", "fsync"]),
-            help="What a receipt promises with --data: nothing, to outlive this process, or the machine.  "
-            "[default: os]",
+            help="Choose what a receipt promises with --data: nothing (none), that the message outlives this "
+            "process (os), or a crash of the machine (fsync).  [default: os]",
         ),
-        storage("--restore", type=FILE, metavar="FILE", help="Begin with a snapshot, in the place of what DIR holds."),
+        storage("--restore", type=FILE, metavar="FILE", help="Replace the data with this snapshot before the start."),
         storage(
-            "--seed", type=FILE, metavar="FILE", help="Make what a TOML or JSON file describes. See pulsarium state."
+            "--seed",
+            type=FILE,
+            metavar="FILE",
+            help="Create what this TOML or JSON file describes. See pulsarium state.",
         ),
-        behaviour("--config", type=FILE, metavar="FILE", help="A broker.conf or standalone.conf, as it is."),
-        behaviour(
-            "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="One broker.conf key; may be repeated."
+        behavior("--config", type=FILE, metavar="FILE", help="Read this broker.conf or standalone.conf."),
+        behavior(
+            "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Set one broker.conf key. May be repeated."
         ),
-        behaviour(
+        behavior(
             "--profile",
             type=click.Choice(PROFILES),
             default="pip",
             show_default=True,
             metavar="NAME",
-            help="Behave as the PIPs say (pip), or as the released broker does (pulsar-4.2). "
-            f"{', '.join(PROFILES[2:])} look to clients like those releases, by protocol version, feature flags and "
-            "commands, and behave like pulsar-4.2.",
+            help="Behave as the PIPs say (pip), or as a released broker does (pulsar-4.2). "
+            f"{', '.join(PROFILES[2:])} behave like pulsar-4.2, with the protocol version, the feature flags and the "
+            "commands of their release.",
         ),
-        behaviour(
+        behavior(
             "--max-protocol-version",
             type=click.IntRange(0, 22),
             metavar="N",
-            help="Highest protocol version to speak.  [default: 22, and that of a release with its profile]",
+            help="Speak no protocol version above this one.  [default: 22, or that of the profile's release]",
         ),
-        behaviour(
+        behavior(
             "--brokers",
             type=click.IntRange(min=1),
             default=1,
             metavar="N",
-            help="Run N brokers of one cluster; each has the next higher ports.  [default: 1]",
+            help="Run N brokers of one cluster. Each takes the next higher ports.  [default: 1]",
         ),
-        behaviour(
+        behavior(
             "--compaction-engine",
             metavar="NAME",
-            help="What compacts topics: two-phase, spark, or an installed one.  [default: an installed one of others', "
-            "or two-phase]",
+            help="Compact topics with this engine: two-phase, spark, or an installed one.  [default: an installed "
+            "engine of another package, or two-phase]",
         ),
-        behaviour(
+        behavior(
             "--compaction-option",
             "compaction_options",
             multiple=True,
             metavar="KEY=VALUE",
-            help="One option of that engine; may be repeated. Of spark: master, work-dir, format, and spark.* "
+            help="Set one option of that engine. May be repeated. Spark takes master, work-dir, format, and spark.* "
             "settings.",
         ),
-        tls("--tls-port", type=PORT, metavar="N", help="Port for Pulsar clients over TLS; 0 takes a free one."),
-        tls("--https-port", type=PORT, metavar="N", help="Port for the admin API over TLS; 0 takes a free one."),
-        tls("--tls-cert", type=FILE, metavar="FILE", help="Certificate of the broker, PEM."),
-        tls("--tls-key", type=FILE, metavar="FILE", help="Its private key, PEM."),
-        tls("--tls-ca", type=FILE, metavar="FILE", help="Certificates that those of clients must come from, PEM."),
-        output("--ready-file", type=FILE, metavar="FILE", help="Write URLs and pid there as JSON, once it can serve."),
+        tls(
+            "--tls-port",
+            type=PORT,
+            metavar="N",
+            help="Listen for Pulsar clients over TLS on this port; 0 takes a free one.",
+        ),
+        tls("--https-port", type=PORT, metavar="N", help="Listen for HTTPS on this port; 0 takes a free one."),
+        tls("--tls-cert", type=FILE, metavar="FILE", help="The broker's certificate, in PEM."),
+        tls("--tls-key", type=FILE, metavar="FILE", help="The broker's private key, in PEM."),
+        tls("--tls-ca", type=FILE, metavar="FILE", help="Accept client certificates of these authorities, in PEM."),
         output(
-            "--log-level", type=click.Choice(LEVELS), default=log_level, show_default=True, help="Least level to log."
+            "--ready-file", type=FILE, metavar="FILE", help="Write URLs and pid there as JSON once the broker serves."
         ),
         output(
-            "--log-format", type=click.Choice(FORMATS), default="text", show_default=True, help="Log lines on stderr."
+            "--log-level",
+            type=click.Choice(LEVELS),
+            default=log_level,
+            show_default=True,
+            help="Log this level and above.",
+        ),
+        output(
+            "--log-format",
+            type=click.Choice(FORMATS),
+            default="text",
+            show_default=True,
+            help="Write log lines to stderr in this format.",
         ),
         output(
             "--capture",
             metavar="FILE",
-            help="Write every frame of every connection there, but for secrets; into a folder: a new file each time. "
+            help="Write every frame of every connection to FILE, without secrets. A folder gets a new file each time. "
             "See pulsarium capture.",
         ),
         output(
             "--lab-dir",
             type=DIRECTORY,
             metavar="DIR",
-            help="Folder below which captures are written that are started over HTTP (pulsarium capture start FILE); "
-            "without it they stay in memory.",
+            help="Allow captures over HTTP (pulsarium capture start FILE) to write below DIR. Without it, they stay "
+            "in memory.",
         ),
     )
 
@@ -147,25 +168,25 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info") -> Deco
 def serve(log_level: str, log_format: str, **asked: Any) -> None:
     """Run a broker until Ctrl-C or SIGTERM.
 
-    It prints "pulsarium ready pulsar://... http://..." when it can serve. Options win over --set, and --set over
-    --config.
+    The broker prints "pulsarium ready pulsar://... http://..." when it can serve. Options win over --set, and --set
+    wins over --config.
 
     \b
-    In memory, on Pulsar's own ports:
+    Serve from memory, on Pulsar's own ports:
       pulsarium serve
-    Kept in ./data, also over a crash:
+    Keep the data in ./data, also over a crash:
       pulsarium serve --data ./data
-    In a test, on free ports:
+    Serve a test on free ports:
       pulsarium serve --port 0 --http-port 0 --ready-file broker.json
-    With the settings of a cluster:
+    Use the settings of a cluster:
       pulsarium serve --config broker.conf --set allowAutoTopicCreation=false
-    As the released Pulsar 4.2 behaves:
+    Behave as the released Pulsar 4.2 does:
       pulsarium serve --profile pulsar-4.2
-    With every frame in a file, for pulsarium capture show and pulsarium analyze:
+    Write every frame to a file, for pulsarium capture show and pulsarium analyze:
       pulsarium serve --capture run.pulscap
-    With topics compacted on Spark (pip install "pulsarium[spark]"):
+    Compact topics on Spark (pip install "pulsarium[spark]"):
       pulsarium serve --data ./data --compaction-engine spark --compaction-option master=local[4]
-    Also over TLS, for pulsar+ssl:// and https:// URLs:
+    Serve pulsar+ssl:// and https:// URLs too:
       pulsarium serve --tls-port 6651 --https-port 8443 --tls-cert server.pem --tls-key server.key
     """
     options, loaded = gather(asked)
@@ -178,16 +199,20 @@ def serve(log_level: str, log_format: str, **asked: Any) -> None:
 
 
 def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOptions, LoadedConfig]:
-    """The options of a run, from what click read. `free_ports`: those of --config are not taken. Raises Refusal."""
+    """Return the options of a run, from the values that click read.
+
+    With `free_ports`, the ports of --config are ignored. Raise `Refusal` when the options contradict each other, or
+    name something that does not exist.
+    """
     from pulsarium.broker.config import ConfigError, ServeOptions, load
     from pulsarium.cli.lab.capture.file import capture_file
 
     if asked["durability"] not in (None, "none") and asked["data"] is None:
         raise RequestRefused(f"--durability {asked['durability']} needs --data DIR: without it nothing is on disk")
     if asked["ready_file"] is not None and not asked["ready_file"].absolute().parent.is_dir():
-        raise RequestRefused(f"--ready-file: {asked['ready_file'].parent} is not a directory")
+        raise RequestRefused(f"--ready-file: {asked['ready_file'].parent} is not a directory; create it first")
     if asked["lab_dir"] is not None and not asked["lab_dir"].is_dir():
-        raise RequestRefused(f"--lab-dir: {asked['lab_dir']} is not a directory; make it first")
+        raise RequestRefused(f"--lab-dir: {asked['lab_dir']} is not a directory; create it first")
     profile = _profile(asked["profile"], asked["max_protocol_version"])
     try:
         loaded = load(asked["config"], asked["overrides"], profile)
@@ -196,7 +221,7 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
     _check_tls_options(loaded.config, asked)
     for option in ("restore", "seed"):
         if asked[option] is not None and not asked[option].is_file():
-            raise RequestRefused(f"{_named(option)} {asked[option]}: there is no such file")
+            raise RequestRefused(f"{_named(option)} {asked[option]}: no such file; name an existing one")
     if free_ports:
         asked = {**asked, **_free_ports(asked, loaded)}
     config = _with_command_line(loaded.config, asked)
@@ -221,21 +246,21 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
 
 
 def pairs(given: Iterable[str], option: str) -> tuple[tuple[str, str], ...]:
-    """KEY=VALUE, as often as given."""
+    """Return the key and value of each KEY=VALUE. Raise `Refusal` for a text of another form."""
     found = []
     for each in given:
         key, equals, value = each.partition("=")
         if not (key and equals):
-            raise RequestRefused(f"{option} {each}: it is KEY=VALUE")
+            raise RequestRefused(f"{option} {each}: write KEY=VALUE")
         found.append((key, value))
     return tuple(found)
 
 
 def check_engine(name: str | None, options: tuple[tuple[str, str], ...]) -> None:
-    """Refuse an engine of compaction that is not there, or that cannot be as it is asked for."""
+    """Refuse a compaction engine that is not installed, or options that the engine does not take."""
     if name is None:
         if options:
-            raise RequestRefused("--compaction-option is for the engine that --compaction-engine names")
+            raise RequestRefused("--compaction-option needs --compaction-engine NAME")
         return
     from pulsarium.broker.config import ConfigError
     from pulsarium.broker.model.compaction.compaction import make_engine
@@ -254,31 +279,31 @@ def _check_tls_options(config: Config, asked: dict[str, Any]) -> None:
         f"{_named(each)} FILE" for each in ("tls_cert", "tls_key") if not (asked[each] or getattr(config, KEYS[each]))
     ]
     if ports and missing:
-        raise RequestRefused(f"{_named(ports[0])} needs {' and '.join(missing)}")
+        raise RequestRefused(f"{_named(ports[0])} needs {' and '.join(missing)} too")
     if files and not ports and not config.has_tls:
         raise RequestRefused(f"{_named(files[0])} has no effect without --tls-port N or --https-port N")
 
 
 def _check_several(options: ServeOptions) -> None:
-    """Refuse what cannot be of more than one broker."""
+    """Refuse options that fit one broker only."""
     count = options.brokers
     if count == 1:
         return
     if options.config.advertisedListeners:
         raise RequestRefused(
-            f"--brokers {count}: advertisedListeners has URLs of one broker; set advertisedAddress instead"
+            f"--brokers {count}: advertisedListeners names the URLs of one broker; set advertisedAddress instead"
         )
     taken = [port for index in range(count) for port in options.ports.nth(index) if port]
     if len(set(taken)) < len(taken):
         raise RequestRefused(
-            f"--brokers {count}: each broker has the next higher ports, so leave {count} between those given"
+            f"--brokers {count}: each broker takes the next higher ports; leave {count} between the given ports"
         )
     if max(taken, default=0) > LAST_PORT:
-        raise RequestRefused(f"--brokers {count}: the last one's ports would be beyond {LAST_PORT}; begin lower")
+        raise RequestRefused(f"--brokers {count}: the last broker's ports would exceed {LAST_PORT}; choose lower ports")
 
 
 def _free_ports(asked: dict[str, Any], loaded: LoadedConfig) -> dict[str, int]:
-    """A free port for each that the broker has and the command line does not name."""
+    """Return 0 for each port that the broker has and the command line does not name."""
     ports = {option: KEYS[option] for option in ("port", "http_port", "tls_port", "https_port")}
     return {
         option: 0
@@ -300,7 +325,7 @@ def _named(option: str) -> str:
 
 
 def _check_security(config: Config, places: Mapping[str, str]) -> None:
-    """Refuse keys, passwords and certificates that cannot be used, by the place that names them."""
+    """Refuse unusable keys, passwords and certificates, and name the option or the line that sets them."""
     if not (config.authenticationEnabled or config.authorizationEnabled or config.has_tls):
         return
     from pulsarium.broker.auth.authentication import check

@@ -1,4 +1,4 @@
-"""The verbs: what each command of a client does. Plain functions, each command atomic."""
+"""Handle the commands of clients, each in a plain function and atomically."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ MODULES = (connection, consumer, lookup, producer, scalable, schema, seek, subsc
 
 
 def handlers(*, connected: bool, authorize: bool = False, profile: Profile = PIP) -> Mapping[int, Handler]:
-    """What a connection takes, before and after its CONNECT; with `authorize` only from roles that may."""
+    """Return the handlers of a connection, before or after its CONNECT. With `authorize`, they check the role first."""
     found = collect(MODULES, connected=connected, guard=authorized if authorize else None)
     return without(found, profile.unknown, profile.unknown_error) if profile.unknown else found

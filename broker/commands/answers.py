@@ -1,4 +1,4 @@
-"""What answers what, and how commands are refused."""
+"""Match commands with their answers, and make refusals."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from pulsarium.proto.commands import COMMANDS, CommandSpec
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 _T = pb.BaseCommand
-NO_REQUEST = 2**64 - 1  # the id of an ERROR that is about the connection (W-11)
+NO_REQUEST = 2**64 - 1  # request id of an ERROR that concerns the connection (W-11)
 REQUEST_IDS = ("request_id", "watch_id", "session_id")
-IDS = (*REQUEST_IDS, "consumer_id", "txnid_least_bits", "txnid_most_bits")  # what a refusal repeats of its command
-ABOUT_THE_CONNECTION = {_T.CONNECT, _T.AUTH_RESPONSE}  # refused by an ERROR without an id, and closed
+IDS = (
+    *REQUEST_IDS,
+    "consumer_id",
+    "txnid_least_bits",
+    "txnid_most_bits",
+)  # fields that a refusal repeats from its command
+ABOUT_THE_CONNECTION = {_T.CONNECT, _T.AUTH_RESPONSE}  # refused by an ERROR without an id; the connection closes
 WITHOUT_AN_ID: Mapping[int, int] = {_T.CONNECTED: _T.CONNECT, _T.PONG: _T.PING}
 REPLIES = {spec.reply for spec in COMMANDS.values()} | {_T.ERROR}
 
-Key = tuple[object, ...]  # by which a command and its answer are known on a connection
+Key = tuple[object, ...]  # matches a command with its answer on a connection
 
 
 class Asked(Protocol):
@@ -27,17 +32,17 @@ class Asked(Protocol):
 
 
 def has_answer(spec: CommandSpec) -> bool:
-    """Whether a client is told that a command was done."""
+    """Return whether a client gets an answer to this command."""
     return spec.reply is not None
 
 
 def can_be_refused(spec: CommandSpec) -> bool:
-    """Whether there is an answer with an error code."""
+    """Return whether the command has an answer with an error code."""
     return spec.type in ABOUT_THE_CONNECTION or (has_answer(spec) and spec.type != _T.PING)
 
 
 def key_of_command(frame: Asked) -> Key | None:
-    """Of a client's command; None for one that will not be answered, as an ACK without a request id."""
+    """Return the key of a client's command, or None for one without an answer, such as an ACK without a request id."""
     if not has_answer(frame.spec):
         return None
     if frame.spec.type in WITHOUT_AN_ID.values():
@@ -46,7 +51,7 @@ def key_of_command(frame: Asked) -> Key | None:
 
 
 def key_of_answer(frame: Asked) -> Key | None:
-    """Of a broker's frame; None for one that answers nothing."""
+    """Return the key of a broker's frame, or None for one that answers nothing."""
     number = frame.spec.type
     if number in WITHOUT_AN_ID:
         return (WITHOUT_AN_ID[number],)
@@ -64,7 +69,7 @@ def _key(frame: Asked, *of_send: int) -> Key | None:
 
 
 def refusal(frame: Asked, code: int, text: str) -> pb.BaseCommand | None:
-    """The answer with an error to a client's command, in the form of that command; None if it has no answer."""
+    """Return the error that answers a client's command, in the command's own form, or None if it has no answer."""
     spec, body = frame.spec, frame.body
     if spec.type == _T.SEND:
         send_error = pb.CommandSendError(

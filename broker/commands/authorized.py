@@ -1,7 +1,7 @@
-"""What a role must be allowed before a command is handled: the one place where commands are authorized.
+"""Authorize commands: check that the role may do what a command asks for, before its handler runs.
 
-SEND, ACK and FLOW are not looked at: who has a producer or a consumer may use it, until a change of policies takes it
-away (broker/auth/revoked.py), as in Pulsar.
+SEND, ACK and FLOW are not checked. As in Pulsar, the owner of a producer or a consumer may use it until a change of
+policies closes it (broker/auth/revoked.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SUBSCRIBE = topic_operation("SUBSCRIBE")
 
 
 class Words(NamedTuple):
-    """What a client is told that may not; `failed`: when it could not be found out, "" for why."""
+    """Pulsar's texts for a client without permission: `refused`, and `failed` for a failed check, "" for its error."""
 
     refused: str
     failed: str = ""
@@ -61,14 +61,14 @@ WORDS: Final[Mapping[int, Words]] = {
 
 
 class Refused(NamedTuple):
-    """The answer to a command that was not allowed."""
+    """The answer to a command that the role may not send."""
 
     text: str
     code: pb.ServerError = pb.AuthorizationError
 
 
 def authorized(command: int, handler: Handler, needs: Needs) -> Handler:
-    """The same handler, for those whose role may do it."""
+    """Return `handler` behind a check that the role meets `needs`."""
 
     def checked(session: Session, cmd: Any, trailing: bytes) -> None:
         refused = check(session, command, needs, cmd)
@@ -82,11 +82,11 @@ def authorized(command: int, handler: Handler, needs: Needs) -> Handler:
 
 
 def check(session: Session, command: int, needs: Needs, cmd: Any) -> Refused | None:
-    """Why a command is not handled, if it is not."""
+    """Return the refusal of a command, or None if the role may send it."""
     try:
         target = target_of(needs, cmd)
     except InvalidTopicName:
-        return None  # the handler has its own words for that
+        return None  # the handler refuses the name
     words = WORDS[command]
     try:
         allowed = allows(session, needs, target)
@@ -109,7 +109,7 @@ def allows(session: Session, needs: Needs, target: Target) -> bool:
 
 
 def target_of(needs: Needs, cmd: Any) -> Target:
-    """What a command is about. Raises InvalidTopicName."""
+    """Return the target of a command. Raise `InvalidTopicName` when the command names none."""
     if needs.kind is Kind.NAMESPACE:
         return of_namespace(NamespaceName.parse(cmd.namespace))
     subscription = text_of(cmd.subscription) if isinstance(cmd, pb.CommandSubscribe) else ""
@@ -117,7 +117,7 @@ def target_of(needs: Needs, cmd: Any) -> Target:
 
 
 def answer(session: Session, command: int, cmd: Any, refused: Refused) -> None:
-    """In the form that the command is answered in."""
+    """Send the refusal in the form of the command's answer."""
     if command == pb.BaseCommand.LOOKUP:
         lookup = pb.CommandLookupTopicResponse(request_id=cmd.request_id)
         lookup_failed(lookup, refused.code, refused.text)

@@ -1,4 +1,4 @@
-"""CONNECT, PING, PONG: the connection itself."""
+"""Handle CONNECT, AUTH_RESPONSE, PING and PONG."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session
 
-NO_REQUEST = 2**64 - 1  # the id of an ERROR that is about the connection (W-11)
+NO_REQUEST = 2**64 - 1  # request id of an ERROR that concerns the connection (W-11)
 
-OUR_CLIENTS = "Pulsarium"  # how the names of this project's own begin; they mean PIP-429 by that version
+OUR_CLIENTS = "Pulsarium"  # prefix of this project's clients, which mean PIP-429 by that version
 
 log = Log("session")
 
 
 @handles(pb.BaseCommand.CONNECT, before_connect=True)
 def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
-    """Agree on a version (W-05 to W-12). Client flags are noted; the broker's own never depend on them."""
+    """Accept a client and its protocol version (W-05 to W-12). The broker's own flags do not depend on the client's."""
     if session.connected:
         raise CloseConnection("a second CONNECT")
     _log_in(session, cmd)
@@ -34,7 +34,7 @@ def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
         protocol_version=session.capabilities.agreed,
         max_message_size=broker.config.maxMessageSize,
     )
-    for flag in session.profile.flags:  # of a broker that knows none there is no such field
+    for flag in session.profile.flags:  # a broker without flags omits the field
         watching = flag in (TOPIC_WATCHERS, WATCHERS_RECONCILE)
         setattr(connected.feature_flags, flag, broker.config.enableBrokerTopicListWatcher or not watching)
     log.info(
@@ -49,7 +49,10 @@ def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
 
 
 def _note_last_entries(session: Session) -> None:
-    """Say once that somebody else's client gets PIP-429's entries: upstream may give the version another meaning."""
+    """Log once that a client of another project gets PIP-429's entries.
+
+    The draft is not accepted: upstream may give the protocol version another meaning.
+    """
     broker = session.broker
     if broker.noted_last_entries or not session.capabilities.takes_last_entries:
         return
@@ -58,7 +61,7 @@ def _note_last_entries(session: Session) -> None:
     broker.noted_last_entries = True
     log.info(
         "a client announced the protocol version in which GET_LAST_MESSAGE_ID answers with the entry in a trailing "
-        "buffer (PIP-429's draft); if the client means something else by that version, switch this off",
+        "buffer (PIP-429's draft); if the client means something else by that version, lower the version as below",
         peer=session,
         protocol=session.capabilities.version,
         for_all="--max-protocol-version 21",
@@ -73,11 +76,11 @@ def ping(session: Session, cmd: pb.CommandPing, trailing: bytes) -> None:
 
 @handles(pb.BaseCommand.PONG, before_connect=True)
 def pong(session: Session, cmd: pb.CommandPong, trailing: bytes) -> None:
-    """A sign of life; that bytes came in was noted already."""
+    """Ignore a PONG: its bytes already counted as a sign of life."""
 
 
 def _log_in(session: Session, cmd: pb.CommandConnect) -> None:
-    """Find out who it is, where that is asked. What was wrong is for the log: clients hear the same of everything."""
+    """Authenticate the client, if authentication is on. The log has the reason of a failure, the client does not."""
     cluster = session.broker.cluster
     if cluster.authentication is None:
         return
@@ -97,7 +100,7 @@ def _failed(session: Session, why: AuthenticationError | str) -> CloseConnection
 
 @handles(pb.BaseCommand.AUTH_RESPONSE, before_connect=True)
 def auth_response(session: Session, cmd: pb.CommandAuthResponse, trailing: bytes) -> None:
-    """New credentials, asked for (AUTH_CHALLENGE) or not. Nothing is answered when they are good."""
+    """Renew the credentials, after AUTH_CHALLENGE or without. Good credentials get no answer."""
     response = cmd.response
     if not (response.HasField("auth_method_name") and response.HasField("auth_data")):
         raise CloseConnection("AUTH_RESPONSE without credentials")

@@ -1,4 +1,4 @@
-"""FLOW, ACK, REDELIVER_UNACKNOWLEDGED_MESSAGES, CONSUMER_STATS: a consumer at work."""
+"""Handle FLOW, ACK, REDELIVER_UNACKNOWLEDGED_MESSAGES and CONSUMER_STATS."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session
 
 Individual = pb.CommandAck.Individual
-IDS_A_STEP = 1000  # of a command with many message ids; official clients put no more into one
+IDS_A_STEP = 1000  # message ids handled at once; official clients send no more in one command
 SHARED_TYPES = (pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared)
 
 
 @handles(pb.BaseCommand.FLOW)
 def flow(session: Session, cmd: pb.CommandFlow, trailing: bytes) -> None:
-    """Permits for more messages; for an unknown consumer they are lost."""
+    """Add permits to a consumer. Permits of an unknown consumer are ignored."""
     permits = cmd.messagePermits
     if permits == 0 or permits >= 2**31:
         raise CloseConnection(f"FLOW of {permits} permits")
@@ -39,7 +39,7 @@ def flow(session: Session, cmd: pb.CommandFlow, trailing: bytes) -> None:
 
 @handles(pb.BaseCommand.ACK)
 def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
-    """Acknowledge. Ids that make no sense change nothing and are answered as success (cmd 10)."""
+    """Acknowledge messages. Ids that make no sense change nothing, and their answer is success (cmd 10)."""
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None:
         return  # no reply either, as in Pulsar
@@ -67,7 +67,7 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
         elif (through := _cumulative(subscription, cmd)) is not None and (batch_acks or not through.ack_set):
             position = Position(signed(through.ledgerId), signed(through.entryId))
             subscription.acknowledge_through(position, through.ack_set, properties=properties, save_now=save_now)
-        else:  # changes nothing, and its properties are kept
+        else:  # acknowledges nothing, but its properties are stored
             subscription.acknowledge(consumer, (), properties=properties, save_now=save_now)
     if reply is not None:
         session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
@@ -81,7 +81,7 @@ def _acknowledge(
     in_parts: bool,
     save_now: bool,
 ) -> None:
-    """Acknowledge entries one by one; without `in_parts` an ack set acknowledges nothing."""
+    """Acknowledge entries individually. Without `in_parts`, an entry with an ack set is not acknowledged."""
     whole: list[Position] = []
     parts: list[tuple[Position, Sequence[int]]] = []
     for message_id in message_ids:
@@ -95,7 +95,7 @@ def _acknowledge(
 
 
 def _cumulative(subscription: PersistentSubscription, cmd: pb.CommandAck) -> pb.MessageIdData | None:
-    """Return up to where a cumulative ACK goes, where it makes sense."""
+    """Return the message id of a cumulative ACK, or None where a cumulative ACK has no effect."""
     return cmd.message_id[0] if len(cmd.message_id) == 1 and not subscription.shares_messages else None
 
 
@@ -106,12 +106,12 @@ def _acknowledge_many(
     cmd: pb.CommandAck,
     reply: pb.CommandAckResponse | None,
 ) -> Iterator[None]:
-    """Acknowledge as if the ids had come in several ACKs, of which the last one asks for the reply."""
+    """Acknowledge as if the ids had come in several ACKs, with the request id on the last."""
     in_parts = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
     message_ids = iter(cmd.message_id)
     while some := list(islice(message_ids, IDS_A_STEP)):
         if session.consumers.get(cmd.consumer_id) is not consumer:
-            return  # closed meanwhile
+            return  # the consumer was closed meanwhile
         _acknowledge(consumer, subscription, some, in_parts=in_parts, save_now=False)
         yield
     consumer.acked_ms = session.broker.clock.now_ms()
@@ -121,7 +121,7 @@ def _acknowledge_many(
 
 
 def _ack_in_transaction(consumer: Consumer, cmd: pb.CommandAck) -> None:
-    """Acknowledge in a transaction, whether there is such a one or not (B-29)."""
+    """Acknowledge in a transaction, without a check that the transaction exists (B-29)."""
     subscription = consumer.subscription
     individual = cmd.ack_type == Individual
     if not individual and (len(cmd.message_id) != 1 or consumer.type in SHARED_TYPES):
@@ -144,7 +144,7 @@ def _answer(session: Session, reply: pb.CommandAckResponse, error: Exception | N
 
 
 def _reply_to(cmd: pb.CommandAck) -> pb.CommandAckResponse | None:
-    """The reply that is owed, only where the request has an id."""
+    """Return the reply to an ACK with a request id, else None."""
     if not cmd.HasField("request_id"):
         return None
     return pb.CommandAckResponse(consumer_id=cmd.consumer_id, request_id=cmd.request_id)
@@ -152,12 +152,12 @@ def _reply_to(cmd: pb.CommandAck) -> pb.CommandAckResponse | None:
 
 @handles(pb.BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES)
 def redeliver(session: Session, cmd: pb.CommandRedeliverUnacknowledgedMessages, trailing: bytes) -> None:
-    """Deliver again what was not acknowledged: the named messages, or all (cmd 20)."""
+    """Redeliver unacknowledged messages: the named ones, or all (cmd 20)."""
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None or not isinstance(consumer.subscription, PersistentSubscription):
         return
     subscription, epoch = consumer.subscription, cmd.consumer_epoch if cmd.HasField("consumer_epoch") else None
-    if not subscription.shares_messages:  # ids are ignored: the order must hold
+    if not subscription.shares_messages:  # ids are ignored, to keep the order
         subscription.redeliver(consumer, None, epoch)
         return
     named = cmd.message_ids
@@ -176,23 +176,23 @@ def _redeliver_many(
     named: Iterable[pb.MessageIdData],
     owed: Iterable[Position],
 ) -> Iterator[None]:
-    """Deliver again as if the entries had come in several requests, as official clients cut theirs; in order."""
+    """Redeliver, in order, as if the entries had come in several requests, as official clients split them."""
     left = PositionSet()
     coming = chain((Position(each.ledgerId, each.entryId) for each in named), owed)
     while some := list(islice(coming, IDS_A_STEP)):
-        left.update(position for position in some if position.entry_id <= LAST_ID)  # no entry is beyond
+        left.update(position for position in some if position.entry_id <= LAST_ID)  # no entry has a greater id
         yield
     positions = iter(left)
     while some := list(islice(positions, IDS_A_STEP)):
         if session.consumers.get(consumer.consumer_id) is not consumer:
-            return  # closed meanwhile, and with it all that it owed goes to others
+            return  # the consumer was closed, and its messages went to others
         subscription.redeliver(consumer, some, None)
         yield
 
 
 @handles(pb.BaseCommand.CONSUMER_STATS)
 def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: bytes) -> None:
-    """Figures of one consumer; rates are zero, as in Pulsar before their first minute."""
+    """Answer with the stats of one consumer. Rates are zero, as in Pulsar in a consumer's first minute."""
     reply = pb.CommandConsumerStatsResponse(request_id=cmd.request_id)
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None:
@@ -205,7 +205,7 @@ def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: byt
         reply.msgRateOut = reply.msgThroughputOut = reply.msgRateRedeliver = 0.0
         reply.msgRateExpired = reply.messageAckRate = 0.0
         reply.consumerName = consumer.name
-        reply.availablePermits = consumer.permits % 2**64  # less than nothing wraps, as in Pulsar
+        reply.availablePermits = consumer.permits % 2**64  # a negative number wraps, as in Pulsar
         reply.unackedMessages = max(consumer.unacked, 0)  # a producer may claim a batch of -1 messages
         reply.blockedConsumerOnUnackedMsgs = consumer.blocked
         reply.address = session.address

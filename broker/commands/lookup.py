@@ -1,4 +1,4 @@
-"""LOOKUP, PARTITIONED_METADATA, GET_TOPICS_OF_NAMESPACE: where topics are and which there are."""
+"""Handle LOOKUP, PARTITIONED_METADATA and GET_TOPICS_OF_NAMESPACE."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Metadata = pb.CommandPartitionedTopicMetadataResponse
 
 @handles(pb.BaseCommand.LOOKUP, needs=topic_operation("LOOKUP"))
 def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> None:
-    """Which broker serves a topic. Nothing is created; topics that do not exist are looked up all the same."""
+    """Answer with the broker that serves a topic. A lookup creates no topic, and the topic need not exist."""
     broker = session.broker
     reply = Lookup(request_id=cmd.request_id)
     try:
@@ -42,8 +42,8 @@ def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> Non
             if urls.pulsar_ssl:
                 reply.brokerServiceUrlTls = urls.pulsar_ssl
             reply.authoritative = found.authoritative
-            # through a proxy, and where one broker has a local address, the client takes the URL that it knows: port
-            # maps and tunnels work so, and TLS names fit
+            # Through a proxy, and with a single broker at a local address, the client keeps its URL: so port
+            # mappings and tunnels work, and TLS names fit.
             alone = len(broker.cluster.brokers) == 1
             reply.proxy_through_service_url = session.through_proxy or (alone and urls.is_local)
     except InvalidTopicName as error:
@@ -54,7 +54,7 @@ def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> Non
 
 
 def lookup_failed(reply: Lookup, code: pb.ServerError, text: str) -> None:
-    """Make it the answer to a lookup that leads nowhere."""
+    """Make `reply` a failed lookup with this error."""
     reply.response = Lookup.Failed
     reply.error = code
     reply.message = text
@@ -62,7 +62,7 @@ def lookup_failed(reply: Lookup, code: pb.ServerError, text: str) -> None:
 
 @handles(pb.BaseCommand.PARTITIONED_METADATA, needs=topic_operation("LOOKUP"))
 def partitioned_metadata(session: Session, cmd: pb.CommandPartitionedTopicMetadata, trailing: bytes) -> None:
-    """How many partitions a topic has; 0 for one that has none, or that may be created without."""
+    """Answer with the number of partitions, 0 for a topic that is not partitioned or may be created so."""
     reply = Metadata(request_id=cmd.request_id)
     try:
         name = TopicName.parse(cmd.topic)
@@ -86,7 +86,7 @@ def partitioned_metadata(session: Session, cmd: pb.CommandPartitionedTopicMetada
 
 
 def metadata_failed(reply: Metadata, code: pb.ServerError, text: str) -> None:
-    """The same of PARTITIONED_METADATA."""
+    """Make `reply` a failed PARTITIONED_METADATA with this error."""
     reply.response = Metadata.Failed
     reply.error = code
     reply.message = text
@@ -94,7 +94,7 @@ def metadata_failed(reply: Metadata, code: pb.ServerError, text: str) -> None:
 
 @handles(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE, needs=namespace_operation("GET_TOPICS"))
 def get_topics_of_namespace(session: Session, cmd: pb.CommandGetTopicsOfNamespace, trailing: bytes) -> None:
-    """The topics of a namespace, all or those that match a pattern, unless the client's hash says it knows them."""
+    """Answer with the topics of a namespace that match the pattern, unless the client's hash is up to date."""
     broker = session.broker
     try:
         namespace = NamespaceName.parse(cmd.namespace)

@@ -1,4 +1,4 @@
-"""Checks that requests with names and metadata share."""
+"""Check names and metadata of requests."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ class MetadataTooLargeError(BrokerServiceError):
 
 
 def parse_name(text: str) -> TopicName:
-    """The topic that a request names."""
+    """Return the topic that a request names. Raise `InvalidNameError` for an invalid name."""
     try:
         name = TopicName.parse(text)
-        _ = name.partitioned_name  # nothing may stand before "-partition-N"
+        _ = name.partitioned_name  # raises where no name stands before "-partition-N"
     except InvalidTopicName as error:
         raise InvalidNameError(f"Invalid topic name: {error}") from None
     return name
 
 
 def texts_of(pairs: Iterable[pb.KeyValue]) -> dict[str, str]:
-    """Metadata or properties; of two with the same key the last wins."""
+    """Return metadata or properties as a mapping. The last of several equal keys wins."""
     return {text_of(pair.key): text_of(pair.value) for pair in pairs}
 
 
 def check_metadata(pairs: Iterable[pb.KeyValue], limit: int) -> None:
-    """Refuse more metadata than a producer or consumer may bring (maxConsumerMetadataSize)."""
+    """Raise `MetadataTooLargeError` for more metadata than maxConsumerMetadataSize allows, in bytes."""
     left = limit
     for pair in pairs:
         left -= len(pair.key) + len(pair.value)
-        if left < 0:  # however many more there are
+        if left < 0:  # do not read the rest
             raise MetadataTooLargeError(f"metadata has a max size of {limit // 1024} Kb")

@@ -1,4 +1,4 @@
-"""PRODUCER, SEND, CLOSE_PRODUCER."""
+"""Handle PRODUCER, SEND and CLOSE_PRODUCER."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = Log("producer")
 
 @handles(pb.BaseCommand.PRODUCER, needs=topic_operation("PRODUCE"))
 def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None:
-    """Create a producer (P-01 to P-09). The id is taken from here on; the reply comes when everything is kept."""
+    """Create a producer (P-01 to P-09). The producer's id is taken at once; the reply follows the commit."""
     request_id, producer_id = cmd.request_id, cmd.producer_id
     try:
         name = parse_name(cmd.topic)
@@ -37,7 +37,7 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
         session.error(request_id, error.code, error.text)
         return
     present = session.producers.get(producer_id)
-    if present is not None:  # the answer to a repeated request, whatever it says this time
+    if present is not None:  # a repeated request gets the same answer, whatever it asks for
         session.producer_success(request_id, present.name, schema_version=present.schema_version)
         return
     if producer_id in session.pending_producers or producer_id in session.waiting_producers:
@@ -70,7 +70,7 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
 
 
 def _topic(session: Session, name: TopicName, cmd: pb.CommandProducer) -> tuple[Topic, bytes]:
-    """Return the topic, ready for the producer, and the version of its schema. In the order of P-01."""
+    """Return the topic, ready for the producer, and the version of its schema. Check in the order of P-01."""
     topic = session.broker.find_or_create(name, create=True, absent=f"Topic not found {name}")
     topic.check_producer(encrypted=cmd.encrypted)
     schema_version = of_producer(session.broker.schemas, topic, cmd.schema if cmd.HasField("schema") else None)
@@ -102,11 +102,11 @@ def _add(session: Session, topic: Topic, options: ProducerOptions) -> None:
             topic.producers.remove(added)
             session.not_kept(options.request_id, error)
             return
-        if added.closed:  # unloaded or fenced meanwhile
+        if added.closed:  # the topic was unloaded, or the producer fenced
             session.error(options.request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")
             return
         if session.producers.get(options.producer_id) is added:
-            return  # it waited, and its turn has come meanwhile: it was told so
+            return  # it waited; its turn came before the commit, and it was told
         if ready:
             session.producers[options.producer_id] = added
         else:
@@ -132,7 +132,7 @@ def _refused(session: Session, options: ProducerOptions, error: BrokerServiceErr
 
 @handles(pb.BaseCommand.SEND)
 def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
-    """Publish. The only broker-side look at an entry is its checksum (rule 5)."""
+    """Publish an entry. The broker checks only the entry's checksum (rule 5)."""
     publisher = session.producers.get(cmd.producer_id)
     if publisher is None:
         if session.late_sends.are_dropped(cmd.producer_id):
@@ -147,7 +147,7 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
         if session.profile.own_faults_close and not publisher.topic.name.is_persistent:
             raise CloseConnection("SEND in a transaction to a non-persistent topic")
         pending.txn = TxnId(cmd.txnid_most_bits, cmd.txnid_least_bits)
-        pending.highest_sequence_id = cmd.highest_sequence_id  # as it comes: so Pulsar answers
+        pending.highest_sequence_id = cmd.highest_sequence_id  # unchanged, because Pulsar answers so
     elif cmd.HasField("message_id") and not publisher.topic.takes_message_ids:
         pending.highest_sequence_id = 0
         publisher.refuse(pending, pb.NotAllowedError, NOT_A_SHADOW)
@@ -160,7 +160,7 @@ NO_SEQUENCE = 2**64 - 1
 
 @handles(pb.BaseCommand.CLOSE_PRODUCER)
 def close_producer(session: Session, cmd: pb.CommandCloseProducer, trailing: bytes) -> None:
-    """Close a producer once its messages are answered; an unknown one is closed already."""
+    """Close a producer once its messages are answered. An unknown producer counts as closed."""
     request_id = cmd.request_id
     closed = session.producers.pop(cmd.producer_id, None) or session.waiting_producers.pop(cmd.producer_id, None)
     if closed is None:

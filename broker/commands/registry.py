@@ -1,4 +1,4 @@
-"""Declare handlers and find them; take away those of commands that a profile or a mask does not know."""
+"""Declare and collect command handlers, and refuse commands that a profile or a mask does not know."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 
 class CloseConnection(Exception):
-    """A client did what Pulsar closes the connection for; the text goes to the log."""
+    """Close the connection, as Pulsar does for this fault of the client. The text goes to the log."""
 
 
-Handler = Callable[[Any, Any, bytes], None]  # session, the command's body, what follows it in the frame
+Handler = Callable[[Any, Any, bytes], None]  # session, body of the command, bytes behind it in the frame
 Guard = Callable[[int, Handler, Needs], Handler]  # the command, its handler and what a role needs for it
 MARK = "__handles__"
 
 
 @dataclass(frozen=True, slots=True)
 class Handles:
-    """What a handler declares: the command, whether it is taken before CONNECT, or not built yet, and what it needs."""
+    """The declaration of a handler: its command, whether it runs before CONNECT, and the permissions it needs."""
 
     command: int
     before_connect: bool = False
-    absent: str = ""  # why the command is refused, where it is
-    needs: Needs | None = None  # what a role must be allowed, where that is asked
+    absent: str = ""  # why the command is refused; "" if it is handled
+    needs: Needs | None = None  # operation that the role needs with authorization
 
 
 def handles(
     command: int, *, before_connect: bool = False, absent: str = "", needs: Needs | None = None
 ) -> Callable[[Handler], Handler]:
-    """Make a function the handler of a command. It may handle several."""
+    """Return a decorator that makes a function the handler of `command`. A function may handle several commands."""
 
     def mark(handler: Handler) -> Handler:
         declared: list[Handles] = [*getattr(handler, MARK, ()), Handles(command, before_connect, absent, needs)]
@@ -49,7 +49,7 @@ def handles(
 
 
 def declared(modules: Iterable[ModuleType]) -> Iterable[tuple[Handles, Handler]]:
-    """Every declaration in `modules`."""
+    """Yield every declaration in `modules`."""
     for module in modules:
         for value in vars(module).values():
             if getattr(value, "__module__", None) == module.__name__:
@@ -58,7 +58,7 @@ def declared(modules: Iterable[ModuleType]) -> Iterable[tuple[Handles, Handler]]
 
 
 def collect(modules: Iterable[ModuleType], *, connected: bool, guard: Guard | None = None) -> Mapping[int, Handler]:
-    """The handlers of a connection's state, by command type; behind `guard` those that need anything."""
+    """Return the handlers of a connection's state by command type, those with needs behind `guard`."""
     found: dict[int, Handler] = {}
     for handled, handler in declared(modules):
         if connected or handled.before_connect:
@@ -71,8 +71,11 @@ def collect(modules: Iterable[ModuleType], *, connected: bool, guard: Guard | No
 
 
 def without(handlers: Mapping[int, Handler], unknown: Iterable[str], error: str | None) -> Mapping[int, Handler]:
-    """The handlers of a broker that knows less. Without an `error` what is unknown closes its connection: so does a
-    command of a type that Pulsar's decoder cannot name, and one that its handler inherits from PulsarDecoder."""
+    """Return the handlers of a broker that does not know the commands in `unknown`.
+
+    Without `error`, an unknown command closes the connection. Pulsar does so for a type that its decoder cannot name,
+    and for a command whose handler is inherited from PulsarDecoder.
+    """
     numbers = {int(pb.BaseCommand.Type.Value(name)) for name in unknown}
     known = {number: handler for number, handler in handlers.items() if number not in numbers}
     if error is not None:
@@ -83,7 +86,7 @@ def without(handlers: Mapping[int, Handler], unknown: Iterable[str], error: str 
 
 @dataclass
 class Command:
-    """A client's command with its body."""
+    """A client's command: its specification and its body."""
 
     spec: CommandSpec
     body: Any

@@ -1,6 +1,6 @@
-"""Scalable topics (PIP-460), and where their coordinators are (PIP-473): no client is told that there are any.
+"""Refuse the commands of scalable topics (PIP-460) and of their coordinators (PIP-473).
 
-One that asks all the same is refused, as by a broker with scalableTopicsEnabled=false.
+The broker announces neither. A client that asks anyway gets the refusal of a broker with scalableTopicsEnabled=false.
 """
 
 from __future__ import annotations
@@ -35,4 +35,4 @@ def refuse(session: Session, cmd: Any, trailing: bytes) -> None:
 @handles(_T.WATCH_SCALABLE_TOPICS_CLOSE, absent=WHY)
 @handles(_T.WATCH_TC_ASSIGNMENTS_CLOSE, absent=WHY)
 def close(session: Session, cmd: Any, trailing: bytes) -> None:
-    """Nothing was opened; a close has no answer."""
+    """Ignore a close: nothing was opened, and a close has no answer."""

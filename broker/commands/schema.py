@@ -1,4 +1,4 @@
-"""GET_SCHEMA and GET_OR_CREATE_SCHEMA."""
+"""Handle GET_SCHEMA and GET_OR_CREATE_SCHEMA."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @handles(pb.BaseCommand.GET_SCHEMA, needs=topic_operation("GET_METADATA", unasked=True))
 def get_schema(session: Session, cmd: pb.CommandGetSchema, trailing: bytes) -> None:
-    """The latest schema of a topic, or the version asked for: 8 bytes, big-endian."""
+    """Answer with the latest schema of a topic, or with the requested version: 8 bytes, big-endian."""
     reply = pb.CommandGetSchemaResponse(request_id=cmd.request_id)
     try:
         name = TopicName.parse(cmd.topic)
@@ -52,7 +52,7 @@ def _find(session: Session, cmd: pb.CommandGetSchema, name: TopicName, reply: pb
 
 @handles(pb.BaseCommand.GET_OR_CREATE_SCHEMA, needs=topic_operation("PRODUCE", unasked=True))
 def get_or_create_schema(session: Session, cmd: pb.CommandGetOrCreateSchema, trailing: bytes) -> None:
-    """The version of a schema, which is added when it is new. The topic must exist."""
+    """Answer with the version of a schema, and add the schema when it is new. The topic must exist."""
     try:
         name = TopicName.parse(cmd.topic)
     except InvalidTopicName as error:

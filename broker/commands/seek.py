@@ -1,4 +1,4 @@
-"""SEEK and GET_LAST_MESSAGE_ID: moving about in a topic."""
+"""Handle SEEK and GET_LAST_MESSAGE_ID."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @handles(pb.BaseCommand.SEEK)
 def seek(session: Session, cmd: pb.CommandSeek, trailing: bytes) -> None:
-    """Move a subscription, inclusive; its consumers are closed first, then the request is answered (cmd 28)."""
+    """Move a subscription to a message, inclusive. Its consumers are closed before the answer (cmd 28)."""
     request_id = cmd.request_id
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None or not (cmd.HasField("message_id") or cmd.HasField("message_publish_time")):
@@ -27,7 +27,7 @@ def seek(session: Session, cmd: pb.CommandSeek, trailing: bytes) -> None:
         return
     subscription = consumer.subscription
     if not isinstance(subscription, PersistentSubscription):
-        session.success(request_id)  # nothing to move
+        session.success(request_id)  # no cursor to move
         return
     topic, cursor = subscription.topic, subscription.cursor
     ack_set: list[int] = []
@@ -53,7 +53,7 @@ def seek(session: Session, cmd: pb.CommandSeek, trailing: bytes) -> None:
 
 @handles(pb.BaseCommand.GET_LAST_MESSAGE_ID)
 def get_last_message_id(session: Session, cmd: pb.CommandGetLastMessageId, trailing: bytes) -> None:
-    """The last message that can be delivered, and how far the subscription has come (S429-02 to -09)."""
+    """Answer with the last deliverable message and the subscription's mark-delete position (S429-02 to -09)."""
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None:
         session.error(cmd.request_id, pb.MetadataError, "Consumer not found")

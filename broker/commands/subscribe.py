@@ -1,4 +1,4 @@
-"""SUBSCRIBE, UNSUBSCRIBE, CLOSE_CONSUMER."""
+"""Handle SUBSCRIBE, UNSUBSCRIBE and CLOSE_CONSUMER."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STRICT_NAME = re.compile(r"[\w\-=:.]+", re.ASCII)
 
 @handles(pb.BaseCommand.SUBSCRIBE, needs=topic_operation("CONSUME"))
 def subscribe(session: Session, cmd: pb.CommandSubscribe, trailing: bytes) -> None:
-    """Attach a consumer to a subscription, which is made when there is none (C-01 to C-13)."""
+    """Add a consumer to a subscription, and create the subscription if needed (C-01 to C-13)."""
     pending = session.pending_consumers.get(cmd.consumer_id)
     if cmd.consumer_id in session.consumers:
         session.success(cmd.request_id)
@@ -47,10 +47,10 @@ def subscribe(session: Session, cmd: pb.CommandSubscribe, trailing: bytes) -> No
 
 
 class PendingConsumer:
-    """A SUBSCRIBE that is not answered yet: its subscription is being kept, or the owner was asked for a sign of life.
+    """A SUBSCRIBE without an answer yet: its commit is under way, or the present owner is asked for a sign of life.
 
-    CLOSE_CONSUMER and the end of the connection cancel it, and then it is not answered at all (transcript 137). Where
-    `abandoned_consumers_refuse`, one that CLOSE_CONSUMER cancelled keeps its id until its answer would be due.
+    CLOSE_CONSUMER and the end of the connection cancel it, and then no answer follows (transcript 137). With the
+    profile's `abandoned_consumers_refuse`, CLOSE_CONSUMER leaves the id taken until the answer would be due.
     """
 
     def __init__(self, session: Session, cmd: pb.CommandSubscribe) -> None:
@@ -62,7 +62,7 @@ class PendingConsumer:
         session.pending_consumers[cmd.consumer_id] = self
 
     def start(self, cmd: pb.CommandSubscribe) -> None:
-        """Join the subscription, and answer when that is kept."""
+        """Join the subscription, and answer after the commit."""
         session = self._session
         subscription: Subscription | None = None
         try:
@@ -81,14 +81,14 @@ class PendingConsumer:
     def _ask(self, owned: OwnerMustAnswerError, cmd: pb.CommandSubscribe) -> None:
         refusal = owned.refusal
         request = pb.CommandSubscribe()
-        request.CopyFrom(cmd)  # the next command is parsed into the same message
+        request.CopyFrom(cmd)  # because the next command is parsed into the same message
 
         def answered(alive: bool) -> None:
             if self._is_over():
                 return
             if alive:
                 self._refuse(refusal)
-            else:  # from the start: a reader's subscription went with its owner
+            else:  # start again: a reader's subscription ended with its owner
                 self.start(request)
 
         owned.owner.check_liveness(answered)
@@ -108,7 +108,7 @@ class PendingConsumer:
             session.not_kept(self._request_id, error)
             return
         self._end()
-        if consumer not in subscription.consumers:  # unloaded or reset meanwhile
+        if consumer not in subscription.consumers:  # the topic was unloaded or the cursor reset
             session.error(self._request_id, pb.ServiceNotReady, "Topic is temporarily unavailable")
             return
         moved_to = subscription.topic.moved_to
@@ -128,24 +128,24 @@ class PendingConsumer:
         session.success(self._request_id)
 
     def _is_over(self) -> bool:
-        """Return whether nobody waits for the answer that is due now."""
-        cancelled = self._session.pending_consumers.get(self._consumer_id) is not self
-        if self.abandoned and not cancelled:
+        """Return whether the SUBSCRIBE was canceled. Release the id of an abandoned one."""
+        canceled = self._session.pending_consumers.get(self._consumer_id) is not self
+        if self.abandoned and not canceled:
             self._end()
-        return cancelled or self.abandoned
+        return canceled or self.abandoned
 
     def _end(self) -> None:
         del self._session.pending_consumers[self._consumer_id]
 
     def abandon(self) -> None:
-        """Leave the subscription: CLOSE_CONSUMER came first."""
+        """Leave the subscription, because CLOSE_CONSUMER came before the answer."""
         self.cancel()
         if self._session.profile.abandoned_consumers_refuse:
             self._session.pending_consumers[self._consumer_id] = self
             self.abandoned = True
 
     def cancel(self) -> None:
-        """Nobody waits for it any more: leave the subscription."""
+        """Leave the subscription, and forget the SUBSCRIBE."""
         self._end()
         if self._consumer is not None and self._consumer in self._consumer.subscription.consumers:
             self._consumer.subscription.remove_consumer(self._consumer)
@@ -171,7 +171,7 @@ def _options(cmd: pb.CommandSubscribe) -> ConsumerOptions:
 
 
 def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
-    """The subscription to join, made where there is none."""
+    """Return the subscription to join, created if needed. Raise `BrokerServiceError` when the request is refused."""
     broker = session.broker
     name, subscription = parse_name(cmd.topic), text_of(cmd.subscription)
     if subscription and broker.config.strictlyVerifySubscriptionName and not STRICT_NAME.fullmatch(subscription):
@@ -205,7 +205,7 @@ def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
 
 @handles(pb.BaseCommand.UNSUBSCRIBE)
 def unsubscribe(session: Session, cmd: pb.CommandUnsubscribe, trailing: bytes) -> None:
-    """Delete the subscription of a consumer, if it is the only one or the request forces it."""
+    """Delete the consumer's subscription, if the consumer is the only one or the request forces the deletion."""
     request_id = cmd.request_id
     consumer = session.consumers.get(cmd.consumer_id)
     if consumer is None:
@@ -218,7 +218,7 @@ def unsubscribe(session: Session, cmd: pb.CommandUnsubscribe, trailing: bytes) -
         return
     del session.consumers[cmd.consumer_id]
     subscription.remove_consumer(consumer)
-    if subscription.name in subscription.topic.subscriptions:  # a reader's is gone with its consumer
+    if subscription.name in subscription.topic.subscriptions:  # a reader's subscription ends with its consumer
         subscription.topic.unsubscribe(subscription.name)
     log.info("subscription deleted", peer=session, topic=subscription.topic.name, subscription=subscription.name)
     consumer_id = consumer.consumer_id
@@ -228,14 +228,14 @@ def unsubscribe(session: Session, cmd: pb.CommandUnsubscribe, trailing: bytes) -
             session.success(request_id)
         else:
             session.not_kept(request_id, error)
-            session.close_consumer(consumer_id)  # it joins again, and may ask again
+            session.close_consumer(consumer_id)  # so that the client subscribes again, and can retry
 
     session.broker.turn.after_commit(kept)
 
 
 @handles(pb.BaseCommand.CLOSE_CONSUMER)
 def close_consumer(session: Session, cmd: pb.CommandCloseConsumer, trailing: bytes) -> None:
-    """Close a consumer once its acknowledgements are answered; an unknown one is closed already."""
+    """Close a consumer once its acknowledgements are answered. An unknown consumer counts as closed."""
     request_id = cmd.request_id
     pending = session.pending_consumers.get(cmd.consumer_id)
     consumer = session.consumers.pop(cmd.consumer_id, None)

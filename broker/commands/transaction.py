@@ -1,4 +1,4 @@
-"""Transactions: what clients ask of coordinators, and what in Pulsar coordinators ask of the brokers of topics."""
+"""Handle commands of transactions, for coordinators and for the brokers of topics."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ log = Log("transactions")
 DISABLED = "Transactions are not enabled."
 
 
-# of the coordinator
+# for the coordinator
 
 
 @handles(pb.BaseCommand.TC_CLIENT_CONNECT_REQUEST)
 def connect(session: Session, cmd: pb.CommandTcClientConnectRequest, trailing: bytes) -> None:
-    """A client means to use a coordinator, which has to be looked up before (B-29)."""
+    """Connect a client to a coordinator, which a lookup has assigned to this broker (B-29)."""
     coordinators, broker = session.broker.cluster.coordinators, session.broker
     if coordinators is None:
         session.error(cmd.request_id, pb.NotAllowedError, DISABLED)
@@ -57,7 +57,7 @@ def connect(session: Session, cmd: pb.CommandTcClientConnectRequest, trailing: b
 
 @handles(pb.BaseCommand.NEW_TXN)
 def new_txn(session: Session, cmd: pb.CommandNewTxn, trailing: bytes) -> None:
-    """Open a transaction. Of more than maxActiveTransactionsPerCoordinator nothing is said, as in Pulsar."""
+    """Open a transaction. Beyond maxActiveTransactionsPerCoordinator there is no answer, as in Pulsar."""
     principal, timeout_ms = session.principal, signed(cmd.txn_ttl_millis)
     owner = principal.role if principal.original is None else principal.original
     base = pb.BaseCommand(type=pb.BaseCommand.NEW_TXN_RESPONSE)
@@ -80,13 +80,13 @@ def new_txn(session: Session, cmd: pb.CommandNewTxn, trailing: bytes) -> None:
 
 @handles(pb.BaseCommand.ADD_PARTITION_TO_TXN)
 def add_partition_to_txn(session: Session, cmd: pb.CommandAddPartitionToTxn, trailing: bytes) -> None:
-    """A transaction is about to publish to these topics."""
+    """Register topics to which a transaction is about to publish."""
     _add(session, cmd, pb.BaseCommand.ADD_PARTITION_TO_TXN, [Part(text_of(name)) for name in cmd.partitions])
 
 
 @handles(pb.BaseCommand.ADD_SUBSCRIPTION_TO_TXN)
 def add_subscription_to_txn(session: Session, cmd: pb.CommandAddSubscriptionToTxn, trailing: bytes) -> None:
-    """A transaction is about to acknowledge on these subscriptions."""
+    """Register subscriptions on which a transaction is about to acknowledge."""
     parts = [Part(text_of(each.topic), text_of(each.subscription)) for each in cmd.subscription]
     _add(session, cmd, pb.BaseCommand.ADD_SUBSCRIPTION_TO_TXN, parts)
 
@@ -103,7 +103,7 @@ def _add(session: Session, cmd: Any, request: int, parts: Iterable[Part]) -> Non
 
 @handles(pb.BaseCommand.END_TXN)
 def end_txn(session: Session, cmd: pb.CommandEndTxn, trailing: bytes) -> None:
-    """Commit or abort; no action is COMMIT."""
+    """Commit or abort a transaction. A request without an action commits."""
     commit = cmd.txn_action == pb.COMMIT
     txn, done = _txn_of(cmd), _answering(session, pb.BaseCommand.END_TXN, cmd)
 
@@ -115,7 +115,7 @@ def end_txn(session: Session, cmd: pb.CommandEndTxn, trailing: bytes) -> None:
 
 
 def _ask(session: Session, request_id: int, number: int, done: Done, what: Callable[[Coordinator], None]) -> None:
-    """Ask something of a coordinator that this broker serves."""
+    """Call `what` with a coordinator that this broker serves, or refuse the request."""
     coordinators = session.broker.cluster.coordinators
     if coordinators is None:
         session.error(request_id, pb.NotAllowedError, DISABLED)
@@ -123,12 +123,15 @@ def _ask(session: Session, request_id: int, number: int, done: Done, what: Calla
     try:
         what(coordinators.served(number, session.broker))
     except BrokerServiceError as error:
-        refusal = error  # told in its turn, behind what is not kept yet
+        refusal = error  # sent after the commits that are under way
         session.broker.turn.after_commit(lambda _: done(refusal))
 
 
 def _check_owner(session: Session, coordinator: Coordinator, txn: TxnId) -> None:
-    """A transaction is its owner's, whatever the connection (PIP-31 says nothing of it, 4.x checks)."""
+    """Raise `TransactionNotFoundError` for a role that neither owns the transaction nor is a superuser.
+
+    PIP-31 has no such check; Pulsar 4.x has.
+    """
     owner, principal = coordinator.transaction(txn.least).owner, session.principal
     if owner is None or owner == str(principal) or _is_superuser(session):
         return
@@ -144,25 +147,25 @@ def _is_superuser(session: Session) -> bool:
     return principal.original is None or authorization.is_superuser(principal.original)
 
 
-# of the broker that serves a topic
+# for the broker that serves a topic
 
 
 @handles(pb.BaseCommand.END_TXN_ON_PARTITION)
 def end_txn_on_partition(session: Session, cmd: pb.CommandEndTxnOnPartition, trailing: bytes) -> None:
-    """A topic that is gone has nothing left to end."""
+    """End a transaction on a topic. Success for a topic that does not exist."""
     _end_on(session, cmd, pb.BaseCommand.END_TXN_ON_PARTITION, cmd.topic, lambda topic: topic.buffer())
 
 
 @handles(pb.BaseCommand.END_TXN_ON_SUBSCRIPTION)
 def end_txn_on_subscription(session: Session, cmd: pb.CommandEndTxnOnSubscription, trailing: bytes) -> None:
-    """As above."""
+    """End a transaction on a subscription. Success for a topic that does not exist."""
     name = text_of(cmd.subscription.subscription)
     request = pb.BaseCommand.END_TXN_ON_SUBSCRIPTION
     _end_on(session, cmd, request, cmd.subscription.topic, lambda topic: topic.pending_acks_of(name))
 
 
 def _end_on(session: Session, cmd: Any, request: int, topic: str, find: Callable[[Topic], Participant | None]) -> None:
-    """End a transaction on one part of it."""
+    """End a transaction on its participant on `topic`, which `find` returns."""
     txn, done = _txn_of(cmd), _answering(session, request, cmd)
     refusal: BrokerServiceError | None = None
     try:
@@ -180,7 +183,7 @@ def _end_on(session: Session, cmd: Any, request: int, topic: str, find: Callable
 
 
 def _check_coordinator(session: Session, txn: TxnId) -> None:
-    """Where roles are told apart, only coordinators may end a part of a transaction: superusers."""
+    """Raise `TransactionNotFoundError` unless the client is a superuser, as coordinators are, with authorization."""
     if session.broker.cluster.authorization is not None and not _is_superuser(session):
         raise TransactionNotFoundError(
             f"TC client ({session.principal}) is not a super user, and is not allowed to operate on transaction {txn}"
@@ -208,7 +211,7 @@ def _txn_of(cmd: Any) -> TxnId:
 
 
 def _answering(session: Session, request: int, cmd: Any) -> Done:
-    """What answers a request about a transaction, in the form that all of them share."""
+    """Return a function that answers a request about a transaction, in the form that all these answers share."""
     answered_by = COMMANDS[request].reply
     assert answered_by is not None
     base = pb.BaseCommand(type=pb.BaseCommand.Type.Name(answered_by))

@@ -1,4 +1,4 @@
-"""WATCH_TOPIC_LIST: clients with a pattern hear of topics that come and go, instead of asking every minute."""
+"""Handle WATCH_TOPIC_LIST: tell clients with a pattern about new and deleted topics, in place of their polling."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @handles(pb.BaseCommand.WATCH_TOPIC_LIST, needs=namespace_operation("GET_TOPICS"))
 def watch_topic_list(session: Session, cmd: pb.CommandWatchTopicList, trailing: bytes) -> None:
-    """Begin to watch; the topics that match now, unless the client's hash says it knows them."""
+    """Start a watcher, and answer with the topics that match, unless the client's hash is up to date."""
     broker, watcher_id = session.broker, cmd.watcher_id
     limit, text = broker.config.subscriptionPatternMaxLength, text_of(cmd.topics_pattern)
     try:
         namespace = NamespaceName.parse(cmd.namespace)
     except InvalidTopicName as error:
         raise CloseConnection(str(error)) from None
-    length = len(text.rpartition("://")[2])  # unlike GET_TOPICS_OF_NAMESPACE, without the domain
+    length = len(text.rpartition("://")[2])  # without the domain, unlike in GET_TOPICS_OF_NAMESPACE
     if not broker.config.enableBrokerTopicListWatcher or length > limit:
         why = f"Pattern longer than maximum: {limit}" if broker.config.enableBrokerTopicListWatcher else "disabled"
         session.error(cmd.request_id, pb.NotAllowedError, f"Unable to create topic list watcher: {why}")
@@ -63,7 +63,7 @@ def _tell(session: Session, watcher_id: int, new: list[str], deleted: list[str],
 
 @handles(pb.BaseCommand.WATCH_TOPIC_LIST_CLOSE)
 def watch_topic_list_close(session: Session, cmd: pb.CommandWatchTopicListClose, trailing: bytes) -> None:
-    """Watch no longer; an unknown watcher is closed already."""
+    """Stop a watcher. An unknown watcher counts as stopped."""
     watcher = session.watchers.pop(cmd.watcher_id, None)
     if watcher is not None:
         session.broker.topics.watchers.remove(watcher)

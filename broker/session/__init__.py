@@ -1,1 +1,1 @@
-"""One client connection: bytes in, commands handled, bytes out."""
+"""A client connection: bytes come in, commands are handled, bytes go out."""

@@ -1,4 +1,4 @@
-"""What one connection may be sent."""
+"""Commands and fields that the broker may send on a connection."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ LAST_ENTRY_SINCE = 22  # PIP-429
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What client and broker both know. Consulted by every send.
+    """Features that both client and broker know. Every send consults them.
 
-    version: the client's own number. agreed: of the two sides' the lower one, which CONNECTED says (W-07): of what is
-        later the client or a broker of that age knows nothing. flags: those that the client set.
+    version: the protocol version of the client. agreed: the lower version of the two sides, which CONNECTED names
+    (W-07);
+        features of a later version are off. flags: the feature flags that the client set.
     """
 
     version: int = 0
@@ -41,7 +42,7 @@ class Capabilities:
         return cls(version, agreed, flags, exposes)
 
     def takes(self, command: int) -> bool:
-        """Whether a command may be sent unasked; clients close the connection on those they do not know (W-10)."""
+        """Return whether the command may be sent without a request: clients disconnect on unknown commands (W-10)."""
         spec = COMMANDS[command]
         if spec.feature_flag is not None and spec.feature_flag not in self.flags:
             return False
@@ -53,7 +54,7 @@ class Capabilities:
 
     @property
     def bare(self) -> Callable[[bytes], bytes] | None:
-        """What takes away of an entry what the client does not know: the broker's metadata, a checksum (W-04)."""
+        """Return a function that cuts broker metadata and checksum from an entry, if the client needs that (W-04)."""
         if not self.takes_checksums:
             return _without_headers
         return None if self.exposes_broker_metadata else strip_broker_metadata
@@ -64,12 +65,12 @@ class Capabilities:
 
     @property
     def takes_closings(self) -> bool:
-        """Whether it can be told that one producer or consumer was closed; others are disconnected (cmd 15)."""
+        """Return whether the client takes CLOSE_PRODUCER and CLOSE_CONSUMER; others are disconnected (cmd 15)."""
         return self.agreed >= CLOSINGS_SINCE
 
     @property
     def takes_last_entries(self) -> bool:
-        """Whether GET_LAST_MESSAGE_ID may be answered with an entry."""
+        """Return whether GET_LAST_MESSAGE_ID may be answered with an entry."""
         return self.agreed >= LAST_ENTRY_SINCE
 
 

@@ -1,4 +1,4 @@
-"""Handle a connection's commands in order, or have it pause: by how its client publishes (B-42)."""
+"""Handle a connection's commands in order, and pause the connection when its client publishes too much (B-42)."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ log = Log("session")
 
 
 class Gate:
-    """Lets commands through to their handlers. Nothing overtakes the frames that were read before."""
+    """Pass commands to their handlers. No command overtakes the frames that were read before."""
 
     def __init__(self, session: Session, handlers: Mapping[int, Handler], most_unanswered: int) -> None:
         self.handlers = handlers
-        self.halted = False  # takes no more commands now: it is closed, or waits for a limit
+        self.halted = False  # handles no more commands now: closed, or paused by a limit
         self.unanswered = 0  # SENDs without a receipt (maxPendingPublishRequestsPerConnection)
-        self.unread = False  # it waits for its client to read what it asked for
+        self.unread = False  # paused until the client reads its answers
         self._session = session
         self._most_unanswered = most_unanswered
-        self._limits = 0  # that it waits for
-        self._steps: Iterator[None] | None = None  # of a command that is under way
+        self._limits = 0  # limits that pause the connection
+        self._steps: Iterator[None] | None = None  # rest of the command that is handled in slices
         self._waiting: deque[Iterator[Frame]] = deque()
 
     def handle(self, frames: Iterable[Frame]) -> None:
-        """Handle commands, in order. Where one has the connection pause, those behind it wait until it goes on."""
+        """Handle commands in order. When a command pauses the connection, the frames behind it wait."""
         coming = iter(frames)
         if self.waits:
             self._waiting.append(coming)
@@ -64,14 +64,13 @@ class Gate:
 
     @property
     def paused(self) -> bool:
-        """Whether it published too fast, too many of its SENDs wait for their commit, or a command is under way."""
+        """Return whether a limit, too many SENDs without a receipt, or a command in slices pauses reading."""
         return self._limits > 0 or self._steps is not None or self.unanswered >= self._most_unanswered
 
     def handle_in_slices(self, steps: Iterator[None]) -> None:
-        """Handle one command in several turns, step by step, so that other connections are served meanwhile.
+        """Handle a command in several turns, step by step, so that other connections are served meanwhile.
 
-        The connection waits: the frames behind the command are handled when its last step is done. The steps end with
-        the connection.
+        Frames behind the command wait for its last step. The steps end with the connection.
         """
         if work_for_a_slice(steps):
             self._steps = steps
@@ -99,28 +98,28 @@ class Gate:
 
     @property
     def waits(self) -> bool:
-        """Whether frames that come are kept for later."""
+        """Return whether new frames are kept for later."""
         return self._limits > 0 or self.unread or self._steps is not None
 
     def pause(self) -> None:
-        """One more limit has it wait."""
+        """Pause the connection for one more limit."""
         self._limits += 1
         if self._limits == 1:
             self.halted = True
-            for producer in self._session.producers.values():  # as in Pulsar, whichever it was
+            for producer in self._session.producers.values():  # of all topics, as in Pulsar
                 producer.topic.publish_limited += 1
 
     def resume(self) -> None:
-        """One limit less; without any it goes on."""
+        """Lift one limit. Without any, the connection continues."""
         self._limits -= 1
         self._go_on()
 
     def wait_for_room(self) -> None:
-        """So many answers wait that no more is done for this client until it has read them; keep-alive goes on."""
+        """Handle no more commands until the client has read its answers. Keep-alive continues."""
         self.unread = self.halted = True
 
     def has_room(self) -> None:
-        """They have gone."""
+        """Continue, because the client has read its answers."""
         if self.unread:
             self.unread = False
             self._go_on()
@@ -134,7 +133,7 @@ class Gate:
         self._session.broker.turn.flush(self._session)
 
     def close(self) -> None:
-        """The connection ended: nothing that waits is handled any more."""
+        """Drop all waiting frames, because the connection ended."""
         self.halted = True
         self._waiting.clear()
         self._steps = None

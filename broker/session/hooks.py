@@ -1,4 +1,4 @@
-"""Where a lab may reach into connections; without one nothing of this is there."""
+"""Hooks by which a lab changes connections. Without a lab they cost nothing."""
 
 from __future__ import annotations
 
@@ -11,47 +11,49 @@ if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session
     from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-Frame = tuple[bytes, bytes]  # a serialized command, and what follows it
+Frame = tuple[bytes, bytes]  # a serialized command, and the bytes behind it
 
 
 class Tap(Protocol):
-    """Stands between a session and its transport; every frame of both ways goes through it."""
+    """A tap between a session and its transport, through which every frame of both directions passes."""
 
     def incoming(self, frames: Iterable[Frame]) -> Iterable[Frame]:
-        """Frames of the client, as they came, to those that are handled now."""
+        """Return the client's frames to handle now, given those that arrived."""
         ...
 
     def outgoing(self, data: bytes) -> bytes:
-        """Whole frames of the broker, one after the other, to the bytes that are written now."""
+        """Return the bytes to write now, given whole frames of the broker."""
         ...
 
     @property
     def may_read(self) -> bool:
-        """Whether more frames of the client are taken."""
+        """Return whether more frames of the client may be read."""
         ...
 
     @property
     def held(self) -> int:
-        """Bytes for the client that it keeps."""
+        """Return the number of bytes for the client that the tap holds back."""
         ...
 
     def ended(self) -> None:
-        """The client sends nothing more: what was kept of it is handled now, or never."""
+        """Handle or drop held frames, because the client sends no more."""
         ...
 
     def closed(self, sender: Direction, reason: str) -> None:
-        """The connection ended, by `sender`; without a reason in order."""
+        """Note that `sender` ended the connection. "" as the reason is an orderly end."""
         ...
 
 
 class Hooks(Protocol):
-    """What is asked of a lab."""
+    """The calls from the broker to a lab."""
 
     def opened(self, session: Session) -> None:
-        """A connection was accepted. May give it a tap."""
+        """Handle a new connection. The lab may give it a tap."""
         ...
 
     def connecting(self, session: Session, connect: pb.CommandConnect) -> None:
-        """Its CONNECT was accepted and is about to be answered. May give the session another profile, and change what
-        the client says of itself."""
+        """Handle an accepted CONNECT before its answer.
+
+        The lab may give the session another profile, and change the client's fields in `connect`.
+        """
         ...

@@ -1,5 +1,7 @@
-"""Ask whether the other side still answers: keep-alive (W-12), the check before an owner is evicted (B-01), and whether
-it may not have read CLOSE_PRODUCER yet, so that it will send SENDs that crossed it again (cmd 6)."""
+"""Check whether the client is alive, by keep-alive (W-12) and before an owner is evicted (B-01).
+
+Also remember recently closed producers: SENDs that cross CLOSE_PRODUCER on the wire are dropped (cmd 6).
+"""
 
 from __future__ import annotations
 
@@ -9,29 +11,29 @@ from typing import Protocol
 
 from pulsarium.broker.clock import Timeline, Timer
 
-RECENT = 1_000  # producers that are remembered
+RECENT = 1_000  # most closed producers that are remembered
 
 
 class Watched(Protocol):
-    """The connection that is watched."""
+    """A connection under keep-alive."""
 
     def ping(self, *, unasked: bool) -> bool:
-        """Send PING if the client takes it; whether it was sent."""
+        """Send PING if the client takes it, and return whether it was sent."""
         ...
 
     @property
     def paused(self) -> bool:
-        """Whether the broker does not read it now: its PONG may wait unread."""
+        """Return whether the broker reads nothing now, so that a PONG may wait unread."""
         ...
 
     def close(self, reason: str) -> None: ...
 
 
 class Liveness:
-    """Pings a silent connection and closes a dead one.
+    """Ping a silent connection and close a dead one.
 
-    A connection that shows no life for two intervals is closed; until CONNECT, for one. One that is not read from
-    meanwhile only gets another PING, as in Pulsar.
+    A connection is closed after two silent intervals, before CONNECT after one. A connection that the broker does not
+    read meanwhile only gets another PING, as in Pulsar.
     """
 
     def __init__(self, watched: Watched, clock: Timeline, interval: float, check_timeout_ms: int) -> None:
@@ -45,7 +47,7 @@ class Liveness:
         self._check_timer: Timer | None = None
 
     def heard(self) -> None:
-        """Bytes came in."""
+        """Note a sign of life: bytes arrived."""
         self._waits_for_pong = False
         if self._checks:
             self._answer(True)
@@ -59,7 +61,10 @@ class Liveness:
             self._waits_for_pong = self._watched.ping(unasked=True)
 
     def check(self, answered: Callable[[bool], None]) -> None:
-        """Ask for a sign of life: True at the next bytes, False after the connection was closed for its silence."""
+        """Ask for a sign of life.
+
+        `answered` gets True at the next bytes, or False after the silent connection was closed.
+        """
         if self._check_timeout <= 0:
             answered(True)
             return
@@ -81,27 +86,27 @@ class Liveness:
             answered(alive)
 
     def stop(self) -> None:
-        """The connection is closed."""
+        """Stop the timers, because the connection is closed."""
         if self._timer is not None:
             self._timer.cancel()
         self._answer(False)
 
 
 class LateSends:
-    """Which producers of a connection were closed by the broker, and until when their SENDs are dropped."""
+    """Producers that the broker closed, and the time until which their SENDs are dropped."""
 
     def __init__(self, clock: Timeline, patience: float) -> None:
-        """`patience`: seconds in which a client has read what it was told; 0: it may never."""
+        """Set `patience`, the seconds after which a client must have read CLOSE_PRODUCER. 0 is no limit."""
         self._clock = clock
         self._patience = patience if patience > 0 else math.inf
         self._until: dict[int, float] = {}
 
     def closed(self, producer_id: int) -> None:
-        """The client is told now."""
+        """Note that the client is told now."""
         if len(self._until) >= RECENT:
             self._until.pop(next(iter(self._until)))
         self._until[producer_id] = self._clock.monotonic() + self._patience
 
     def are_dropped(self, producer_id: int) -> bool:
-        """Whether the client may not have read it yet."""
+        """Return whether the client may still send for this producer, because it has not read CLOSE_PRODUCER."""
         return self._clock.monotonic() < self._until.get(producer_id, -math.inf)

@@ -1,4 +1,4 @@
-"""Commands to a client, as frames in a buffer."""
+"""Build frames for a client in a buffer."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pulsarium.broker.session.hooks import Tap
 from pulsarium.proto.framing import frame, frame_head
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-REFRESH = b"PulsarAuthRefresh"  # what AUTH_CHALLENGE holds in mid-session (cmd 36)
-UNASKED = 2**64 - 1  # request id of what the broker sends on its own (W-11)
-HIGH_WATER = 1 << 20  # bytes waiting for the socket from which on no more messages are added
-MOST_WAITING = 8 << 20  # bytes waiting from which on no more commands are read
+REFRESH = b"PulsarAuthRefresh"  # data of AUTH_CHALLENGE in mid-session (cmd 36)
+UNASKED = 2**64 - 1  # request id of commands that answer no request (W-11)
+HIGH_WATER = 1 << 20  # from this many waiting bytes on, no messages are added
+MOST_WAITING = 8 << 20  # from this many waiting bytes on, no commands are read
 
 
 class Outgoing:
-    """Frames that wait for the socket, and templates to build the frequent ones from."""
+    """Frames that wait for the socket, and templates for the frequent ones."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.size = 0
         self.tap: Tap | None = None
-        self._unsent = b""  # has been through the tap
+        self._unsent = b""  # past the tap, but not sent
         self._receipt = pb.BaseCommand(type=pb.BaseCommand.SEND_RECEIPT)
         self._message = pb.BaseCommand(type=pb.BaseCommand.MESSAGE)
         self._pong = frame(_command(pb.BaseCommand.PONG, pong=pb.CommandPong()))
@@ -35,37 +35,37 @@ class Outgoing:
         self.size += len(data)
 
     def take(self) -> bytes:
-        """Everything that waits, once."""
+        """Return all waiting bytes, and forget them."""
         data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
         self.parts.clear()
         self.size = 0
         if self.tap is not None:
-            data = self.tap.outgoing(data)  # may close the session, for which there can be more to send
+            data = self.tap.outgoing(data)  # may close the session, and so add bytes
         if self._unsent:
             data, self._unsent = self._unsent + data, b""
         return data
 
     @property
     def waiting(self) -> int:
-        """Bytes that have not gone, here or in a tap."""
+        """Return the number of unsent bytes, here and in a tap."""
         return self.size if self.tap is None else self.size + self.tap.held
 
     @property
     def may_read(self) -> bool:
-        """Whether the client may say more."""
+        """Return whether more commands of the client may be read."""
         return self.takes_more() and (self.tap is None or self.tap.may_read)
 
     def takes_more(self, promised: int = 0) -> bool:
-        """Whether the client may be answered more, with so many bytes on their way to here."""
+        """Return whether another answer has room, with `promised` bytes of answers that wait for a commit."""
         return self.waiting + promised < MOST_WAITING
 
     def put_back(self, data: bytes) -> None:
-        """The socket did not take this part of what was taken."""
+        """Return bytes to the buffer that the socket did not take."""
         self._unsent = data + self._unsent
         self.size += len(data)
 
     def past_the_tap(self, data: bytes) -> None:
-        """Bytes that a tap kept until now, or made; they go before what is added later."""
+        """Add bytes that a tap kept or made. They go before frames that are added later."""
         self._unsent += data
         self.size += len(data)
 
@@ -86,7 +86,7 @@ class Outgoing:
         self.add(self._pong)
 
     def receipts(self, producer_id: int, entries: Iterable[Pending]) -> None:
-        """SEND_RECEIPT for each entry."""
+        """Add SEND_RECEIPT for each entry."""
         base, add, size = self._receipt, self.parts.append, self.size
         receipt = base.send_receipt
         receipt.producer_id = producer_id
@@ -108,7 +108,7 @@ class Outgoing:
         deliveries: Iterable[Delivery],
         bare: Callable[[bytes], bytes] | None,
     ) -> None:
-        """MESSAGE for each delivery; `bare` takes away what the client cannot have of an entry."""
+        """Add MESSAGE for each delivery. `bare` strips what the client does not know from an entry."""
         base, add, size = self._message, self.parts.append, self.size
         message = base.message
         message.consumer_id = consumer_id
@@ -139,7 +139,7 @@ class Outgoing:
 
     @staticmethod
     def _with_ack_set(base: pb.BaseCommand, ack_set: Sequence[int]) -> bytes:
-        command = pb.BaseCommand()  # a template never frees what was put in its lists
+        command = pb.BaseCommand()  # a template's lists never free their memory
         command.CopyFrom(base)
         command.message.ack_set.extend(ack_set)
         return command.SerializeToString()
@@ -211,7 +211,7 @@ def _assign(close: pb.CommandCloseProducer | pb.CommandCloseConsumer, assigned: 
 
 
 def message_id(ledger_id: int, entry_id: int, partition: int, batch_index: int) -> pb.MessageIdData:
-    """A message id for the wire."""
+    """Return a message id in protobuf."""
     return pb.MessageIdData(
         ledgerId=unsigned(ledger_id), entryId=unsigned(entry_id), partition=partition, batch_index=batch_index
     )

@@ -1,4 +1,4 @@
-"""Credentials that end: the client is challenged for new ones, or the connection is closed."""
+"""Challenge the client for new credentials when the old ones expire, or close the connection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pulsarium.broker.clock import Timeline
 
 
 class Challenged(Protocol):
-    """The connection."""
+    """A connection that can be challenged."""
 
     def challenge(self) -> None:
         """Send AUTH_CHALLENGE."""
@@ -19,7 +19,7 @@ class Challenged(Protocol):
 
 
 class Refresh:
-    """Looks at a connection every authenticationRefreshCheckSeconds."""
+    """Check a connection's credentials every authenticationRefreshCheckSeconds."""
 
     def __init__(self, connection: Challenged, login: Login, clock: Timeline, interval: float) -> None:
         self._connection = connection
@@ -36,5 +36,5 @@ class Refresh:
             self._connection.challenge()
 
     def stop(self) -> None:
-        """The connection is closed."""
+        """Stop the timer, because the connection is closed."""
         self._timer.cancel()

@@ -1,4 +1,4 @@
-"""The session: everything the broker knows of one connection. Sans-IO: bytes go in, bytes wait to go out."""
+"""The state of one connection, without IO: bytes go in, and bytes wait to go out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ log = Log("session")
 
 
 class Session(ProducerClient):
-    """Handles one connection's commands and sends what the model has for it."""
+    """Handle one connection's commands, and send the model's messages and answers."""
 
     def __init__(
         self,
@@ -57,13 +57,13 @@ class Session(ProducerClient):
         self.connected = False
         self.through_proxy = False
         self.closed = False
-        self.left = False  # the client sends nothing more
-        self.certificate = certificate  # that the client showed over TLS
+        self.left = False  # the client sends no more
+        self.certificate = certificate  # the client's, over TLS
         self.login: Login | None = None
         self._refresh: Refresh | None = None
         self.producers: dict[int, Producer] = {}
         self.consumers: dict[int, Consumer] = {}
-        self.waiting_producers: dict[int, Producer] = {}  # for their turn (WaitForExclusive)
+        self.waiting_producers: dict[int, Producer] = {}  # queued (WaitForExclusive)
         self.watchers: dict[int, TopicListWatcher] = {}
         self.pending_producers: set[int] = set()
         self.pending_consumers: dict[int, PendingConsumer] = {}
@@ -84,7 +84,7 @@ class Session(ProducerClient):
     # in
 
     def receive(self, data: bytes) -> None:
-        """Handle every whole frame in `data` and in what came before."""
+        """Handle every whole frame in `data`, with the bytes kept from before."""
         self.unstored = 0
         frames = self._decoder.feed(data)
         tap = self.outgoing.tap
@@ -92,8 +92,8 @@ class Session(ProducerClient):
             self.liveness.heard()
             self.gate.handle(frames)
         else:
-            passed = tap.incoming(frames)  # and hears of each frame that it lets through
-            if self._decoder.pending:  # part of a frame: it may take its time
+            passed = tap.incoming(frames)  # calls liveness.heard for each frame that passes
+            if self._decoder.pending:  # part of a frame counts as a sign of life
                 self.liveness.heard()
             self.gate.handle(passed)
         if self.gate.unanswered:
@@ -102,7 +102,7 @@ class Session(ProducerClient):
             self._refuse(str(self._decoder.error), data)
 
     def _refuse(self, reason: str, data: bytes) -> None:
-        """Close for bytes that are no frame; who speaks another protocol is told so."""
+        """Close the connection for bytes that are no frame. A client of another protocol gets an answer in it."""
         urls = self.broker.listener_at(self.broker.advertised_address)
         stranger = None if self.connected else at_binary_port(data, urls, secure=self.secure)
         if stranger is not None:
@@ -112,8 +112,10 @@ class Session(ProducerClient):
 
     @property
     def may_read(self) -> bool:
-        """Whether more commands are taken: not while it is paused, or too many replies wait for a client that does not
-        read them, or a tap holds commands up."""
+        """Return whether more commands may be read.
+
+        Not while the connection is paused, while too many unread replies wait, or while a tap holds commands back.
+        """
         return not (self.paused or self.gate.unread) and self.outgoing.may_read
 
     @property
@@ -133,8 +135,10 @@ class Session(ProducerClient):
 
     @property
     def takes_last_entries(self) -> bool:
-        """Whether GET_LAST_MESSAGE_ID is answered with an entry (PIP-429). Not while much waits for a client that asks
-        and asks: the answer without one is as good."""
+        """Return whether GET_LAST_MESSAGE_ID is answered with an entry (PIP-429).
+
+        Not while many bytes wait for a client that keeps asking: an answer without the entry is valid too.
+        """
         return self.capabilities.takes_last_entries and self.outgoing.waiting + self._promised < HIGH_WATER
 
     @property
@@ -145,11 +149,11 @@ class Session(ProducerClient):
         return room
 
     def flush(self) -> None:
-        """The turn ended."""
+        """Wake the transport at the end of a turn."""
         self._transport.wake()
 
     def drained(self) -> None:
-        """The socket took what waited: consumers that were held back go on."""
+        """Resume consumers and commands that waited for the socket."""
         if self._was_full and self.outgoing.waiting < HIGH_WATER:
             self._was_full = False
             for consumer in self.consumers.values():
@@ -176,11 +180,11 @@ class Session(ProducerClient):
         self._bound_replies()
 
     def _bound_replies(self) -> None:
-        if not self.outgoing.takes_more(self._promised):  # one read holds many questions, and answers may be long
+        if not self.outgoing.takes_more(self._promised):  # one read may contain many requests with long answers
             self.gate.wait_for_room()
 
     def reply_later(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
-        """Send a reply once everything that happened so far is kept; later requests may be answered before it."""
+        """Send a reply after the commit of everything noted so far. Later requests may be answered before."""
         size = command.ByteSize() + len(trailing)
         self._promised += size
 
@@ -192,13 +196,13 @@ class Session(ProducerClient):
         self._bound_replies()
 
     def reply_when_kept(self, request_id: int, command: pb.BaseCommand) -> None:
-        """Send a reply once what it promises is kept, or say that it could not be."""
+        """Send a reply after its commit, or an error if the commit fails."""
         self.broker.turn.after_commit(
             lambda error: self.command(command) if error is None else self.not_kept(request_id, error)
         )
 
     def not_kept(self, request_id: int, error: Exception) -> None:
-        """Answer a request whose change could not be committed."""
+        """Answer a request whose commit failed."""
         self.error(request_id, pb.PersistenceError, str(error))
 
     def pong(self) -> None:
@@ -247,7 +251,7 @@ class Session(ProducerClient):
     def producer_ready(self, producer: Producer) -> None:
         self.waiting_producers.pop(producer.producer_id, None)
         self.producers[producer.producer_id] = producer
-        if self.closed:  # its turn came because the producer before it went with this connection
+        if self.closed:  # promoted by the end of this same connection
             return
         self.producer_success(
             producer.request_id,
@@ -290,7 +294,7 @@ class Session(ProducerClient):
     def _sent_away(
         self, kind: pb.CommandTopicMigrated.ResourceType, resource_id: int, assigned: Assigned | None
     ) -> Assigned | None:
-        """Tell where a topic has migrated, which CLOSE_ commands do not say; what they do."""
+        """Send TOPIC_MIGRATED, and return the broker to name in the CLOSE_ command, None after a migration."""
         if assigned is None or not assigned.migrated:
             return assigned
         if self.capabilities.takes(pb.BaseCommand.TOPIC_MIGRATED):
@@ -304,7 +308,7 @@ class Session(ProducerClient):
     # life
 
     def connect(self, connect: pb.CommandConnect) -> None:
-        """CONNECT was accepted. Through a proxy it may be meant for another broker of the cluster."""
+        """Accept a CONNECT. Through a proxy, move the session to the broker that the proxy names."""
         if connect.proxy_to_broker_url:
             self.through_proxy = True
             meant = self.broker.cluster.broker_at(text_of(connect.proxy_to_broker_url)) or self.broker
@@ -329,13 +333,13 @@ class Session(ProducerClient):
 
     @property
     def listener(self) -> str:
-        """The URL of the port that the client came by."""
+        """Return the URL of the port to which the client connected."""
         urls = self.broker.listener_at(self.broker.advertised_address)
         return urls.pulsar_ssl if self.secure else urls.pulsar
 
     @property
     def principal(self) -> Principal:
-        """Who it is; nobody while nobody is asked."""
+        """Return the client's role, or nobody without authentication."""
         return NOBODY if self.login is None else self.login.principal
 
     def challenge(self) -> None:
@@ -348,13 +352,13 @@ class Session(ProducerClient):
         return "supports_partial_producer" in self.capabilities.flags
 
     def check_liveness(self, answered: Callable[[bool], None]) -> None:
-        if self.closed:  # what it still has is let go with the commit that is on its way
+        if self.closed:  # its producers go with the commit under way
             self.broker.turn.after_commit(lambda error: answered(False))
         else:
             self.liveness.check(answered)
 
     def ended(self) -> None:
-        """The client sends nothing more."""
+        """Note that the client sends no more."""
         self.left = True
         if self.outgoing.tap is not None:
             self.outgoing.tap.ended()
@@ -362,7 +366,7 @@ class Session(ProducerClient):
             self.close(f"the client left inside a frame, of which it sent {self._decoder.pending} bytes")
 
     def close(self, reason: str = "") -> None:
-        """End the connection: what waits is still written, the model lets go of everything it had here."""
+        """Close the connection. Waiting bytes are still written, and the model forgets the connection's clients."""
         if self.closed:
             return
         self.closed = True
@@ -381,12 +385,12 @@ class Session(ProducerClient):
 
 
 def let_go(session: Session) -> None:
-    """The model forgets everything that a connection had."""
+    """Remove everything of a connection from the model."""
     for forget in _all_of(session):
         try:
             forget()
-        except Exception as error:  # the others are to be let go all the same
-            log.error("a connection could not let go of something", exception=error, peer=session.address)
+        except Exception as error:  # the others must be removed too
+            log.error("cleanup of a closed connection failed", exception=error, peer=session.address)
 
 
 def _all_of(session: Session) -> Iterator[Callable[[], object]]:

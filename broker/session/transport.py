@@ -1,4 +1,4 @@
-"""The edges: sockets, and streams in their place, carrying the bytes of a session."""
+"""Carry the bytes of a session over sockets and streams."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ GOODBYE_SECONDS = 0.2
 
 
 class Transport(Protocol):
-    """Takes the bytes of a session."""
+    """The carrier of a session's bytes."""
 
     def wake(self) -> None:
-        """There is something to write, or the session was closed. Called at the end of a turn; must not block."""
+        """Write what waits, or close. The session calls this at the end of a turn. It must not block."""
         ...
 
 
 class SocketTransport:
-    """A non-blocking socket: one read a wake-up, one write a turn, a second task only to wait for room."""
+    """A non-blocking socket: one read a wake-up, one write a turn, and a second task that waits for room."""
 
     def __init__(self, broker: Broker, sock: socket.socket, address: str) -> None:
         self._broker = broker
@@ -50,7 +50,7 @@ class SocketTransport:
     def wake(self) -> None:
         try:
             self._wake()
-        except Exception as error:  # what was taken may be lost: nothing that follows would make sense
+        except Exception as error:  # bytes may be lost, so later frames would be misread
             log.error("a connection could not be written to", exception=error, peer=self._session.address)
             self._scope.cancel()
 
@@ -60,7 +60,7 @@ class SocketTransport:
             if not self._blocked:
                 self._session.drained()
         if self._session.closed:
-            self._scope.cancel()  # whatever its tasks wait for: a client that is dead takes and sends nothing
+            self._scope.cancel()  # a dead client would keep both tasks waiting
         if self._blocked:
             self._writer_wakes.set()
         if self._session.may_read:
@@ -84,7 +84,7 @@ class SocketTransport:
         """Carry bytes until either side closes."""
         try:
             with self._scope:
-                self.wake()  # it may have been refused as soon as it was opened
+                self.wake()  # the session may be refused already
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._read_all)
                     nursery.start_soon(self._write_when_possible)
@@ -104,7 +104,7 @@ class SocketTransport:
                 data = sock.recv(size)
             except (BlockingIOError, InterruptedError):
                 continue
-            except OSError:  # a client that leaves what it was sent unread resets its connection
+            except OSError:  # a client that leaves unread bytes resets the connection
                 data = b""
             if not data:
                 session.ended()
@@ -134,7 +134,7 @@ class SocketTransport:
 
 
 class StreamTransport:
-    """Any trio stream: TLS, and in tests memory. `certificate` is what the client showed over it."""
+    """Any trio stream: TLS, or memory in tests. `certificate` is the client's certificate."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class StreamTransport:
 
     def wake(self) -> None:
         self._writer_wakes.set()
-        if self._session.closed:  # what waits is still written, if the other side takes it
+        if self._session.closed:  # waiting bytes are still written, if the client reads them
             self._scope.deadline = min(self._scope.deadline, trio.current_time() + LAST_WORDS_SECONDS)
         if self._session.closed or self._session.may_read:
             self._reader_wakes.set()
@@ -169,7 +169,7 @@ class StreamTransport:
                     nursery.start_soon(self._write_all)
         finally:
             self._session.broker.close_session(self._session)
-            # TLS says goodbye, to a client that listens; nobody waits for one that does not
+            # TLS ends with an alert, which a dead client may never read
             with trio.CancelScope(shield=True, deadline=trio.current_time() + GOODBYE_SECONDS):
                 await self._stream.aclose()
 
@@ -214,11 +214,11 @@ class StreamTransport:
         self._scope.cancel()
 
 
-Serve = Callable[["Broker", socket.socket, str], Awaitable[None]]  # carries one connection; the socket is its own
+Serve = Callable[["Broker", socket.socket, str], Awaitable[None]]  # serves one connection and owns its socket
 
 
 async def serve_plain(broker: Broker, sock: socket.socket, address: str) -> None:
-    """A connection without TLS."""
+    """Serve a connection without TLS."""
     await SocketTransport(broker, sock, address).serve()
 
 
@@ -231,7 +231,7 @@ async def accept(broker: Broker, listener: socket.socket, serve: Serve = serve_p
 
 
 async def _alone(serve: Serve, broker: Broker, sock: socket.socket, address: str) -> None:
-    """Whatever happens to a connection happens to no other."""
+    """Serve one connection, and keep its errors from the others."""
     try:
         await serve(broker, sock, address)
     except Exception as error:
@@ -240,11 +240,11 @@ async def _alone(serve: Serve, broker: Broker, sock: socket.socket, address: str
         sock.close()
 
 
-RECORD = 16 << 10  # bytes of the largest TLS record: no more is read at once
+RECORD = 16 << 10  # bytes of the largest TLS record, the most that is read at once
 
 
 def over_tls(context: Callable[[], ssl.SSLContext]) -> Serve:
-    """How connections are served that begin with a handshake; `context` is asked for each."""
+    """Return a function that serves connections over TLS. `context` is called for each connection."""
 
     async def serve(broker: Broker, sock: socket.socket, address: str) -> None:
         raw = trio.SocketStream(trio.socket.from_stdlib_socket(sock))

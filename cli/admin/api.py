@@ -1,6 +1,6 @@
-"""The admin REST API over HTTP: one call after the other, on one connection at most.
+"""Call the admin REST API over HTTP, one call after the other.
 
-http.client and not the async client's httpx: a command must be there at once, in a small install too.
+The module uses http.client and not the async client's httpx, because a command must start fast, in a small install too.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYE
 
 
 class Api(Exchange):
-    """Calls of one broker: `Topics(api)` are those of a group. `urls` are tried in turn until one connects.
+    """Calls of one broker: `Topics(api)` has the calls of a group. `urls` are tried in turn until one connects.
 
-    They raise ServerError for a refusal, Unreachable if nobody answered.
+    A call raises `ServerError` when the broker refuses it, and `Unreachable` when no broker answers.
     """
 
     unreachable = NotConnected
@@ -76,14 +76,14 @@ class Api(Exchange):
 
 
 def check_url(url: str) -> None:
-    """Raise click.UsageError, which shows no password, for what is no URL of HTTP."""
+    """Raise click.UsageError, without any password, for a text that is no HTTP URL."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port >= 0)
     except ValueError:
         good = False
     if not good:
-        raise click.UsageError(f"--admin-url: '{origin(url)}' is no URL; say http://HOST:PORT or https://HOST:PORT")
+        raise click.UsageError(f"--admin-url: '{origin(url)}' is no URL; write http://HOST:PORT or https://HOST:PORT")
 
 
 def _plain(where: str) -> str:
@@ -91,7 +91,7 @@ def _plain(where: str) -> str:
 
 
 def done(calls: Coroutine[Any, Any, T]) -> T:
-    """What calls of an Api bring: it blocks, so that they never wait for a loop."""
+    """Return the result of calls of an `Api`, which block and never wait for a loop."""
     try:
         calls.send(None)
     except StopIteration as end:
@@ -101,24 +101,24 @@ def done(calls: Coroutine[Any, Any, T]) -> T:
 
 
 def _said(where: str, error: Exception, timeout: float) -> str:
-    """Return what went wrong, and what helps."""
+    """Return an error message for `error`, with advice."""
     if isinstance(error, ssl.SSLCertVerificationError):
         found = error.verify_message.rstrip(".")
-        helps = "trust its authority with --tls-trust-cert-path, or say --tls-allow-insecure"
+        helps = "trust its authority with --tls-trust-cert-path, or pass --tls-allow-insecure"
         return f"the certificate of {where} is not trusted: {found}; {helps}"
     if isinstance(error, ssl.SSLEOFError) or (isinstance(error, ConnectionResetError) and where.startswith("https:")):
-        return f"{where} closed in the TLS handshake; if the port is one without TLS, say {_plain(where)}"
+        return f"{where} closed the connection in the TLS handshake; for a port without TLS, use {_plain(where)}"
     if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
-        return f"{where} does not speak TLS; say {_plain(where)}, or name the port for https:// with --admin-url"
+        return f"{where} does not speak TLS; use {_plain(where)}, or pass an https:// URL with --admin-url"
     if isinstance(error, http.client.RemoteDisconnected | http.client.BadStatusLine):
-        other = "the port may be that of Pulsar clients, or one for https://"
-        return f"{where} does not answer in HTTP; {other}; --admin-url is for HTTP, by default port 8080"
+        other = "the port may be for Pulsar clients or for https://"
+        return f"{where} does not answer in HTTP; {other}; --admin-url needs the HTTP port, by default 8080"
     if isinstance(error, socket.gaierror):
-        return f"cannot connect to {where}: there is no such host; --admin-url says where the broker is"
+        return f"cannot connect to {where}: no such host; pass the broker's URL with --admin-url"
     if isinstance(error, ConnectionRefusedError):
-        helps = "start a broker with `pulsarium serve`, or name another with --admin-url"
+        helps = "start a broker with `pulsarium serve`, or pass the URL of another with --admin-url"
         return f"cannot connect to {where}: connection refused; {helps}"
     if isinstance(error, TimeoutError):
-        return f"{where} did not answer within {timeout:g} s; --request-timeout says how long to wait"
+        return f"{where} did not answer within {timeout:g} s; wait longer with --request-timeout"
     words = str(error) or type(error).__name__
-    return f"cannot talk to {where}: {words}; --admin-url says where the broker is"
+    return f"cannot talk to {where}: {words}; check --admin-url"

@@ -1,4 +1,4 @@
-"""Options that say which broker a command talks to, who calls, and whom to trust, and the Session they make."""
+"""Options for the broker's URL, the client's role and the trusted certificates, and the Session that they make."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 
 @dataclass
 class Session(Caller):
-    """The options of one run; the broker is first called by the command."""
+    """The options of one run. The first call to the broker comes from the command."""
 
     admin_url: str | None = None
     request_timeout: int = 300
@@ -38,27 +38,32 @@ class Session(Caller):
 
 _broker = options_of("Broker")
 
-# For every connection, of whichever protocol: the fields of a Caller.
+# The fields of a Caller, for every protocol.
 says_who_calls = together(
     _broker(
         "--token",
         metavar="TOKEN",
         envvar="PULSARIUM_TOKEN",
         show_envvar=True,
-        help="A token of who calls, or file:///... with one.",
+        help="Authenticate with this token, or with the token in file:///...",
     ),
-    _broker("--auth-plugin", metavar="NAME", help="token, basic or tls, or the Java class of one."),
-    _broker("--auth-params", metavar="PARAMS", help="For it: token:..., file:///..., or JSON with its fields."),
+    _broker(
+        "--auth-plugin", metavar="NAME", help="Authenticate with token, basic or tls, or with the Java class of one."
+    ),
+    _broker("--auth-params", metavar="PARAMS", help="Parameters of the plugin: token:..., file:///..., or JSON."),
     _broker(
         "--tls-trust-cert-path",
         "--tlsTrustCertsFilePath",
         "tls_trust_cert_path",
         metavar="FILE",
-        help="Certificates of authorities to trust, in PEM.",
+        help="Trust the authorities in this PEM file.",
     ),
     _broker("--tls-allow-insecure", is_flag=True, default=None, help="Trust any certificate."),
     _broker(
-        "--tls-enable-hostname-verification", is_flag=True, default=None, help="Look at the name in a certificate too."
+        "--tls-enable-hostname-verification",
+        is_flag=True,
+        default=None,
+        help="Check the host name in the certificate too.",
     ),
     _broker(
         "--config",
@@ -66,7 +71,7 @@ says_who_calls = together(
         metavar="FILE",
         envvar="PULSAR_CLIENT_CONF",
         show_envvar=True,
-        help="A client.conf, for what the options above do not say.",
+        help="Read settings that no option gives from this client.conf.",
     ),
 )
 
@@ -76,7 +81,7 @@ _OPTIONS = together(
         metavar="URL",
         envvar=["PULSARIUM_ADMIN_URL", "PULSAR_ADMIN_URL"],
         show_envvar=True,
-        help=f"Where the broker answers HTTP.  [default: {DEFAULT_URL}]",
+        help=f"Send requests to the broker at this URL.  [default: {DEFAULT_URL}]",
     ),
     says_who_calls,
     _broker(
@@ -85,13 +90,13 @@ _OPTIONS = together(
         metavar="SECONDS",
         default=300,
         show_default=True,
-        help="How long to wait for an answer.",
+        help="Wait this many seconds for an answer.",
     ),
 )
 
 
 def asks_which_broker(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add these options; the command is given a Session first."""
+    """Add the options for the broker to `command`, which gets a Session as its first argument."""
 
     @_OPTIONS
     @wraps(command)

@@ -16,7 +16,7 @@ from pulsarium.rest.data import BookieInfo
 brokers = CommandsOf(Brokers)
 
 CLUSTER = argument("cluster")
-CONFIG = option("--config", "-c", dest="name", required=True, help="Name of the setting, as in broker.conf.")
+CONFIG = option("--config", "-c", dest="name", required=True, help="The setting, by its name in broker.conf.")
 
 
 def _owned(data: Any, values: Values) -> str:
@@ -28,7 +28,7 @@ def _owned(data: Any, values: Values) -> str:
 
 _BROKERS = (
     brokers.shows("list", Brokers.get_active_brokers, "List the active brokers of a cluster.", CLUSTER, show=lines),
-    brokers.shows("leader-broker", Brokers.get_leader_broker, "Show the broker that leads."),
+    brokers.shows("leader-broker", Brokers.get_leader_broker, "Show the leader broker."),
     brokers.shows(
         "namespaces",
         Brokers.get_owned_namespaces,
@@ -40,7 +40,7 @@ _BROKERS = (
             dest="broker",
             required=True,
             metavar="BROKER",
-            help="Which broker: HOST:PORT as `list` shows it.",
+            help="The broker, HOST:PORT as `list` shows it.",
         ),
         show=_owned,
         example="standalone --url localhost:8080",
@@ -50,46 +50,53 @@ _BROKERS = (
         Brokers.update_dynamic_configuration,
         "Change a dynamic setting of all brokers.",
         CONFIG,
-        option("--value", "-v", required=True, help="Its new value."),
+        option("--value", "-v", required=True, help="The new value."),
         example="--config maxConcurrentLookupRequest --value 50000",
     ),
     brokers.does(
         "delete-dynamic-config",
         Brokers.delete_dynamic_configuration,
-        "Take a dynamic setting back: broker.conf holds again.",
+        "Remove a dynamic setting, so that broker.conf applies again.",
         CONFIG,
     ),
     brokers.shows(
         "list-dynamic-config",
         Brokers.get_dynamic_configuration_names,
-        "List the settings that can be changed.",
+        "List the settings that can be changed dynamically.",
         show=lines,
     ),
     brokers.shows(
-        "get-all-dynamic-config", Brokers.get_all_dynamic_configurations, "Show the settings that were.", show=pairs
+        "get-all-dynamic-config",
+        Brokers.get_all_dynamic_configurations,
+        "Show the settings that were changed dynamically.",
+        show=pairs,
     ),
     brokers.shows(
-        "get-internal-config", Brokers.get_internal_configuration_data, "Show where metadata and ledgers are kept."
+        "get-internal-config", Brokers.get_internal_configuration_data, "Show the stores of metadata and ledgers."
     ),
-    brokers.shows("get-runtime-config", Brokers.get_runtime_configurations, "Show every setting.", show=pairs),
+    brokers.shows(
+        "get-runtime-config", Brokers.get_runtime_configurations, "Show all settings of the broker.", show=pairs
+    ),
     brokers.shows(
         "healthcheck",
         Brokers.healthcheck,
-        "Let the broker send itself a message; `ok` if that works.",
-        option("--topic-version", "-tv", type=click.Choice(["V1", "V2"]), help="Through which health topic."),
+        "Check that the broker can send itself a message; prints `ok`.",
+        option("--topic-version", "-tv", type=click.Choice(["V1", "V2"]), help="Use the health topic of this version."),
     ),
     brokers.shows(
         "backlog-quota-check",
         Brokers.backlog_quota_check,
-        "Look at all backlog quotas now.",
+        "Check all backlog quotas now.",
         show=lambda data, values: "ok",
     ),
     brokers.shows("version", Brokers.get_version, "Show the broker's version."),
     brokers.shows(
         "shutdown",
         Brokers.shut_down_broker_gracefully,
-        "Stop the broker, topics first.",
-        option("--max-concurrent-unload-per-sec", "-m", type=INT, default=0, help="Unloads a second; 0: no limit."),
+        "Stop the broker after unloading its topics.",
+        option(
+            "--max-concurrent-unload-per-sec", "-m", type=INT, default=0, help="Limit unloads a second; 0: no limit."
+        ),
         option("--forced-terminate-topic", "-f", flag=True, help="Close topics without waiting."),
         show=lambda data, values: "Successfully shutdown broker gracefully",
     ),
@@ -113,7 +120,7 @@ _BROKER_STATS = (
     broker_stats.shows(
         "monitoring-metrics",
         BrokerStats.get_metrics,
-        "Show the metrics as monitoring takes them, one group a line.",
+        "Show the metrics for monitoring, one group a line.",
         INDENT,
         show=_metrics,
     ),
@@ -140,7 +147,7 @@ _BROKER_STATS = (
 
 bookies = CommandsOf(Bookies)
 
-BOOKIE = option("--bookie", "-b", required=True, metavar="HOST:PORT", help="Which bookie.")
+BOOKIE = option("--bookie", "-b", required=True, metavar="HOST:PORT", help="The bookie.")
 
 
 def _rack(values: Values) -> BookieInfo:
@@ -148,18 +155,18 @@ def _rack(values: Values) -> BookieInfo:
 
 
 _BOOKIES = (
-    bookies.shows("racks-placement", Bookies.get_bookies_rack_info, "Show which bookie is in which rack."),
+    bookies.shows("racks-placement", Bookies.get_bookies_rack_info, "Show the racks of all bookies."),
     bookies.shows("list-bookies", Bookies.get_bookies, "List the bookies."),
     bookies.shows("get-bookie-rack", Bookies.get_bookie_rack_info, "Show the rack of a bookie.", BOOKIE),
-    bookies.does("delete-bookie-rack", Bookies.delete_bookie_rack_info, "Forget the rack of a bookie.", BOOKIE),
+    bookies.does("delete-bookie-rack", Bookies.delete_bookie_rack_info, "Remove the rack of a bookie.", BOOKIE),
     bookies.does(
         "set-bookie-rack",
         Bookies.update_bookie_rack_info,
-        "Say in which rack a bookie is.",
-        option("--group", "-g", default="default", help="The group it belongs to."),
+        "Set the rack of a bookie.",
+        option("--group", "-g", default="default", help="The bookie's group."),
         BOOKIE,
         option("--rack", "-r", required=True, help="The rack."),
-        option("--hostname", "-hn", help="Its host."),
+        option("--hostname", "-hn", help="The bookie's host."),
         example="--bookie localhost:3181 --rack /rack1",
         info=_rack,
     ),

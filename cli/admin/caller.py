@@ -1,4 +1,4 @@
-"""Read who calls and whom to trust from options and a client.conf, and what proves it, for every protocol."""
+"""Read credentials and trusted certificates from options and a client.conf, for every protocol."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import click
 
 @dataclass
 class Caller:
-    """Hold the options of one run; None: whatever a client.conf says."""
+    """The options of one run. An option that is None has the value in client.conf."""
 
     token: str | None = field(default=None, repr=False)
     auth_plugin: str | None = None
@@ -29,7 +29,7 @@ class Caller:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """The settings of the client.conf. Raises click.UsageError if the file cannot be read."""
+        """Return the settings of the client.conf. Raise click.UsageError if the file cannot be read."""
         if self.config is None:
             return {}
         from pulsarium.broker.config.file import PropertiesError, parse
@@ -47,7 +47,7 @@ class Caller:
 
     @property
     def proof(self) -> tuple[str, str]:
-        """Return how the role is proved (`token`, `basic`, `tls` or ""), with parameters. Raises click.UsageError."""
+        """Return `token`, `basic`, `tls` or "", and its parameters. Raise click.UsageError for wrong options."""
         if self.token:
             return kind_of("token", self.token)
         if self.auth_plugin or self.auth_params:
@@ -56,7 +56,7 @@ class Caller:
 
     @property
     def trusted(self) -> str | None:
-        """The file of the authorities to trust; None: those of the system."""
+        """Return the file of the trusted authorities, or None for those of the system."""
         return self.tls_trust_cert_path or self.settings.get("tlsTrustCertsFilePath") or None
 
     @property
@@ -71,12 +71,15 @@ class Caller:
         return asked if asked is not None else self.settings.get(key, "").lower() == "true"
 
     def tls(self, certificate: tuple[str, str] | None) -> ssl.SSLContext:
-        """TLS with a certificate of the caller's own, or without. Raises click.UsageError that names the file."""
+        """Return a TLS context, with the client's own certificate if any.
+
+        Raise click.UsageError, with the name of the file, when a file cannot be used.
+        """
         try:
             context = ssl.create_default_context(cafile=self.trusted)
         except (OSError, ssl.SSLError) as error:
             raise click.UsageError(f"--tls-trust-cert-path: {self.trusted}: {_words(error)}") from None
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Python 3.13; Pulsar's own tools take such certificates
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Python 3.13 sets it; Pulsar's tools accept such certificates
         context.check_hostname = self.verifies_hostname
         if self.trusts_any:
             context.check_hostname = False
@@ -98,14 +101,17 @@ _PREFIX = "org.apache.pulsar.client.impl.auth.Authentication"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """`headers` go with each call; `certificate` is (certificate file, key file) for mutual TLS."""
+    """Credentials of a client: `headers` for each call, `certificate` (certificate file, key file) for mutual TLS."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     certificate: tuple[str, str] | None = None
 
 
 def credentials(plugin: str | None, params: str | None) -> Credentials:
-    """Of Pulsar's plugins by class name, or by `token`, `basic`, `tls`. click.UsageError never shows a secret."""
+    """Return the credentials for a plugin, given as Pulsar's class name or as `token`, `basic` or `tls`.
+
+    Raise click.UsageError, which never shows a secret, for wrong parameters.
+    """
     kind, params = kind_of(plugin, params)
     if kind == "token":
         return Credentials({"Authorization": f"Bearer {token(params)}"})
@@ -116,33 +122,33 @@ def credentials(plugin: str | None, params: str | None) -> Credentials:
 
 
 def kind_of(plugin: str | None, params: str | None) -> tuple[str, str]:
-    """`token`, `basic`, `tls` or "" for none, and its parameters. Raises as `credentials`."""
+    """Return `token`, `basic`, `tls` or "" for none, and its parameters. Raise as `credentials` does."""
     kind = (plugin or "").removeprefix(_PREFIX).lower()
     if not kind and params:
         raise click.UsageError("--auth-params needs --auth-plugin: token, basic or tls")
     if kind in ("", "disabled"):
         return "", ""
     if kind not in ("token", "basic", "tls"):
-        raise click.UsageError(f"--auth-plugin {plugin} is not known here; there are token, basic and tls")
+        raise click.UsageError(f"--auth-plugin {plugin} is not supported; use token, basic or tls")
     if not params:
         raise click.UsageError(f"--auth-plugin {plugin} needs --auth-params")
     return kind, params
 
 
 def basic(params: str) -> tuple[str, str]:
-    """User and password."""
+    """Return user and password."""
     given = _parameters(params, "userId", "password")
     return given["userId"], given["password"]
 
 
 def certificate(params: str) -> tuple[str, str]:
-    """The files of certificate and private key."""
+    """Return the files of the certificate and of the private key."""
     given = _parameters(params, "tlsCertFile", "tlsKeyFile")
     return given["tlsCertFile"], given["tlsKeyFile"]
 
 
 def token(params: str) -> str:
-    """`token:TEXT`, `file:///path`, `{"token": TEXT}` or the token itself."""
+    """Return the token from `token:TEXT`, `file:///path`, `{"token": TEXT}` or the token itself."""
     if params.startswith("token:"):
         return params.removeprefix("token:").strip()
     if params.startswith("file:"):
@@ -157,13 +163,13 @@ def token(params: str) -> str:
 
 
 def _parameters(params: str, *names: str) -> dict[str, str]:
-    """JSON, or `name:value,name:value`."""
+    """Return the named values of JSON, or of `name:value,name:value`."""
     given: Any
     if params.lstrip().startswith("{"):
         try:
             given = json.loads(params)
         except ValueError:
-            raise click.UsageError("--auth-params: this is no JSON") from None
+            raise click.UsageError("--auth-params: the text is not JSON") from None
     else:
         given = dict(pair.split(":", 1) for pair in params.split(",") if ":" in pair)
     if missing := [name for name in names if not isinstance(given.get(name), str)]:

@@ -21,33 +21,33 @@ CLUSTER = argument("cluster")
 DOMAIN = option("--domain-name", dest="domain", required=True, help="The failure domain.")
 of_cluster = CommandsOf(Clusters, CLUSTER)
 of_domain = CommandsOf(Clusters, CLUSTER, DOMAIN)
-BROKERS = option("--broker-list", metavar="BROKER,...", help="The brokers in it.")
+BROKERS = option("--broker-list", metavar="BROKER,...", help="The brokers of the domain.")
 
-# Option, field of ClusterData, what it is.
+# Option, field of ClusterData, help.
 _TEXTS = (
-    ("--url", "serviceUrl", "Its web service."),
-    ("--url-secure", "serviceUrlTls", "Its web service with TLS."),
-    ("--broker-url", "brokerServiceUrl", "Its binary service."),
-    ("--broker-url-secure", "brokerServiceUrlTls", "Its binary service with TLS."),
-    ("--proxy-url", "proxyServiceUrl", "A proxy before it."),
-    ("--auth-plugin", "authenticationPlugin", "How brokers authenticate there."),
-    ("--auth-parameters", "authenticationParameters", "With what."),
-    ("--proxy-protocol", "proxyProtocol", "How the proxy routes."),
-    ("--tls-enable", "brokerClientTlsEnabled", "Brokers connect with TLS."),
-    ("--tls-allow-insecure", "tlsAllowInsecureConnection", "Without looking at certificates."),
-    ("--tls-enable-keystore", "brokerClientTlsEnabledWithKeyStore", "Keys are in a keystore."),
+    ("--url", "serviceUrl", "The cluster's web service."),
+    ("--url-secure", "serviceUrlTls", "The cluster's web service with TLS."),
+    ("--broker-url", "brokerServiceUrl", "The cluster's binary service."),
+    ("--broker-url-secure", "brokerServiceUrlTls", "The cluster's binary service with TLS."),
+    ("--proxy-url", "proxyServiceUrl", "The proxy in front of the cluster."),
+    ("--auth-plugin", "authenticationPlugin", "Authentication plugin for brokers that connect."),
+    ("--auth-parameters", "authenticationParameters", "Parameters of that plugin."),
+    ("--proxy-protocol", "proxyProtocol", "Routing of the proxy."),
+    ("--tls-enable", "brokerClientTlsEnabled", "Connect with TLS."),
+    ("--tls-allow-insecure", "tlsAllowInsecureConnection", "Accept any certificate."),
+    ("--tls-enable-keystore", "brokerClientTlsEnabledWithKeyStore", "Use a keystore."),
     ("--tls-trust-store-type", "brokerClientTlsTrustStoreType", "Type of the truststore.  [default: JKS]"),
     ("--tls-trust-store", "brokerClientTlsTrustStore", "Path of the truststore."),
-    ("--tls-trust-store-pwd", "brokerClientTlsTrustStorePassword", "Its password."),
+    ("--tls-trust-store-pwd", "brokerClientTlsTrustStorePassword", "Password of the truststore."),
     ("--tls-key-store-type", "brokerClientTlsKeyStoreType", "Type of the keystore.  [default: JKS]"),
     ("--tls-key-store", "brokerClientTlsKeyStore", "Path of the keystore."),
-    ("--tls-key-store-pwd", "brokerClientTlsKeyStorePassword", "Its password."),
+    ("--tls-key-store-pwd", "brokerClientTlsKeyStorePassword", "Password of the keystore."),
     ("--tls-trust-certs-filepath", "brokerClientTrustCertsFilePath", "Certificates to trust."),
     ("--tls-key-filepath", "brokerClientKeyFilePath", "Private key of the brokers."),
     ("--tls-certs-filepath", "brokerClientCertificateFilePath", "Certificate of the brokers."),
-    ("--tls-factory-plugin", "brokerClientSslFactoryPlugin", "Java class that makes TLS engines."),
-    ("--tls-factory-plugin-params", "brokerClientSslFactoryPluginParams", "Its parameters."),
-    ("--listener-name", "listenerName", "Which advertised listener to use."),
+    ("--tls-factory-plugin", "brokerClientSslFactoryPlugin", "Java class that creates TLS engines."),
+    ("--tls-factory-plugin-params", "brokerClientSslFactoryPluginParams", "Parameters of that class."),
+    ("--listener-name", "listenerName", "Advertised listener to use."),
 )
 _DEFAULTS = {
     "brokerClientTlsTrustStoreType": "JKS",
@@ -65,12 +65,16 @@ def _data_option(name: str, field: str, help: str) -> click.Option:
 
 _DATA = (
     *(_data_option(*row) for row in _TEXTS),
-    option("--cluster-config-file", type=click.Path(exists=True, dir_okay=False), help="All of it, in a JSON file."),
+    option(
+        "--cluster-config-file",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Read all of these from a JSON file.",
+    ),
 )
 
 
 def _cluster(values: Values) -> Any:
-    """ClusterData, with what Pulsar's class has where nothing is said."""
+    """Return ClusterData, with the defaults of Pulsar's class."""
     found: dict[str, object] = {}
     if values.cluster_config_file is not None:
         found = _file(values.cluster_config_file)
@@ -97,9 +101,9 @@ def _file(path: str) -> dict[str, object]:
     try:
         found = json.loads(Path(path).read_text())
     except ValueError as error:
-        raise click.UsageError(f"--cluster-config-file: {path} is no JSON: {error}") from None
+        raise click.UsageError(f"--cluster-config-file: {path} is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise click.UsageError(f"--cluster-config-file: {path} holds no object")
+        raise click.UsageError(f"--cluster-config-file: {path} holds no JSON object")
     return found
 
 
@@ -153,42 +157,42 @@ _CLUSTERS = (
     of_cluster.does(
         "create",
         Clusters.create_cluster,
-        "Make another cluster known.",
+        "Register a cluster.",
         *_DATA,
         example="east --url http://east:8080 --broker-url pulsar://east:6650",
         data=_cluster,
     ),
-    of_cluster.does("update", Clusters.update_cluster, "Replace what is known of a cluster.", *_DATA, data=_cluster),
+    of_cluster.does("update", Clusters.update_cluster, "Replace the settings of a cluster.", *_DATA, data=_cluster),
     Command(
         "delete",
-        "Forget a cluster.",
+        "Delete a cluster.",
         _delete,
-        (CLUSTER, option("--all", "-a", flag=True, help="Delete all tenants, namespaces and topics before.")),
+        (CLUSTER, option("--all", "-a", flag=True, help="Delete all tenants, namespaces and topics first.")),
     ),
     Command(
         "list",
         "List the clusters.",
         _list,
-        (option("--current", "-c", flag=True, help="Mark this broker's own with (*)."),),
+        (option("--current", "-c", flag=True, help="Mark the broker's own cluster with (*)."),),
         lines,
     ),
     of_cluster.does(
         "update-peer-clusters",
         Clusters.update_peer_cluster_names,
         "Set the peers of a cluster.",
-        option("--peer-clusters", required=True, metavar="CLUSTER,...", help="Its peers; '' for none."),
+        option("--peer-clusters", required=True, metavar="CLUSTER,...", help="The peers; '' for none."),
         peers=lambda v: split(v.peer_clusters),
     ),
-    of_cluster.shows("get-cluster-migration", Clusters.get_cluster_migration, "Show where a cluster migrates to."),
+    of_cluster.shows("get-cluster-migration", Clusters.get_cluster_migration, "Show the migration of a cluster."),
     of_cluster.does(
         "update-cluster-migration",
         Clusters.update_cluster_migration,
-        "Say where a cluster migrates to.",
-        option("--migrated", flag=True, help="It has."),
-        option("--service-url", help="Web service of the new one."),
-        option("--service-url-secure", help="Its web service with TLS."),
-        option("--broker-url", help="Its binary service."),
-        option("--broker-url-secure", help="Its binary service with TLS."),
+        "Set the migration of a cluster.",
+        option("--migrated", flag=True, help="Mark the cluster as migrated."),
+        option("--service-url", help="Web service of the new cluster."),
+        option("--service-url-secure", help="The new cluster's web service with TLS."),
+        option("--broker-url", help="The new cluster's binary service."),
+        option("--broker-url-secure", help="The new cluster's binary service with TLS."),
         to=_migration,
     ),
     of_cluster.shows(
@@ -250,20 +254,25 @@ _ISOLATION = (
         Clusters.create_namespace_isolation_policy,
         "Create or replace a policy.",
         option("--namespaces", many=True, required=True, metavar="REGEX,...", help="The namespaces."),
-        option("--primary", many=True, required=True, metavar="REGEX,...", help="Brokers they go to."),
-        option("--secondary", many=True, metavar="REGEX,...", help="Brokers they go to when those fail."),
-        option("--auto-failover-policy-type", required=True, metavar="min_available", help="When that is."),
+        option("--primary", many=True, required=True, metavar="REGEX,...", help="The brokers that serve them."),
+        option(
+            "--secondary",
+            many=True,
+            metavar="REGEX,...",
+            help="The brokers that serve them when the primary brokers fail.",
+        ),
+        option("--auto-failover-policy-type", required=True, metavar="min_available", help="The rule for failover."),
         option(
             "--auto-failover-policy-params",
             many=True,
             required=True,
             metavar="min_limit=N,usage_threshold=N",
-            help="How many primary brokers it takes, and the load in percent that counts as none.",
+            help="Fail over below min_limit primary brokers; a broker above usage_threshold percent does not count.",
         ),
         option(
             "--unload-scope",
             type=click.Choice(["all_matching", "none", "changed"]),
-            help="Which namespaces are unloaded so that it holds at once.",
+            help="Unload these namespaces, so that the policy applies at once.",
         ),
         data=_policy,
     ),
@@ -273,13 +282,13 @@ _ISOLATION = (
     of_cluster.shows(
         "brokers",
         Clusters.get_brokers_with_namespace_isolation_policy,
-        "Show which brokers have which namespaces.",
+        "Show the brokers and their namespaces.",
         show=lines,
     ),
     of_cluster.shows(
         "broker",
         Clusters.get_broker_with_namespace_isolation_policy,
-        "Show which namespaces one broker has.",
+        "Show the namespaces of one broker.",
         option("--broker", required=True, metavar="HOST:PORT", help="The broker."),
     ),
 )

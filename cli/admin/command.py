@@ -1,7 +1,7 @@
-"""Tables of commands: what each calls and prints; and how they become click's commands.
+"""Tables of commands, and click commands made from them.
 
-A `Command` is one line of a group's table. Most are one call of the REST API, which `CommandsOf` takes as it is: the
-names of its parameters say which options and arguments it is given. The others bring a function of their own.
+A `Command` is one row of a group's table. Most rows are one call of the REST API, which `CommandsOf` takes as it is:
+the names of the call's parameters select the options and arguments to pass. Other rows have a function of their own.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from pulsarium.rest import group as rest
 
 G = TypeVar("G", bound=rest.Group)
 
-OUTPUT = "pulsarium.output"  # what --output before the group says, in the context's meta
+OUTPUT = "pulsarium.output"  # key of the group's --output in the context's meta
 
-Values = SimpleNamespace  # what the command line said, by the names that `option` derives
+Values = SimpleNamespace  # values of the command line, by the names that `option` derives
 Show = Callable[[Any, Values], str]
-# Makes the calls; what it returns is to be printed.
+# Makes the calls and returns the data to print.
 Run = Callable[[Api, Values], Coroutine[Any, Any, Any]]
-# Makes an argument of a call.
+# Makes an argument of a call from the command line.
 Body = Callable[[Values], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`show` is what `run` brought in pulsar-admin's words, None: nothing."""
+    """A command of a group: `run` makes the calls, `show` formats the result as pulsar-admin does."""
 
     name: str
     help: str
@@ -51,7 +51,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The commands under one word."""
+    """The commands under one name."""
 
     commands: tuple[Command, ...]
     examples: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Group:
 
 
 class AdminGroup(Commands):
-    """Ends with 1 where click says 2: pulsar-admin does not tell a wrong command line from a refusal."""
+    """A group that exits with 1 for a wrong command line too, as pulsar-admin does, where click exits with 2."""
 
     wrong_command_line = RunRefused
 
@@ -89,7 +89,7 @@ def _click_command(group: str, command: Command, name: str, hidden: bool = False
         if show is None:
             return
         said = output.rendered(output_format, data, lambda: show(data, values))
-        # An empty text is a line; an empty list is none.
+        # An empty text prints a line; an empty list prints nothing.
         if said or data == "":
             click.echo(said)
 
@@ -108,9 +108,9 @@ def _output_option() -> click.Option:
 
 
 def option(*names: str, dest: str = "", flag: bool = False, many: bool = False, **settings: Any) -> click.Option:
-    """An option, kept under its first name in snake case (`dest` to say otherwise).
+    """Return an option whose value is kept under its first name in snake case, or under `dest`.
 
-    `flag`: takes no value. `many`: may be repeated, and comes as a tuple.
+    With `flag`, the option takes no value. With `many`, it may be repeated, and its value is a tuple.
     """
     word = re.sub(r"([a-z])([A-Z])", r"\1_\2", names[0].lstrip("-")).replace("-", "_").lower()
     dest = dest or (f"{word}_" if iskeyword(word) else word)
@@ -126,10 +126,10 @@ def argument(dest: str, type: click.ParamType[Any] | None = None, **settings: An
 
 
 class CommandsOf(Generic[G]):
-    """Make commands that are one call each, of this group of the REST API.
+    """Make commands of single calls of one REST group.
 
-    All of them begin with `params`. A call is given the values that have its parameters' names, and what `made` makes
-    for the others.
+    All commands begin with `params`. A call gets the values that have its parameters' names, and for the others the
+    results of the functions in `made`.
     """
 
     def __init__(self, group: type[G], *params: click.Parameter) -> None:
@@ -148,7 +148,7 @@ class CommandsOf(Generic[G]):
         alias: str = "",
         **made: Body,
     ) -> Command:
-        """Return a command that prints what the call brings."""
+        """Return a command that prints the result of the call."""
         return Command(name, help, self._run(call, made), (*self._params, *params), show, hidden, example, alias)
 
     def does(
@@ -179,7 +179,7 @@ def of(name: str) -> Callable[[Values], Any]:
 
 
 def either(values: Values, this: str, that: str) -> bool:
-    """True if the flag `--this` was given, False for `--that`. click.UsageError for both or none."""
+    """Return True for the flag `--this`, False for `--that`. Raise click.UsageError for both or none."""
     chosen, other = (getattr(values, name.replace("-", "_")) for name in (this, that))
     if chosen == other:
         raise click.UsageError(f"Need to specify either --{this} or --{that}")

@@ -1,4 +1,4 @@
-"""Say what went wrong between the command line and the broker, and what helps."""
+"""Errors between the command line and the broker, with advice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pulsarium.cli.refusal import RunRefused
 _TIMESTAMP: Final = "org.apache.pulsar.common.intercept.AppendBrokerTimestampMetadataInterceptor"
 _INDEX: Final = "org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
 
-# What turns a feature on that is off by default: part of the broker's reason, and the setting.
+# Features that are off by default: a part of the broker's reason, and the setting that turns the feature on.
 _OFF_BY_DEFAULT: Final = (
     (r"[Bb]roker entry metadata is (disabled|not present)", f"brokerEntryMetadataInterceptors={_TIMESTAMP},{_INDEX}"),
     (r"[Tt]opic level policies (are|is) disabled", "topicLevelPoliciesEnabled=true"),
@@ -21,19 +21,19 @@ _OFF_BY_DEFAULT: Final = (
 )
 
 _OF_STATUS: Final = {
-    401: "say who calls: --token, or --auth-plugin and --auth-params",
+    401: "authenticate with --token, or --auth-plugin and --auth-params",
 }
 
 
 class AdminError(RunRefused):
-    """Ends the command with 1 and one line: `message`, and `reason` where that says more."""
+    """End the command with exit code 1 and one line: `message`, and `reason` if any."""
 
     def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(f"{message}: {reason}" if reason else message)
 
 
 class ServerError(AdminError):
-    """The broker refused; `status` is what it answered."""
+    """The broker refused the call with the HTTP status `status`."""
 
     def __init__(self, status: int, reason: str) -> None:
         remedy = _remedy(status, reason)
@@ -44,13 +44,13 @@ class ServerError(AdminError):
 def _remedy(status: int, reason: str) -> str:
     for pattern, setting in _OFF_BY_DEFAULT:
         if re.search(pattern, reason):
-            return f"off by default; to turn it on: pulsarium serve --set {setting}"
+            return f"off by default; turn it on with: pulsarium serve --set {setting}"
     return _OF_STATUS.get(status, "")
 
 
 class Unreachable(AdminError):
-    """No broker answered."""
+    """The call had no answer from any broker."""
 
 
 class NotConnected(Unreachable):
-    """The call was not sent: another broker may have it."""
+    """The call was not sent, so another broker may be tried."""

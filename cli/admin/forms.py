@@ -1,4 +1,4 @@
-"""What a command line says of policies and permissions: words for them, options of `set`, the values they make."""
+"""Options of `set` commands for policies and permissions, and the values that they make."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUOTA_TYPES = ("destination_storage", "message_age")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a command line says of a policy, and how it is shown: `options` and `body` are those of set."""
+    """The form of a policy: `what` names the policy in help, `options` and `body` belong to set, `show` prints it."""
 
     what: str
     options: tuple[click.Parameter, ...]
@@ -31,31 +31,41 @@ class Form:
 ENABLE = option("--enable", "-e", flag=True, help="Turn it on.")
 DISABLE = option("--disable", "-d", flag=True, help="Turn it off.")
 DISPATCH_RATE = (
-    option("--msg-dispatch-rate", "-md", type=INT, default=-1, help="Messages a period; -1 is without limit."),
-    option("--byte-dispatch-rate", "-bd", type=LONG, default=-1, help="Bytes a period; -1 is without limit."),
+    option("--msg-dispatch-rate", "-md", type=INT, default=-1, help="Limit messages a period; -1: no limit."),
+    option("--byte-dispatch-rate", "-bd", type=LONG, default=-1, help="Limit bytes a period; -1: no limit."),
     option("--dispatch-rate-period", "-dt", type=INT, default=1, help="The period in seconds."),
 )
-RELATIVE = option("--relative-to-publish-rate", "-rp", flag=True, help="Add the rate of publishing to the limit.")
+RELATIVE = option("--relative-to-publish-rate", "-rp", flag=True, help="Add the publish rate to the limit.")
 
 
-def number(what: str, name: str, short: str, says: str = "The number; 0 is without limit.") -> Form:
-    """The form of a policy that is one number."""
+def number(what: str, name: str, short: str, says: str = "The number; 0: no limit.") -> Form:
+    """Return the form of a policy that is one number."""
     return Form(what, (option(name, short, dest="number", type=INT, required=True, help=says),), of("number"))
 
 
 def quota_options(size_default: str | None = None) -> tuple[click.Option, ...]:
     return (
         option(
-            "--limit", "-l", type=BYTES, default=size_default, help="Most bytes of backlog, for destination_storage."
+            "--limit",
+            "-l",
+            type=BYTES,
+            default=size_default,
+            help="Limit the backlog to this size, for destination_storage.",
         ),
-        option("--limitTime", "-lt", type=INT_SECONDS, default=size_default, help="Oldest message, for message_age."),
-        option("--policy", "-p", type=click.Choice(QUOTA_POLICIES), required=True, help="What happens at the limit."),
+        option(
+            "--limitTime",
+            "-lt",
+            type=INT_SECONDS,
+            default=size_default,
+            help="Limit the age of messages, for message_age.",
+        ),
+        option("--policy", "-p", type=click.Choice(QUOTA_POLICIES), required=True, help="Do this at the limit."),
         QUOTA_TYPE,
     )
 
 
 QUOTA_TYPE = option(
-    "--type", "-t", type=click.Choice(QUOTA_TYPES), default="destination_storage", help="What the quota bounds."
+    "--type", "-t", type=click.Choice(QUOTA_TYPES), default="destination_storage", help="Limit this: size or age."
 )
 
 
@@ -72,7 +82,7 @@ def retention(values: Values) -> dict[str, int]:
 
 
 def quota(values: Values) -> BacklogQuota:
-    """A backlog quota bounds one thing: the other limit is left open."""
+    """Return the backlog quota for --type; its other limit is -1."""
     size, time = values.limit, values.limit_time
     if values.type == "destination_storage":
         if size is None:
@@ -157,99 +167,107 @@ def inactive_topics(values: Values) -> dict[str, object]:
 
 
 def clusters(what: str, show: Show) -> Form:
-    names = option("--clusters", "-c", required=True, metavar="CLUSTER,...", help="Clusters, by name.")
+    names = option("--clusters", "-c", required=True, metavar="CLUSTER,...", help="The clusters.")
     return Form(what, (names,), lambda values: split(values.clusters), show)
 
 
 FORMS: Final[Mapping[Policy[Any], Form]] = {
     rows.RETENTION: Form(
-        "how much acknowledged data is kept",
+        "the retention policy",
         (
             option(
                 "--time",
                 "-t",
                 type=SECONDS,
                 required=True,
-                help="Keep acknowledged messages this long; -1 is for ever.",
+                help="Keep acknowledged messages this long; -1: for ever.",
             ),
-            option("--size", "-s", type=BYTES, required=True, help="Keep this much of them; -1 is without limit."),
+            option("--size", "-s", type=BYTES, required=True, help="Keep this much acknowledged data; -1: no limit."),
         ),
         retention,
     ),
     rows.COMPACTION_THRESHOLD: Form(
-        "the backlog at which compaction starts",
-        (option("--threshold", "-t", type=BYTES, required=True, help="Bytes of backlog; 0 is never."),),
+        "the compaction threshold",
+        (option("--threshold", "-t", type=BYTES, required=True, help="Compact at a backlog of this size; 0: never."),),
         of("threshold"),
     ),
     rows.INACTIVE_TOPICS: Form(
-        "when nobody's topic is deleted",
+        "the inactive topic policies",
         (
-            option("--enable-delete-while-inactive", "-e", flag=True, help="Delete topics that nobody uses."),
-            option("--disable-delete-while-inactive", "-d", flag=True, help="Leave them."),
+            option("--enable-delete-while-inactive", "-e", flag=True, help="Delete inactive topics."),
+            option("--disable-delete-while-inactive", "-d", flag=True, help="Keep inactive topics."),
             option(
-                "--max-inactive-duration", "-t", type=INT_SECONDS, required=True, help="How long nobody has to use one."
+                "--max-inactive-duration",
+                "-t",
+                type=INT_SECONDS,
+                required=True,
+                help="Delete a topic after this time of inactivity.",
             ),
             option(
                 "--delete-mode",
                 "-m",
                 type=click.Choice(INACTIVE_TOPIC_MODES),
                 required=True,
-                help="When one counts as unused.",
+                help="Delete a topic under this condition.",
             ),
         ),
         inactive_topics,
     ),
     rows.PUBLISH_RATE: Form(
-        "how fast messages may be published",
+        "the publish rate limit",
         (
-            option("--msg-publish-rate", "-m", type=INT, default=-1, help="Messages a second; -1 is without limit."),
-            option("--byte-publish-rate", "-b", type=LONG, default=-1, help="Bytes a second; -1 is without limit."),
+            option("--msg-publish-rate", "-m", type=INT, default=-1, help="Limit messages a second; -1: no limit."),
+            option("--byte-publish-rate", "-b", type=LONG, default=-1, help="Limit bytes a second; -1: no limit."),
         ),
         publish_rate,
     ),
-    rows.DISPATCH_RATE: Form("how fast messages are dispatched", (*DISPATCH_RATE, RELATIVE), dispatch_rate),
-    rows.REPLICATOR_DISPATCH_RATE: Form("how fast messages are replicated", (*DISPATCH_RATE, RELATIVE), dispatch_rate),
+    rows.DISPATCH_RATE: Form("the dispatch rate limit", (*DISPATCH_RATE, RELATIVE), dispatch_rate),
+    rows.REPLICATOR_DISPATCH_RATE: Form(
+        "the replicator dispatch rate limit", (*DISPATCH_RATE, RELATIVE), dispatch_rate
+    ),
     rows.SUBSCRIBE_RATE: Form(
-        "how often a consumer may subscribe",
+        "the subscribe rate limit",
         (
             option(
-                "--subscribe-rate", "-sr", type=INT, default=-1, help="Subscribes of a consumer a period; -1: no limit."
+                "--subscribe-rate",
+                "-sr",
+                type=INT,
+                default=-1,
+                help="Limit a consumer's subscribes a period; -1: no limit.",
             ),
             option("--subscribe-rate-period", "-st", type=INT, default=30, help="The period in seconds."),
         ),
         subscribe_rate,
     ),
-    rows.DEDUPLICATION: Form("whether repeated messages are dropped", (ENABLE, DISABLE), on_or_off),
+    rows.DEDUPLICATION: Form("the deduplication setting", (ENABLE, DISABLE), on_or_off),
     rows.DEDUPLICATION_SNAPSHOTS: Form(
-        "how often sequence ids are saved for deduplication",
-        (option("--interval", "-i", type=INT, required=True, help="Entries between two snapshots."),),
+        "the deduplication snapshot interval",
+        (option("--interval", "-i", type=INT, required=True, help="Take a snapshot after this many entries."),),
         of("interval"),
     ),
     rows.DELAYED_DELIVERY: Form(
-        "whether messages can be delayed",
+        "the delayed delivery policy",
         (
             ENABLE,
             DISABLE,
-            option(
-                "--time", "-t", type=MILLISECONDS, default="1s", help="How often to look for messages that are due."
-            ),
+            option("--time", "-t", type=MILLISECONDS, default="1s", help="Look for due messages at this interval."),
             option(
                 "--maxDelay",
                 "-md",
                 type=MILLISECONDS,
                 default="0",
-                help="The longest delay allowed; 0 is without limit.",
+                help="Limit the delay; 0: no limit.",
             ),
         ),
         delayed_delivery,
     ),
     rows.AUTO_SUBSCRIPTION_CREATION: Form(
-        "whether consumers create subscriptions",
+        "the automatic creation of subscriptions",
         (ENABLE,),
         lambda values: {"allowAutoSubscriptionCreation": values.enable},
     ),
     rows.SUBSCRIPTION_TYPES: Form(
-        "the types of subscription allowed",
+        "the allowed subscription types",
         (
             option(
                 "--types",
@@ -257,7 +275,7 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
                 many=True,
                 required=True,
                 metavar="TYPE,...",
-                help=f"Of {', '.join(SUBSCRIPTION_TYPES)}.",
+                help=f"One or more of {', '.join(SUBSCRIPTION_TYPES)}.",
             ),
         ),
         subscription_types,
@@ -268,38 +286,40 @@ FORMS: Final[Mapping[Policy[Any], Form]] = {
         (option("--entry-filters-name", "-efn", required=True, metavar="NAME,...", help="Filters, by name."),),
         lambda values: {"entryFilterNames": values.entry_filters_name},
     ),
-    rows.DISPATCHER_PAUSE: Form("whether dispatch waits for acknowledgements to be saved", (), lambda values: True),
+    rows.DISPATCHER_PAUSE: Form("the dispatcher pause setting", (), lambda values: True),
     rows.PERSISTENCE: Form(
-        "how data is spread over bookies",
+        "the persistence policy",
         (
-            option("--bookkeeper-ensemble", "-e", type=INT, default=2, help="Bookies a ledger is spread over."),
-            option("--bookkeeper-write-quorum", "-w", type=INT, default=2, help="Bookies each entry is written to."),
-            option("--bookkeeper-ack-quorum", "-a", type=INT, default=2, help="Bookies to wait for."),
+            option("--bookkeeper-ensemble", "-e", type=INT, default=2, help="Spread a ledger over this many bookies."),
+            option(
+                "--bookkeeper-write-quorum", "-w", type=INT, default=2, help="Write each entry to this many bookies."
+            ),
+            option("--bookkeeper-ack-quorum", "-a", type=INT, default=2, help="Wait for this many bookies."),
             option(
                 "--ml-mark-delete-max-rate",
                 "-r",
                 type=float,
                 default=0.0,
-                help="Saves of a cursor a second; 0: no limit.",
+                help="Limit saves of a cursor a second; 0: no limit.",
             ),
             option("--ml-storage-class", "-c", help="Storage class of managed ledgers."),
         ),
         persistence,
     ),
-    rows.REPLICATION: clusters("the clusters it is replicated to", output.json_value),
+    rows.REPLICATION: clusters("the replication clusters", output.json_value),
 }
 
 # ---- permissions
 
 _ACTIONS: Final = ("produce", "consume", "functions", "sources", "sinks", "packages")
 
-ROLE: Final = option("--role", "-r", required=True, help="Who.")
-LONG_ROLE: Final = option("--role", required=True, help="Who.")  # where -r is not taken
+ROLE: Final = option("--role", "-r", required=True, help="The role.")
+LONG_ROLE: Final = option("--role", required=True, help="The role.")  # without -r, which has another meaning
 ACTIONS: Final[dict[str, Any]] = {
     "many": True,
     "required": True,
     "metavar": "ACTION,...",
-    "help": f"Of {', '.join(_ACTIONS)}.",
+    "help": f"One or more of {', '.join(_ACTIONS)}.",
 }
 
 

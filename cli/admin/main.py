@@ -1,4 +1,4 @@
-"""The `pulsarium admin` command: its own options, and the groups, each loaded when it is asked for."""
+"""The `pulsarium admin` command: its options, and the groups. Each group is loaded when it is used."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pulsarium.cli.admin import output
 from pulsarium.cli.admin.asked import Session, asks_which_broker
 from pulsarium.cli.admin.command import OUTPUT, AdminGroup, Group
 
-# Name, module, and the line in `pulsarium admin --help`, which loads none of them.
+# Name, module, and the summary in `pulsarium admin --help`, which loads no module.
 _GROUPS: Final[dict[str, tuple[str, str]]] = {
-    "tenants": ("tenants", "Tenants: who namespaces belong to."),
-    "namespaces": ("namespaces", "Namespaces: their topics and policies."),
-    "topics": ("topics", "Topics: their life, stats, messages and subscriptions."),
-    "topicPolicies": ("topic_policies", "Policies of a topic: they win over its namespace's and the broker's."),
-    "schemas": ("schemas", "Schemas of topics."),
-    "brokers": ("brokers", "Brokers: health, version, settings."),
-    "broker-stats": ("brokers", "What a broker measures."),
-    "clusters": ("clusters", "Clusters, their peers and failure domains."),
-    "bookies": ("brokers", "Bookies and their racks."),
-    "resource-quotas": ("resources", "Resource quotas of bundles, which load balancing goes by."),
-    "resourcegroups": ("resources", "Resource groups: rates that namespaces share."),
-    "transactions": ("transactions", "Transactions: their coordinators, what they published, what they acknowledged."),
-    "ns-isolation-policy": ("clusters", "Isolation policies: which namespaces go to which brokers."),
+    "tenants": ("tenants", "Administer tenants, which own namespaces."),
+    "namespaces": ("namespaces", "Administer namespaces and their policies."),
+    "topics": ("topics", "Administer topics, messages and subscriptions; show stats."),
+    "topicPolicies": ("topic_policies", "Set policies of a topic, which override its namespace's."),
+    "schemas": ("schemas", "Administer schemas of topics."),
+    "brokers": ("brokers", "Show and change settings of brokers; check health."),
+    "broker-stats": ("brokers", "Show stats of a broker."),
+    "clusters": ("clusters", "Administer clusters, their peers and failure domains."),
+    "bookies": ("brokers", "Administer bookies and their racks."),
+    "resource-quotas": ("resources", "Set resource quotas of bundles, for load balancing."),
+    "resourcegroups": ("resources", "Administer rate limits that namespaces share."),
+    "transactions": ("transactions", "Show transactions, their coordinators and their messages."),
+    "ns-isolation-policy": ("clusters", "Assign namespaces to brokers."),
 }
 _OF_OLD: Final[dict[str, tuple[str, str]]] = {
-    "persistent": ("older", "Persistent topics, by the commands of old: see `topics`."),
-    "non-persistent": ("older", "Non-persistent topics, by the commands of old: see `topics`."),
+    "persistent": ("older", "Use older commands for persistent topics: see `topics`."),
+    "non-persistent": ("older", "Use older commands for non-persistent topics: see `topics`."),
 }
 
 
@@ -40,7 +40,7 @@ _ABSENT: Final = ("functions", "functions-worker", "packages", "sink", "sinks", 
 class _Groups(AdminGroup):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args[0] in _ABSENT:
-            ctx.fail(f"'{args[0]}': Pulsarium has no functions, connectors and packages")
+            ctx.fail(f"'{args[0]}': Pulsarium has no functions, connectors or packages; use Apache Pulsar for them")
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -64,38 +64,46 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
         ctx.exit()
 
 
-@click.command(cls=_Groups, short_help="Set up a broker and look at it.")
+@click.command(cls=_Groups, short_help="Configure and inspect a broker, with the commands of pulsar-admin.")
 @asks_which_broker
-@click.option("--tls-provider", metavar="NAME", hidden=True, help="Taken for pulsar-admin's sake; no effect.")
+@click.option("--tls-provider", metavar="NAME", hidden=True, help="Ignored: accepted for pulsar-admin's sake.")
 @click.option(
     "--output",
     type=click.Choice(output.FORMATS),
     default="auto",
     show_default=True,
-    help="auto: a table on a terminal, elsewhere text, which is what pulsar-admin prints.",
+    help="Print this format. text is pulsar-admin's own; auto is table on a terminal, text elsewhere.",
 )
-@click.option("-v", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Say which.")
+@click.option(
+    "-v",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Print the version and exit.",
+)
 @click.pass_context
 def admin(ctx: click.Context, session: Session, /, tls_provider: str | None, output: str) -> None:
-    """Administer a broker from the command line, in the grammar of pulsar-admin.
+    """Administer a broker from the command line, with the commands of pulsar-admin.
 
-    It works on any broker that speaks Pulsar's REST API. Options of its own stand before the group: pulsarium admin
-    --output json topics stats orders. Exit code 0 is success; 1 is everything else.
+    The commands work on any broker with Pulsar's REST API. Options of `admin` stand before the group: pulsarium admin
+    --output json topics stats orders. Exit code 0 is success; 1 is any error.
 
     \b
-    Is a broker there, and what is on it?
+    Check that a broker answers, and list its topics:
       pulsarium admin brokers healthcheck
       pulsarium admin topics list public/default
     \b
-    A namespace, a topic with four partitions, a subscription:
+    Create a namespace, a topic with four partitions, and a subscription:
       pulsarium admin namespaces create public/shop
       pulsarium admin topics create-partitioned-topic public/shop/orders --partitions 4
       pulsarium admin topics create-subscription public/shop/orders -s billing --messageId earliest
     \b
-    Another broker, with a token:
+    Use another broker, with a token:
       PULSARIUM_TOKEN=file:///run/token pulsarium admin --admin-url https://broker:8443 tenants list
     \b
-    What a command takes:
+    Show the options of a command:
       pulsarium admin topics skip-messages --help
     """
     ctx.obj = session

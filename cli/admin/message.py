@@ -1,4 +1,4 @@
-"""A message as the REST API hands it over, in headers and body, and as pulsar-admin prints it."""
+"""A message that the REST API returns in headers and body, and pulsar-admin's way to print it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RULE = "+--------+-------------------------------------------------+-----------
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`batch_index` is None outside of a batch; times in milliseconds, 0 for none."""
+    """A message. `batch_index` is None outside of a batch. Times are in milliseconds, 0 for none."""
 
     ledger_id: int
     entry_id: int
@@ -36,7 +36,7 @@ class Message:
         return _milliseconds(self.headers.get(f"x-pulsar-{name}"))
 
     def as_json(self) -> dict[str, Any]:
-        """`payload` where it is text, else `payloadBase64`."""
+        """Return the message as JSON: with `payload` if the payload is text, else with `payloadBase64`."""
         index = self.headers.get("x-pulsar-broker-entry-metadata-index")
         timestamp = self.time("broker-entry-metadata-timestamp")
         found: dict[str, Any] = {
@@ -57,7 +57,7 @@ class Message:
 
 
 def messages_of(reply: Reply) -> list[Message]:
-    """Every message of the entry in an answer."""
+    """Return every message of the entry in a reply."""
     headers = dict(reply.headers)
     ledger_id, entry_id = (int(part) for part in headers["x-pulsar-message-id"].split(":")[:2])
     count = headers.get("x-pulsar-num-batch-message")
@@ -83,7 +83,7 @@ def show(messages: list[Message], values: object = None) -> str:
 
 
 def show_by_id(messages: list[Message], values: object = None) -> str:
-    """get-message-by-id counts redeliveries too; over REST there are none."""
+    """Return the messages as get-message-by-id prints them: with a redelivery count, which is 0 over REST."""
     return f"\n{_SEPARATOR}\n\n".join(_one(message, redeliveries=True) for message in messages)
 
 
@@ -107,7 +107,7 @@ def _one(message: Message, redeliveries: bool = False) -> str:
 
 
 def hex_dump(data: bytes) -> str:
-    """Sixteen bytes a line, as Netty draws them; nothing for no bytes."""
+    """Return 16 bytes a line, as Netty prints them, or "" for no bytes."""
     if not data:
         return ""
     lines = [
@@ -123,5 +123,5 @@ def hex_dump(data: bytes) -> str:
 
 
 def _milliseconds(moment: str | None) -> int:
-    """Of `2026-11-21T13:14:57.69Z`; 0 for none."""
+    """Return the milliseconds of a time such as `2026-11-21T13:14:57.69Z`, 0 for None."""
     return 0 if moment is None else round(datetime.fromisoformat(moment).timestamp() * 1000)

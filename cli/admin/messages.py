@@ -1,4 +1,4 @@
-"""The commands of `topics` that look at messages, and that skip some by their ids."""
+"""The commands of `topics` that show messages, and the one that skips messages by id."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from pulsarium.rest.topics import Topics
 if TYPE_CHECKING:
     from pulsarium.rest.stats import TopicInternalStats
 
-NAMED = 5  # of the ids that are not there
+NAMED = 5  # missing ids that a note names
 
-Entries = dict[int, int]  # how many there are in each ledger
+Entries = dict[int, int]  # number of entries by ledger
 
 TOPIC_ARGUMENT = argument("topic", TOPIC)
 SUBSCRIPTION = option("--subscription", "-s", required=True, help="The subscription.")
 of_subscription = CommandsOf(Topics, TOPIC_ARGUMENT, SUBSCRIPTION)
 of_topic = CommandsOf(Topics, TOPIC_ARGUMENT)
-COUNT = option("--count", "-n", type=INT, default=1, help="How many messages.")
+COUNT = option("--count", "-n", type=INT, default=1, help="Show this many messages.")
 
 
 def message_id(data: Any, values: Values) -> str:
-    """A message id as Pulsar's class shows it."""
+    """Return a message id as Pulsar's class prints it."""
     if not isinstance(data, dict):
         return value(data)
     names = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1, "batchSize": 0, "batchIndex": -1}
@@ -42,7 +42,7 @@ def message_id(data: Any, values: Values) -> str:
 
 async def _peek(api: Api, values: Values) -> list[Message]:
     if values.count <= 0:
-        raise click.UsageError("--count: there have to be messages to show")
+        raise click.UsageError("--count: pass a number above 0")
     entries = await Topics(api).peek_messages(values.topic, values.subscription, values.count)
     return [message for entry in entries for message in messages_of(entry) if _visible(message, values)]
 
@@ -68,7 +68,7 @@ async def _by_id(api: Api, values: Values) -> list[Message]:
 def peek_command(*more: click.Option) -> Command:
     return Command(
         "peek-messages",
-        "Show messages that a subscription has yet to acknowledge, without taking them.",
+        "Show unacknowledged messages of a subscription without consuming them.",
         _peek,
         (TOPIC_ARGUMENT, SUBSCRIPTION, COUNT, *more),
         show,
@@ -83,7 +83,7 @@ BY_ID = Command(
     (
         TOPIC_ARGUMENT,
         option("--ledgerId", "-l", type=LONG, required=True, help="The ledger."),
-        option("--entryId", "-e", type=LONG, required=True, help="The entry in it."),
+        option("--entryId", "-e", type=LONG, required=True, help="The entry in that ledger."),
     ),
     show_by_id,
     example="orders --ledgerId 12 --entryId 3",
@@ -95,10 +95,10 @@ LAST = of_topic.shows(
 
 
 def _triplet(text: str) -> Place:
-    """`ledgerId:entryId` or `ledgerId:entryId:batchIndex`."""
+    """Return the id in `ledgerId:entryId` or `ledgerId:entryId:batchIndex`. Raise ValueError for another text."""
     parts = text.split(":")
     if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() for part in parts):
-        raise ValueError(f"'{text}' is no message id; it has the form ledgerId:entryId or ledgerId:entryId:batchIndex")
+        raise ValueError(f"'{text}' is no message id; write ledgerId:entryId or ledgerId:entryId:batchIndex")
     ids = [int(part) for part in parts]
     if max(ids[:2]) >= 2**63 or max(ids[2:], default=0) >= 2**31:
         raise ValueError(f"'{text}' has a number that is too large")
@@ -106,19 +106,21 @@ def _triplet(text: str) -> Place:
 
 
 def _serialized(text: str) -> Place:
-    """MessageId.toByteArray in base64."""
+    """Return the id in base64 of MessageId.toByteArray. Raise ValueError for another text."""
     from pulsarium.proto.errors import InvalidMessageId
     from pulsarium.proto.message_id import MessageId
 
     try:
         found = MessageId.from_bytes(base64.b64decode(text, validate=True))
     except (binascii.Error, InvalidMessageId):
-        raise ValueError(f"'{text}' is no serialized message id in base64") from None
+        raise ValueError(
+            f"'{text}' is no serialized message id in base64; pass MessageId.toByteArray in base64"
+        ) from None
     return Place(found.ledger_id, found.entry_id, batch_index=found.batch_index)
 
 
 def _skipped(values: Values) -> list[Place]:
-    """One request carries one format, so that base64 ids become what triplets are (PIP-423)."""
+    """Return the ids to skip. All are sent as triplets, because a request has only one format (PIP-423)."""
     ids = [*values.message_id_triplet, *values.message_id_base64]
     if not ids:
         raise click.UsageError("Name the messages to skip with --messageId-triplet or --messageId-base64")
@@ -126,7 +128,7 @@ def _skipped(values: Values) -> list[Place]:
 
 
 async def _entries_of(api: Api, topic: str) -> Entries | None:
-    """Return the entries in each ledger of a topic, or of all its partitions. None: the broker does not say."""
+    """Return the number of entries in each ledger of a topic or of its partitions, or None if they are unknown."""
     try:
         found = [await Topics(api).get_internal_stats(topic)]
     except ServerError:
@@ -144,14 +146,14 @@ async def _entries_of(api: Api, topic: str) -> Entries | None:
 
 def _entries(stats: TopicInternalStats) -> Entries:
     ledgers = {ledger["ledgerId"]: ledger["entries"] for ledger in stats.get("ledgers", ())}
-    if ledgers:  # the last one is written to, and counted apart
+    if ledgers:  # the last ledger is open, and counted apart
         last = max(ledgers)
         ledgers[last] = max(ledgers[last], stats.get("currentLedgerEntries", 0))
     return ledgers
 
 
 def _note(topic: str, ids: Sequence[Place], entries: Entries) -> str:
-    """Return the note about these ids."""
+    """Return a note about the ids that the topic's ledgers contain and those that they do not."""
     missing = [each for each in ids if not 0 <= each.entry_id < entries.get(each.ledger_id, 0)]
     names = ", ".join(f"{each.ledger_id}:{each.entry_id}" for each in missing[:NAMED])
     if len(missing) > NAMED:
@@ -166,7 +168,7 @@ def _note(topic: str, ids: Sequence[Place], entries: Entries) -> str:
 
 async def _skip(api: Api, values: Values) -> None:
     ids = _skipped(values)
-    entries = await _entries_of(api, values.topic)  # before: ledgers that nobody needs any more may go with this
+    entries = await _entries_of(api, values.topic)  # before the skip, which may delete ledgers
     await Topics(api).skip_by_message_ids(values.topic, values.subscription, ids)
     if entries is not None:
         click.echo(_note(values.topic, ids, entries), err=True)
@@ -183,7 +185,7 @@ SKIP_BY_ID = Command(
             "--messageId-triplet",
             type=Parsed("L:E[:B]", _triplet),
             many=True,
-            help="The message ID as ledgerId:entryId, and :batchIndex for one of a batch; may be repeated.",
+            help="The message id as ledgerId:entryId, or ledgerId:entryId:batchIndex in a batch. May be repeated.",
         ),
         option(
             "--messageId-base64",
@@ -199,7 +201,7 @@ SKIP_BY_ID = Command(
 BY_INDEX = of_topic.shows(
     "get-message-id-by-index",
     Topics.get_message_id_by_index,
-    "Show the id of the entry that holds the message of an index. Needs a broker that counts them.",
+    "Show the id of the entry with this message index. The broker must have AppendIndexMetadataInterceptor.",
     option("--index", "-i", type=LONG, required=True, help="The index, from 0."),
     show=message_id,
     example="--index 12345 persistent://public/default/orders",
@@ -207,23 +209,23 @@ BY_INDEX = of_topic.shows(
 
 COMMANDS = (
     peek_command(
-        option("--show-server-marker", "-ssm", flag=True, help="Markers of the broker too."),
+        option("--show-server-marker", "-ssm", flag=True, help="Show the broker's markers too."),
         option(
             "--transaction-isolation-level",
             "-til",
             type=click.Choice(["READ_COMMITTED", "READ_UNCOMMITTED"]),
             default="READ_COMMITTED",
-            help="Whether messages of open and aborted transactions count.",
+            help="Show messages of open and aborted transactions too (READ_UNCOMMITTED).",
         ),
     ),
     Command(
         "examine-messages",
-        "Show the message at a place counted from the first or the last.",
+        "Show the message at a position, counted from the first or the last.",
         _examine,
         (
             TOPIC_ARGUMENT,
             option("--initialPosition", "-i", default="latest", help="Count from `earliest` or from `latest`."),
-            option("--messagePosition", "-m", type=LONG, default=1, help="Which one, from 1."),
+            option("--messagePosition", "-m", type=LONG, default=1, help="The position, from 1."),
         ),
         show,
         example="orders --initialPosition earliest --messagePosition 1",

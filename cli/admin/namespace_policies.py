@@ -116,8 +116,8 @@ def _creation_options() -> tuple[click.Option, ...]:
     return (
         ENABLE,
         DISABLE,
-        option("--type", "-t", type=kinds, default="non-partitioned", help="Which kind of topic."),
-        option("--num-partitions", "-n", type=INT, help="With how many partitions."),
+        option("--type", "-t", type=kinds, default="non-partitioned", help="Create topics of this kind."),
+        option("--num-partitions", "-n", type=INT, help="Create topics with this many partitions."),
     )
 
 
@@ -129,52 +129,55 @@ def _switch(row: Policy[bool], name: str, what: str, applied: click.Option | Non
     return policy(_N, row, name, Form(what, (ENABLE, DISABLE), on_or_off), applied=applied)
 
 
-_QUOTA = Form("what happens at how much backlog", quota_options(), quota, show_quotas)
-_TTL = option("--messageTTL", "-ttl", dest="ttl", type=SECONDS, required=True, help="Like 10s, 3h or 2d; 0: for ever.")
+_QUOTA = Form("the backlog quota", quota_options(), quota, show_quotas)
+_TTL = option(
+    "--messageTTL", "-ttl", dest="ttl", type=SECONDS, required=True, help="The time, like 10s, 3h or 2d; 0: for ever."
+)
 _MODE = option("--subscription-auth-mode", "-m", required=True, type=click.Choice(["None", "Prefix"]), help="The mode.")
 
 # fmt: off
 _GROUPS = [
-    policy(_N, rows.REPLICATION, "clusters", clusters("the clusters it is replicated to", lines)),
-    policy(_N, rows.ALLOWED_CLUSTERS, "allowed-clusters", clusters("the clusters it may be replicated to", lines)),
+    policy(_N, rows.REPLICATION, "clusters", clusters("the replication clusters", lines)),
+    policy(_N, rows.ALLOWED_CLUSTERS, "allowed-clusters", clusters("the allowed clusters", lines)),
     policy(_N, rows.SUBSCRIPTION_TYPES, "subscription-types-enabled"),
     backlog_quota(_N, "get-backlog-quotas", _QUOTA, example="shop/orders --limit 10G --policy producer_exception"),
     policy(_N, rows.PERSISTENCE, "persistence"),
-    policy(_N, rows.MESSAGE_TTL, "message-ttl", Form("the time after which messages expire", (_TTL,), of("ttl")),
+    policy(_N, rows.MESSAGE_TTL, "message-ttl", Form("the time to live of messages", (_TTL,), of("ttl")),
            example="shop/orders --messageTTL 2d"),
-    _limit(rows.MAX_SUBSCRIPTIONS, "max-subscriptions-per-topic", "how many subscriptions a topic may have", "-m"),
+    _limit(rows.MAX_SUBSCRIPTIONS, "max-subscriptions-per-topic",
+           "the maximum number of subscriptions per topic", "-m"),
     policy(_N, rows.SUBSCRIPTION_EXPIRATION, "subscription-expiration-time",
-           number("after how long nobody's subscription is deleted", "--time", "-t", "Minutes; 0 is never.")),
+           number("the expiry of inactive subscriptions", "--time", "-t", "Minutes of inactivity; 0: never.")),
     policy(_N, rows.DEDUPLICATION, "deduplication"),
     policy(_N, rows.AUTO_TOPIC_CREATION, "auto-topic-creation",
-           Form("whether clients create topics", _creation_options(), _topic_creation),
+           Form("the automatic creation of topics", _creation_options(), _topic_creation),
            example="shop/orders --enable --type partitioned --num-partitions 4"),
     policy(_N, rows.AUTO_SUBSCRIPTION_CREATION, "auto-subscription-creation"),
     policy(_N, rows.RETENTION, "retention", example="shop/orders --time 3h --size 10G"),
     policy(_N, rows.DISPATCH_RATE, "dispatch-rate"),
     policy(_N, rows.SUBSCRIBE_RATE, "subscribe-rate"),
     policy(_N, rows.SUBSCRIPTION_DISPATCH_RATE, "subscription-dispatch-rate",
-           replace(FORMS[rows.DISPATCH_RATE], what="how fast a subscription gets messages")),
+           replace(FORMS[rows.DISPATCH_RATE], what="the subscription dispatch rate limit")),
     policy(_N, rows.PUBLISH_RATE, "publish-rate", example="shop/orders --msg-publish-rate 100"),
     policy(_N, rows.REPLICATOR_DISPATCH_RATE, "replicator-dispatch-rate",
            replace(FORMS[rows.REPLICATOR_DISPATCH_RATE], options=DISPATCH_RATE)),
-    _switch(rows.ENCRYPTION_REQUIRED, "encryption-required", "whether messages have to be encrypted"),
+    _switch(rows.ENCRYPTION_REQUIRED, "encryption-required", "the encryption requirement"),
     policy(_N, rows.SUBSCRIPTION_AUTH_MODE, "subscription-auth-mode",
-           Form("how names of subscriptions are tied to roles", (_MODE,), of("subscription_auth_mode"), json_value)),
+           Form("the subscription authentication mode", (_MODE,), of("subscription_auth_mode"), json_value)),
     policy(_N, rows.DELAYED_DELIVERY, "delayed-delivery"),
     policy(_N, rows.INACTIVE_TOPICS, "inactive-topic-policies"),
-    _limit(rows.MAX_PRODUCERS, "max-producers-per-topic", "how many producers a topic may have", "-p"),
-    _limit(rows.MAX_CONSUMERS, "max-consumers-per-topic", "how many consumers a topic may have", "-c"),
+    _limit(rows.MAX_PRODUCERS, "max-producers-per-topic", "the maximum number of producers per topic", "-p"),
+    _limit(rows.MAX_CONSUMERS, "max-consumers-per-topic", "the maximum number of consumers per topic", "-c"),
     _limit(rows.MAX_CONSUMERS_PER_SUBSCRIPTION, "max-consumers-per-subscription",
-           "how many consumers a subscription may have", "-c"),
+           "the maximum number of consumers per subscription", "-c"),
     _limit(rows.MAX_UNACKED_PER_SUBSCRIPTION, "max-unacked-messages-per-subscription",
-           "how many messages a subscription may leave unacknowledged", "-c"),
+           "the maximum number of unacknowledged messages per subscription", "-c"),
     policy(_N, rows.MAX_UNACKED_PER_CONSUMER, "max-unacked-messages-per-consumer", number(
-        "how many messages a consumer may leave unacknowledged", "--max-unacked-messages-per-topic", "-c")),
+        "the maximum number of unacknowledged messages per consumer", "--max-unacked-messages-per-topic", "-c")),
     policy(_N, rows.COMPACTION_THRESHOLD, "compaction-threshold"),
-    _switch(rows.SCHEMA_AUTO_UPDATE, "is-allow-auto-update-schema", "whether producers may change schemas"),
-    _switch(rows.SCHEMA_VALIDATION, "schema-validation-enforce", "whether producers have to have a schema", applied()),
-    _limit(rows.MAX_TOPICS, "max-topics-per-namespace", "how many topics there may be", "-t"),
+    _switch(rows.SCHEMA_AUTO_UPDATE, "is-allow-auto-update-schema", "the automatic updates of schemas"),
+    _switch(rows.SCHEMA_VALIDATION, "schema-validation-enforce", "the schema enforcement", applied()),
+    _limit(rows.MAX_TOPICS, "max-topics-per-namespace", "the maximum number of topics", "-t"),
     policy(_N, rows.ENTRY_FILTERS, "entry-filters"),
     policy(_N, rows.DISPATCHER_PAUSE, "dispatcher-pause-on-ack-state-persistent"),
 ]
@@ -190,41 +193,45 @@ SETTINGS: tuple[Command, ...] = (
     of_namespace.does(
         "set-anti-affinity-group",
         Namespaces.set_namespace_anti_affinity_group,
-        "Set the anti-affinity group of a namespace: others of the group go to other brokers.",
+        "Set the anti-affinity group, whose namespaces go to different brokers.",
         option("--group", "-g", required=True, help="The group."),
     ),
     of_namespace.does(
-        "delete-anti-affinity-group", Namespaces.delete_namespace_anti_affinity_group, "Leave the anti-affinity group."
+        "delete-anti-affinity-group",
+        Namespaces.delete_namespace_anti_affinity_group,
+        "Remove a namespace from its anti-affinity group.",
     ),
     of_namespace.does(
         "set-bookie-affinity-group",
         Namespaces.set_bookie_affinity_group,
-        "Say which bookies keep a namespace.",
-        option("--primary-group", "-pg", required=True, help="These."),
-        option("--secondary-group", "-sg", help="And these if needed."),
+        "Set the bookie groups of a namespace.",
+        option("--primary-group", "-pg", required=True, help="The primary group."),
+        option("--secondary-group", "-sg", help="The secondary group, used if needed."),
         groups=_bookies,
     ),
     of_namespace.shows(
-        "get-bookie-affinity-group", Namespaces.get_bookie_affinity_group, "Show which bookies keep it."
+        "get-bookie-affinity-group", Namespaces.get_bookie_affinity_group, "Show the bookie groups of a namespace."
     ),
     of_namespace.does(
-        "delete-bookie-affinity-group", Namespaces.delete_bookie_affinity_group, "Let any bookie keep it."
+        "delete-bookie-affinity-group",
+        Namespaces.delete_bookie_affinity_group,
+        "Remove the bookie groups of a namespace.",
     ),
     Command(
         "get-offload-threshold",
-        "Show from which size and age on a topic is offloaded.",
+        "Show the size and age thresholds of offloading.",
         _offload_threshold,
         (_N.of,),
         lambda data, values: "\n".join(f"{name}: {value(amount)}" for name, amount in data.items()),
     ),
     Command(
         "set-offload-threshold",
-        "Set from which size and age on a topic is offloaded.",
+        "Set the size and age thresholds of offloading.",
         _set_offload_threshold,
         (
             _N.of,
-            option("--size", "-s", type=BYTES, required=True, help="The size; -1 is never."),
-            option("--time", "-t", type=SECONDS, default="-1", help="The age; -1 is never."),
+            option("--size", "-s", type=BYTES, required=True, help="The size; -1: never."),
+            option("--time", "-t", type=SECONDS, default="-1", help="The age; -1: never."),
         ),
     ),
     _N.gets(
@@ -234,29 +241,29 @@ SETTINGS: tuple[Command, ...] = (
         rows.OFFLOAD_LAG,
         "set-offload-deletion-lag",
         "Set how long offloaded ledgers stay in BookKeeper.",
-        option("--lag", "-l", type=MILLISECONDS, required=True, help="How long, like 10m or 2d."),
+        option("--lag", "-l", type=MILLISECONDS, required=True, help="The time, like 10m or 2d."),
         body=of("lag"),
     ),
-    _N.removes(rows.OFFLOAD_LAG, "clear-offload-deletion-lag", "Leave that to the broker."),
+    _N.removes(rows.OFFLOAD_LAG, "clear-offload-deletion-lag", "Remove the offload deletion lag."),
     _N.gets(
         rows.OLDER_SCHEMA_STRATEGY,
         "get-schema-autoupdate-strategy",
-        "Show how producers may change schemas, by its old name.",
+        "Show how producers may change schemas (older command).",
         show=_show_auto_update,
     ),
     _N.sets(
         rows.OLDER_SCHEMA_STRATEGY,
         "set-schema-autoupdate-strategy",
-        "Set how producers may change schemas, by its old name.",
+        "Set how producers may change schemas (older command).",
         option("--compatibility", "-c", help=f"One of {', '.join(_STRATEGIES)}."),
-        option("--disabled", "-d", flag=True, help="Not at all."),
+        option("--disabled", "-d", flag=True, help="Forbid changes of schemas."),
         body=_auto_update,
     ),
-    _N.gets(rows.SCHEMA_STRATEGY, "get-schema-compatibility-strategy", "Show which new schemas are accepted."),
+    _N.gets(rows.SCHEMA_STRATEGY, "get-schema-compatibility-strategy", "Show the schema compatibility strategy."),
     _N.sets(
         rows.SCHEMA_STRATEGY,
         "set-schema-compatibility-strategy",
-        "Set which new schemas are accepted.",
+        "Set the schema compatibility strategy.",
         option("--compatibility", "-c", help=f"One of {', '.join(SCHEMA_STRATEGIES)}."),
         body=_compatibility,
     ),
@@ -264,12 +271,16 @@ SETTINGS: tuple[Command, ...] = (
         _N,
         rows.OFFLOAD,
         "offload-policies",
-        Form("where old ledgers are offloaded to", _OFFLOAD, offload.body),
+        Form("the offload policies", _OFFLOAD, offload.body),
         removable=False,
     ),
     _N.removes(rows.OFFLOAD, "remove-offload-policies", "Remove the offload policies."),
     *policy(_N, rows.DEDUPLICATION_SNAPSHOTS, "deduplication-snapshot-interval", removable=False),
-    _N.removes(rows.DEDUPLICATION_SNAPSHOTS, "remove-deduplication-snapshot-interval", "Leave that to the broker."),
+    _N.removes(
+        rows.DEDUPLICATION_SNAPSHOTS,
+        "remove-deduplication-snapshot-interval",
+        "Remove the deduplication snapshot interval.",
+    ),
     of_namespace.shows("get-resource-group", Namespaces.get_namespace_resource_group, "Show the resource group."),
     of_namespace.does(
         "set-resource-group",
@@ -278,12 +289,14 @@ SETTINGS: tuple[Command, ...] = (
         option("--resource-group-name", "-rgn", dest="group", required=True, help="The group."),
     ),
     of_namespace.does(
-        "remove-resource-group", Namespaces.remove_namespace_resource_group, "Take it out of its resource group."
+        "remove-resource-group",
+        Namespaces.remove_namespace_resource_group,
+        "Remove a namespace from its resource group.",
     ),
     of_namespace.does(
         "update-migration-state",
         Namespaces.update_migration_state,
-        "Say whether a namespace has migrated to another cluster.",
-        option("--migrated", flag=True, help="It has."),
+        "Set whether a namespace has migrated to another cluster.",
+        option("--migrated", flag=True, help="Mark the namespace as migrated."),
     ),
 )

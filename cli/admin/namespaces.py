@@ -20,8 +20,8 @@ namespaces = CommandsOf(Namespaces)
 
 NAMESPACE = NAMESPACES.of
 of_namespace = CommandsOf(Namespaces, NAMESPACE)
-BUNDLE = option("--bundle", "-b", metavar="0x..._0x...", help="Of this bundle alone.")
-SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="System topics too.")
+BUNDLE = option("--bundle", "-b", metavar="0x..._0x...", help="Select topics of this bundle.")
+SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="Include system topics.")
 SUB = option("--sub", "-s", dest="subscription", required=True, help="The subscription.")
 KEY = option("--key", "-k", required=True, help="The property.")
 _MOST_BUNDLES = 2**32
@@ -37,13 +37,13 @@ def _bundles(values: Values) -> int:
 def _confirmed(question: str) -> bool:
     try:
         return click.confirm(question)
-    except click.Abort:  # nobody is there to answer
+    except click.Abort:  # no terminal, or Ctrl-C
         return False
 
 
 async def _clear_backlog(api: Api, values: Values) -> None:
     if not values.force and not _confirmed("Are you sure you want to clear the backlog?"):
-        raise AdminError("the backlog was not cleared; --force clears it without being asked")
+        raise AdminError("the backlog was not cleared; pass --force to clear it without a question")
     await Namespaces(api).clear_namespace_backlog(values.namespace, bundle=values.bundle, subscription=values.sub)
 
 
@@ -69,7 +69,7 @@ async def _positions(api: Api, values: Values) -> Any:
 async def _list_cluster(api: Api, values: Values) -> Any:
     cluster, slash, tenant = values.params.partition("/")
     if not slash:
-        raise click.UsageError("Parameter format is incorrect: it is cluster/tenant")
+        raise click.UsageError("Parameter format is incorrect: write cluster/tenant")
     return await Namespaces(api).get_namespaces_of_cluster(cluster, tenant)
 
 
@@ -81,25 +81,36 @@ _COMMANDS = (
     namespaces.shows(
         "list", Namespaces.get_namespaces, "List the namespaces of a tenant.", argument("tenant"), show=lines
     ),
-    Command("list-cluster", "List by cluster, as of old.", _list_cluster, (argument("params"),), lines, hidden=True),
+    Command(
+        "list-cluster",
+        "List namespaces by cluster (older command).",
+        _list_cluster,
+        (argument("params"),),
+        lines,
+        hidden=True,
+    ),
     of_namespace.shows(
         "topics",
         Namespaces.get_topics,
         "List the topics of a namespace.",
-        option("--mode", "-m", type=click.Choice(["PERSISTENT", "NON_PERSISTENT", "ALL"]), help="Which ones."),
+        option(
+            "--mode", "-m", type=click.Choice(["PERSISTENT", "NON_PERSISTENT", "ALL"]), help="List topics of this kind."
+        ),
         SYSTEM_TOPICS,
         show=lines,
     ),
     of_namespace.shows("bundles", Namespaces.get_bundles, "Show the bundles of a namespace."),
-    of_namespace.shows("destinations", Namespaces.get_topics, "List the topics, as of old.", show=lines, hidden=True),
+    of_namespace.shows(
+        "destinations", Namespaces.get_topics, "List the topics (older command).", show=lines, hidden=True
+    ),
     of_namespace.shows("policies", Namespaces.get_policies, "Show all policies of a namespace."),
     of_namespace.does(
         "create",
         Namespaces.create_namespace,
         "Create a namespace.",
-        option("--clusters", "-c", many=True, metavar="CLUSTER,...", help="Where it is replicated to."),
+        option("--clusters", "-c", many=True, metavar="CLUSTER,...", help="Replicate to these clusters."),
         option(
-            "--bundles", "-b", type=LONG, default=0, help="Into how many bundles it is split; 0 leaves the default."
+            "--bundles", "-b", type=LONG, default=0, help="Split the namespace into this many bundles; 0: the default."
         ),
         example="shop/orders --bundles 8",
         bundles=_bundles,
@@ -109,13 +120,15 @@ _COMMANDS = (
         "delete",
         Namespaces.delete_namespace,
         "Delete a namespace without topics.",
-        option("--force", "-f", flag=True, help="Its topics too."),
+        option("--force", "-f", flag=True, help="Delete its topics too."),
     ),
-    of_namespace.shows("permissions", Namespaces.get_permissions, "Show who may do what in a namespace.", show=pairs),
+    of_namespace.shows(
+        "permissions", Namespaces.get_permissions, "Show the permissions of roles in a namespace.", show=pairs
+    ),
     of_namespace.does(
         "grant-permission",
         Namespaces.grant_permission_on_namespace,
-        "Allow a role to act in a namespace.",
+        "Grant a role permissions in a namespace.",
         LONG_ROLE,
         option("--actions", **ACTIONS),
         example="shop/orders --role alice --actions produce,consume",
@@ -124,13 +137,13 @@ _COMMANDS = (
     of_namespace.does(
         "revoke-permission",
         Namespaces.revoke_permissions_on_namespace,
-        "Take back all that a role may do in a namespace.",
+        "Revoke all permissions of a role in a namespace.",
         LONG_ROLE,
     ),
     of_namespace.shows(
         "subscription-permission",
         Namespaces.get_permission_on_subscription,
-        "Show who may use which subscription.",
+        "Show the roles that may use each subscription.",
         show=pairs,
     ),
     of_namespace.does(
@@ -138,13 +151,13 @@ _COMMANDS = (
         Namespaces.grant_permission_on_subscription,
         "Allow roles to use a subscription.",
         option("--subscription", "-s", required=True, help="The subscription."),
-        option("--roles", "-rs", many=True, required=True, metavar="ROLE,...", help="Who."),
+        option("--roles", "-rs", many=True, required=True, metavar="ROLE,...", help="The roles."),
         roles=lambda v: split(v.roles),
     ),
     of_namespace.does(
         "revoke-subscription-permission",
         Namespaces.revoke_permission_on_subscription,
-        "Take back the use of a subscription.",
+        "Revoke a role's permission to use a subscription.",
         option("--subscription", "-s", required=True, help="The subscription."),
         ROLE,
     ),
@@ -161,11 +174,22 @@ _COMMANDS = (
         _split_bundle,
         (
             NAMESPACE,
-            option("--bundle", "-b", metavar="0x..._0x...", help="Which bundle."),
-            option("--bundle-type", "-bt", type=click.Choice(["LARGEST", "HOT"]), help="Or of which kind."),
-            option("--unload", "-u", flag=True, help="Unload the new ones at once."),
-            option("--split-algorithm-name", "-san", help="How to split."),
-            option("--split-boundaries", "-sb", many=True, type=LONG, help="Where, for specified_positions_divide."),
+            option("--bundle", "-b", metavar="0x..._0x...", help="The bundle."),
+            option(
+                "--bundle-type",
+                "-bt",
+                type=click.Choice(["LARGEST", "HOT"]),
+                help="Split the largest or the busiest bundle.",
+            ),
+            option("--unload", "-u", flag=True, help="Unload the new bundles at once."),
+            option("--split-algorithm-name", "-san", help="Split with this algorithm."),
+            option(
+                "--split-boundaries",
+                "-sb",
+                many=True,
+                type=LONG,
+                help="Split at these hashes, with specified_positions_divide.",
+            ),
         ),
     ),
     Command(
@@ -175,19 +199,19 @@ _COMMANDS = (
         (
             NAMESPACE,
             option("--bundle", "-b", metavar="0x..._0x...", help="The bundle."),
-            option("--topic-list", "-tl", many=True, help="Of these topics alone."),
+            option("--topic-list", "-tl", many=True, help="Select these topics."),
         ),
         value,
     ),
     Command(
         "clear-backlog",
-        "Drop what subscriptions of a namespace have not read.",
+        "Clear the backlog of a namespace.",
         _clear_backlog,
         (
             NAMESPACE,
-            option("--sub", "-s", help="Of this subscription alone."),
+            option("--sub", "-s", help="Select this subscription."),
             BUNDLE,
-            option("--force", "-force", flag=True, help="Without asking."),
+            option("--force", "-force", flag=True, help="Do not ask."),
         ),
     ),
     of_namespace.does(
@@ -198,11 +222,11 @@ _COMMANDS = (
         Namespaces.set_property,
         "Set a property of a namespace.",
         KEY,
-        option("--value", "-v", required=True, help="Its value."),
+        option("--value", "-v", required=True, help="The value."),
     ),
     of_namespace.shows("get-property", Namespaces.get_property, "Show a property of a namespace.", KEY),
     of_namespace.shows(
-        "remove-property", Namespaces.remove_property, "Remove a property; shows its old value.", KEY, show=value
+        "remove-property", Namespaces.remove_property, "Remove a property, and show its old value.", KEY, show=value
     ),
     of_namespace.does(
         "set-properties",
@@ -219,8 +243,8 @@ _COMMANDS = (
         "get-anti-affinity-namespaces",
         Namespaces.get_anti_affinity_namespaces,
         "List the namespaces of an anti-affinity group.",
-        option("--tenant", "-p", help="Who asks."),
-        option("--cluster", "-c", required=True, help="In which cluster."),
+        option("--tenant", "-p", help="The tenant that asks."),
+        option("--cluster", "-c", required=True, help="The cluster."),
         option("--group", "-g", required=True, help="The group."),
         show=lines,
     ),

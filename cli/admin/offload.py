@@ -1,4 +1,4 @@
-"""Offload policies. An emulator keeps them and offloads nothing."""
+"""Offload policies, which the emulator stores without offloading anything."""
 
 from __future__ import annotations
 
@@ -25,41 +25,44 @@ def options(
     lag: tuple[str, ...],
     units: bool,
 ) -> tuple[click.Option, ...]:
-    """The names differ with the group; `units`: 10M and 3h may be said, not only numbers."""
+    """Return the options of offload policies under the names of a group.
+
+    With `units`, sizes and times take a unit, as in 10M and 3h. Without, they are plain numbers.
+    """
     byte, second, millisecond = (BYTES, SECONDS, MILLISECONDS) if units else (LONG, LONG, LONG)
     size_type = BYTES if units else click.IntRange(1, 2**31 - 1)
     return (
         option("--driver", "-d", required=True, help=f"One of {', '.join(_DRIVERS)}."),
         option("--region", "-r", help="Region of the storage."),
         option("--bucket", "-b", help="Bucket for the ledgers."),
-        option("--endpoint", "-e", help="Another endpoint of the service."),
+        option("--endpoint", "-e", help="Use this endpoint of the service."),
         option("--aws-id", "-i", help="AWS credential id."),
         option("--aws-secret", "-s", help="AWS credential secret."),
         option(*role, dest="s3_role", help="S3 role to assume."),
         option("--s3-role-session-name", "-rsn", help="Session name of that role."),
         option(*block, dest="block", type=size_type, default=str(_MAX_BLOCK_SIZE), help="Size of a block."),
-        option(*buffer, dest="buffer", type=size_type, default=str(_READ_BUFFER_SIZE), help="Read buffer."),
+        option(*buffer, dest="buffer", type=size_type, default=str(_READ_BUFFER_SIZE), help="Size of the read buffer."),
         option(*size, dest="size", type=byte, help="Offload from this size on."),
-        option(*seconds, dest="seconds", type=second, help="Offload what is this old."),
+        option(*seconds, dest="seconds", type=second, help="Offload ledgers of this age."),
         option(*lag, dest="lag", type=millisecond, help="Delete from BookKeeper this long after offloading."),
         option(
             "--offloadedReadPriority",
             "-orp",
             dest="priority",
             type=click.Choice(["tiered-storage-first", "bookkeeper-first"]),
-            help="Where to read what is in both places.",
+            help="Read ledgers that are in both stores from this one.",
         ),
     )
 
 
 def body(values: Values) -> dict[str, Any]:
-    """As Pulsar's client sends it: only S3 and Google settings have fields of their own."""
+    """Return the offload policies as Pulsar's client sends them: only S3 and Google settings have their own fields."""
     driver = next((name for name in _DRIVERS if name.lower() == values.driver.lower()), None)
     if driver is None:
         raise click.UsageError(f"The driver {values.driver} is not supported, (Possible values: {','.join(_DRIVERS)}).")
     if driver in _S3 and not (values.region or values.endpoint):
         raise click.UsageError(f"The driver {values.driver} needs --region or --endpoint")
-    found = dict(OFFLOAD_DEFAULTS)  # Pulsar's client sends all of it
+    found = dict(OFFLOAD_DEFAULTS)  # Pulsar's client sends all defaults
     found["managedLedgerOffloadDriver"] = values.driver
     _add(found, "managedLedgerOffloadThresholdInSeconds", values.seconds)
     _add(found, "managedLedgerOffloadThresholdInBytes", values.size)

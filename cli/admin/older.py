@@ -1,4 +1,4 @@
-"""`pulsarium admin persistent` and `non-persistent`: `topics` as it was, for scripts of old."""
+"""`pulsarium admin persistent` and `non-persistent`: the older form of `topics`, for older scripts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from pulsarium.rest.non_persistent_topics import NonPersistentTopics
 from pulsarium.rest.topics import Topics
 
 _PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
-_FORCE = option("--force", flag=True, help="Also while clients are connected; they are closed.")
-_PARTITIONS = option("--partitions", "-p", type=INT, required=True, help="How many partitions.")
+_FORCE = option("--force", flag=True, help="Delete also while clients are connected, and disconnect them.")
+_PARTITIONS = option("--partitions", "-p", type=INT, required=True, help="The number of partitions.")
 
 
 def _only(command: Command, persistent: bool) -> Command:
-    """Refuses topics of the other kind."""
+    """Return the command, limited to persistent or to non-persistent topics."""
 
     async def run(api: Api, values: Values) -> Any:
         if (topic := getattr(values, "topic", None)) is not None and topic.is_persistent != persistent:
@@ -49,7 +49,9 @@ _OF_PERSISTENT = (
         option("--actions", **ACTIONS),
         actions=actions,
     ),
-    of_topic.does("revoke-permission", Topics.revoke_permissions, "Take that back.", LONG_ROLE),
+    of_topic.does(
+        "revoke-permission", Topics.revoke_permissions, "Revoke all permissions of a role on a topic.", LONG_ROLE
+    ),
     topics.LOOKUP,
     topics.BUNDLE_RANGE,
     of_topic.does("delete", Topics.delete, "Delete a topic.", _FORCE),
@@ -67,7 +69,7 @@ _OF_PERSISTENT = (
         "partitioned-stats",
         Topics.get_partitioned_stats,
         "Show the stats of all partitions together.",
-        option("--per-partition", flag=True, help="Of each partition too."),
+        option("--per-partition", flag=True, help="Show each partition too."),
         subscription_backlog_size=lambda v: False,
     ),
     topics.PARTITIONED_STATS_INTERNAL,
@@ -81,7 +83,12 @@ _OF_PERSISTENT = (
         partitions.create_partitioned,
         (TOPIC_ARGUMENT, _PARTITIONS),
     ),
-    Command("update-partitioned-topic", "Give it more.", partitions.update_partitioned, (TOPIC_ARGUMENT, _PARTITIONS)),
+    Command(
+        "update-partitioned-topic",
+        "Give a partitioned topic more partitions.",
+        partitions.update_partitioned,
+        (TOPIC_ARGUMENT, _PARTITIONS),
+    ),
     partitions.PARTITIONED_METADATA,
     of_topic.does("delete-partitioned-topic", Topics.delete_partitioned_topic, "Delete a partitioned topic.", _FORCE),
     messages.peek_command(),
@@ -103,7 +110,7 @@ _OF_NON_PERSISTENT = (
         "create-partitioned-topic",
         NonPersistentTopics.create_partitioned_topic,
         "Create a partitioned topic.",
-        option("--partitions", "-p", type=INT, required=True, help="How many partitions."),
+        option("--partitions", "-p", type=INT, required=True, help="The number of partitions."),
     ),
     of_non_persistent.shows("stats", NonPersistentTopics.get_stats, "Show the stats of a topic."),
     of_non_persistent.shows(

@@ -1,4 +1,4 @@
-"""How results look: in pulsar-admin's words for scripts, as tables for people, as JSON for programs."""
+"""Print results: as pulsar-admin for scripts, as tables for people, as JSON for programs."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ def rendered(style: str, data: Any, text: Callable[[], str]) -> str:
 
 
 def _plain(data: Any) -> Any:
-    """What a command returned that is no JSON says it itself."""
+    """Return JSON data, from the `as_json` of objects that are not JSON."""
     if isinstance(data, list):
         return [_plain(item) for item in data]
     return data.as_json() if hasattr(data, "as_json") else data
 
 
 def value(data: Any, values: object = None) -> str:
-    """A text as it is, anything else as Jackson prints it; `null` for nothing."""
+    """Return a text as it is, anything else as Jackson prints it. None is `null`."""
     return data if isinstance(data, str) else jackson(data)
 
 
 def json_value(data: Any, values: object = None) -> str:
-    """As Jackson prints it, a text in quotes too."""
+    """Return the data as Jackson prints it, a text in quotes too."""
     return jackson(data)
 
 
 def silent(data: Any, values: object = None) -> str:
-    """Nothing, where pulsar-admin keeps to itself what tables and JSON show."""
+    """Return "", where pulsar-admin prints nothing and tables and JSON show the data."""
     return ""
 
 
 def lines(data: Any, values: object = None) -> str:
-    """One element a line; nothing at all for an empty list."""
+    """Return one element a line, or "" for an empty list."""
     return "\n".join(value(item) for item in data or ())
 
 
 def pairs(data: Any, values: object = None) -> str:
-    """`key    value` lines, values as Java's toString prints them."""
+    """Return `key    value` lines, with values as Java's toString prints them."""
     return "\n".join(f"{key}    {java(item)}" for key, item in (data or {}).items())
 
 
 def gson(data: Any, values: object = None) -> str:
-    """As Gson prints it, with small indents."""
+    """Return the data as Gson prints it, with an indent of two."""
     return json.dumps(data, indent=2, ensure_ascii=False)
 
 
@@ -61,7 +61,7 @@ def compact(data: Any, values: object = None) -> str:
 
 
 def java(data: Any) -> str:
-    """What toString gives for collections of strings, numbers and booleans."""
+    """Return the data as Java's toString prints collections of strings, numbers and booleans."""
     if isinstance(data, list):
         return "[" + ", ".join(map(java, data)) + "]"
     if isinstance(data, Mapping):
@@ -70,7 +70,7 @@ def java(data: Any) -> str:
 
 
 def jackson(data: Any, depth: int = 0) -> str:
-    """JSON as Jackson's pretty printer indents it: objects over lines, arrays within one."""
+    """Return JSON as Jackson's pretty printer prints it: an object on several lines, an array on one."""
     if isinstance(data, Mapping):
         if not data:
             return "{ }"
@@ -87,7 +87,7 @@ def _text(data: Any) -> str:
 
 
 def _double(number: float) -> str:
-    """As Java's Double.toString: an exponent from ten million on and below a thousandth."""
+    """Return a number as Java's Double.toString does: with an exponent from ten million on and below a thousandth."""
     if number != number or number in (float("inf"), float("-inf")):
         return {"inf": '"Infinity"', "-inf": '"-Infinity"'}.get(str(number), '"NaN"')
     if number == 0 or 1e-3 <= abs(number) < 1e7:
@@ -149,12 +149,12 @@ def _grid(rows: list[Mapping[str, Any]]) -> list[str]:
 
 
 def _is_row(item: Any) -> bool:
-    """Whether it fits a line of a table."""
+    """Return whether `item` fits one line of a table."""
     return isinstance(item, Mapping) and 0 < len(item) <= 6 and not any(_is_block(cell) for cell in item.values())
 
 
 def _is_block(item: Any) -> bool:
-    """Whether it needs lines of its own."""
+    """Return whether `item` needs several lines."""
     if isinstance(item, Mapping):
         return bool(item)
     return isinstance(item, list) and any(isinstance(part, Mapping | list) for part in item)

@@ -1,4 +1,4 @@
-"""The commands of `topics` that make, count and ask partitions."""
+"""The commands of `topics` for partitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from pulsarium.cli.admin.values import INT, key_values
 from pulsarium.rest.lookups import Lookups
 from pulsarium.rest.topics import Topics
 
-METADATA = option("--metadata", "-m", many=True, metavar="KEY=VALUE", help="A property of it; may be repeated.")
+METADATA = option(
+    "--metadata", "-m", many=True, metavar="KEY=VALUE", help="Set a property of the topic. May be repeated."
+)
 
 
 async def _partitioned_lookup(api: Api, values: Values) -> dict[str, str]:
@@ -62,7 +64,7 @@ def _partitions_terminated(data: Any, values: Values) -> str:
 PARTITIONED_METADATA = of_topic.shows(
     "get-partitioned-topic-metadata",
     Topics.get_partitioned_topic_metadata,
-    "Show how many partitions a topic has; 0 if it is not partitioned.",
+    "Show how many partitions a topic has; 0: not partitioned.",
 )
 
 COMMANDS = (
@@ -70,18 +72,25 @@ COMMANDS = (
         "partitioned-lookup",
         "Show the broker that serves each partition.",
         _partitioned_lookup,
-        (TOPIC_ARGUMENT, option("--sort-by-broker", "-s", flag=True, help="The partitions of each broker instead.")),
+        (
+            TOPIC_ARGUMENT,
+            option("--sort-by-broker", "-s", flag=True, help="Show the partitions of each broker instead."),
+        ),
         _show_lookups,
     ),
     Command(
         "create-partitioned-topic",
         "Create a partitioned topic.",
         create_partitioned,
-        (TOPIC_ARGUMENT, option("--partitions", "-p", type=INT, required=True, help="How many partitions."), METADATA),
+        (
+            TOPIC_ARGUMENT,
+            option("--partitions", "-p", type=INT, required=True, help="The number of partitions."),
+            METADATA,
+        ),
         example="orders --partitions 4",
     ),
     of_topic.does(
-        "create-missed-partitions", Topics.create_missed_partitions, "Create partitions that are not there yet."
+        "create-missed-partitions", Topics.create_missed_partitions, "Create the missing partitions of a topic."
     ),
     Command(
         "update-partitioned-topic",
@@ -89,9 +98,9 @@ COMMANDS = (
         update_partitioned,
         (
             TOPIC_ARGUMENT,
-            option("--partitions", "-p", type=INT, required=True, help="How many it has then."),
-            option("--update-local-only", "-ulo", flag=True, help="In this cluster alone."),
-            option("--force", "-f", flag=True, help="Without looking at the partitions that exist."),
+            option("--partitions", "-p", type=INT, required=True, help="The new number of partitions."),
+            option("--update-local-only", "-ulo", flag=True, help="Change only this cluster."),
+            option("--force", "-f", flag=True, help="Do not check the existing partitions."),
         ),
         example="orders --partitions 8",
     ),
@@ -100,13 +109,13 @@ COMMANDS = (
         "delete-partitioned-topic",
         Topics.delete_partitioned_topic,
         "Delete a partitioned topic.",
-        option("--force", "-f", flag=True, help="Also while clients are connected; they are closed."),
-        option("--deleteSchema", "-d", flag=True, hidden=True, help="Its schemas too, which always go."),
+        option("--force", "-f", flag=True, help="Delete also while clients are connected, and disconnect them."),
+        option("--deleteSchema", "-d", flag=True, hidden=True, help="Ignored: schemas are always deleted too."),
     ),
     of_topic.shows(
         "partitioned-terminate",
         Topics.terminate_partitioned_topic,
-        "End all partitions of a topic.",
+        "Terminate all partitions of a topic.",
         show=_partitions_terminated,
     ),
 )

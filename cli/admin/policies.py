@@ -1,4 +1,4 @@
-"""The commands of policies: get, set and remove, of namespaces and of topics alike."""
+"""The get, set and remove commands of policies, for namespaces and topics alike."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Calls = Callable[[Api, Values], "PolicyCalls[Any, Any]"]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose policies: the argument that names it, the calls for them, and whether --global and hidden."""
+    """The owner of policies: the argument that names it, the calls for its policies, and whether it has --global."""
 
     of: click.Argument
     noun: str
@@ -49,7 +49,7 @@ class Scope:
         calls: Calls | None = None,
         hidden: bool = False,
     ) -> Command:
-        """Return a command that shows a policy; `calls` are others than those of the row."""
+        """Return a command that shows a policy. `calls` replace those of the row."""
         found = calls or self._calls(row)
 
         def run(api: Api, values: Values) -> Coroutine[Any, Any, Any]:
@@ -69,7 +69,7 @@ class Scope:
         hidden: bool = False,
         example: str = "",
     ) -> Command:
-        """Return a command that sets a policy to what `body` makes."""
+        """Return a command that sets a policy to the value from `body`."""
         found = calls or self._calls(row)
 
         def run(api: Api, values: Values) -> Coroutine[Any, Any, Any]:
@@ -102,11 +102,13 @@ NAMESPACES = Scope(argument("namespace", NAMESPACE), "namespace", NamespacePolic
 TOPIC_POLICIES = Scope(argument("topic", TOPIC), "topic", TopicPolicies, lambda row: row.topic, everywhere=True)
 TOPICS = replace(TOPIC_POLICIES, everywhere=False, hidden=True)
 
-GLOBAL = option("--global", "-g", flag=True, help="The policy of all clusters, not of this one alone.")
+GLOBAL = option("--global", "-g", flag=True, help="Use the policy of all clusters instead of this cluster's.")
 
 
 def applied(short: str = "-ap") -> click.Option:
-    return option("--applied", short, flag=True, help="What holds in the end: also from the namespace or the broker.")
+    return option(
+        "--applied", short, flag=True, help="Show the policy in effect, also from the namespace or the broker."
+    )
 
 
 def policy(
@@ -122,10 +124,9 @@ def policy(
     example: str = "",
     hidden: bool | None = None,
 ) -> list[Command]:
-    """`get-NAME`, `set-NAME` and `remove-NAME`, as far as there are such calls.
+    """Return the commands `get-NAME`, `set-NAME` and `remove-NAME`, as far as the REST API has these calls.
 
-    `form` is another than that of the row. `applied` is an option of get, `more` are options of get and remove. `calls`
-    are others than those of the row.
+    `form` and `calls` replace those of the row. `applied` is an option of get, `more` are options of get and remove.
     """
     place, form = scope.place(row), form or FORMS[row]
     assert place is not None, row.kept
@@ -133,7 +134,7 @@ def policy(
     looks = (applied,) if applied else ()
     what = f"{form.what} of a {scope.noun}"
     hides = scope.hidden if hidden is None else hidden
-    got = f"Show {what}; null if it is not set there."
+    got = f"Show {what}; null if it is not set."
     commands = [
         scope.gets(row, f"get-{name}", got, *looks, *anywhere, *more, show=form.show, calls=calls, hidden=hides),
         scope.sets(
@@ -158,7 +159,7 @@ def policy(
 def backlog_quota(
     scope: Scope, get_name: str, form: Form, *, applied: click.Option | None = None, example: str = ""
 ) -> list[Command]:
-    """The quotas of both kinds are got at once, and set and removed one by one."""
+    """Return the commands for backlog quotas: get shows both kinds, set and remove take one kind."""
 
     def set_(api: Api, v: Values) -> Coroutine[Any, Any, Any]:
         return scope.calls(api).set_backlog_quota(scope.named(v), form.body(v), v.type, is_global=is_global(v))

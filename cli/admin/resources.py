@@ -17,7 +17,7 @@ resource_groups = CommandsOf(ResourceGroups)
 
 NAME = argument("name", metavar="RESOURCE_GROUP")
 of_group = CommandsOf(ResourceGroups, NAME)
-# Option, field of ResourceGroup.
+# Value of an option: field of ResourceGroup.
 _RATES = {
     "msg_publish_rate": "publishRateInMsgs",
     "byte_publish_rate": "publishRateInBytes",
@@ -25,15 +25,15 @@ _RATES = {
     "byte_dispatch_rate": "dispatchRateInBytes",
 }
 _OPTIONS = (
-    option("--msg-publish-rate", "-mp", type=INT, help="Messages published a second; -1 is without limit."),
-    option("--byte-publish-rate", "-bp", type=LONG, help="Bytes published a second; -1 is without limit."),
-    option("--msg-dispatch-rate", "-md", type=INT, help="Messages dispatched a second; -1 is without limit."),
-    option("--byte-dispatch-rate", "-bd", type=LONG, help="Bytes dispatched a second; -1 is without limit."),
+    option("--msg-publish-rate", "-mp", type=INT, help="Limit messages published a second; -1: no limit."),
+    option("--byte-publish-rate", "-bp", type=LONG, help="Limit bytes published a second; -1: no limit."),
+    option("--msg-dispatch-rate", "-md", type=INT, help="Limit messages dispatched a second; -1: no limit."),
+    option("--byte-dispatch-rate", "-bd", type=LONG, help="Limit bytes dispatched a second; -1: no limit."),
 )
 
 
 def _rates(values: Values) -> Any:
-    """A ResourceGroup; what is not said stays as it is."""
+    """Return the given fields of a ResourceGroup; the broker keeps the others."""
     given = {field: getattr(values, name) for name, field in _RATES.items()}
     return {field: rate for field, rate in given.items() if rate is not None}
 
@@ -62,7 +62,7 @@ resource_quotas = CommandsOf(ResourceQuotas)
 def _of(required: bool = False) -> tuple[click.Option, click.Option]:
     return (
         option("--namespace", "-n", type=NAMESPACE, required=required, help="The namespace."),
-        option("--bundle", "-b", metavar="0x..._0x...", required=required, help="A bundle of it."),
+        option("--bundle", "-b", metavar="0x..._0x...", required=required, help="A bundle of the namespace."),
     )
 
 
@@ -105,18 +105,18 @@ _RESOURCE_QUOTAS = (
         _set,
         (
             *_of(),
-            _amount("--msgRateIn", "-mi", "Messages in, a second."),
-            _amount("--msgRateOut", "-mo", "Messages out, a second."),
-            _amount("--bandwidthIn", "-bi", "Bytes in, a second."),
-            _amount("--bandwidthOut", "-bo", "Bytes out, a second."),
+            _amount("--msgRateIn", "-mi", "Messages published a second."),
+            _amount("--msgRateOut", "-mo", "Messages dispatched a second."),
+            _amount("--bandwidthIn", "-bi", "Bytes published a second."),
+            _amount("--bandwidthOut", "-bo", "Bytes dispatched a second."),
             _amount("--memory", "-mem", "Memory in MB."),
-            option("--dynamic", "-d", flag=True, help="Let the broker adjust it."),
+            option("--dynamic", "-d", flag=True, help="Let the broker adjust the quota."),
         ),
     ),
     resource_quotas.does(
         "reset-namespace-bundle-quota",
         ResourceQuotas.reset_namespace_bundle_resource_quota,
-        "Give a bundle the default quota again.",
+        "Reset the quota of a bundle to the default.",
         *_of(required=True),
     ),
 )

@@ -26,7 +26,7 @@ FILENAME = option(
 
 
 def _info(topic: TopicName, answer: SchemaInfo) -> dict[str, Any]:
-    """SchemaInfo as pulsar-admin shows it: the definition of a structured schema as JSON."""
+    """Return a SchemaInfo as pulsar-admin shows it: with the definition of a structured schema as JSON."""
     schema: Any = answer.get("data", "")
     if answer.get("type") in ("JSON", "AVRO", "PROTOBUF", "PROTOBUF_NATIVE", "KEY_VALUE"):
         with suppress(ValueError):
@@ -67,7 +67,7 @@ def _read(path: Path) -> Any:
     except OSError as error:
         raise AdminError(f"Schema file {path} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise AdminError(f"Schema file {path} is no JSON: {error}") from None
+        raise AdminError(f"Schema file {path} is not JSON: {error}") from None
 
 
 async def _upload(api: Api, values: Values) -> None:
@@ -81,18 +81,20 @@ async def _compatibility(api: Api, values: Values) -> Any:
 
 
 async def _extract(api: Api, values: Values) -> None:
-    raise AdminError("A schema cannot be extracted from a Java class here; write it to a file and use `schemas upload`")
+    raise AdminError(
+        "Pulsarium cannot extract a schema from a Java class; write the schema to a file and use `schemas upload`"
+    )
 
 
 _ROWS = (
     Command(
         "get",
-        "Show the schema of a topic: the newest, one version, or all.",
+        "Show the newest, one, or all schema versions of a topic.",
         _get,
         (
             TOPIC_ARGUMENT,
-            option("--version", "-v", type=LONG, help="Which version."),
-            option("--all-version", "-a", flag=True, help="All of them."),
+            option("--version", "-v", type=LONG, help="The version."),
+            option("--all-version", "-a", flag=True, help="Show all versions."),
         ),
         _show,
     ),
@@ -100,32 +102,36 @@ _ROWS = (
         "delete",
         Schemas.delete_schema,
         "Delete the schema of a topic.",
-        option("--force", "-f", flag=True, help="All versions, beyond recall."),
+        option("--force", "-f", flag=True, help="Delete all versions for good."),
     ),
     Command(
         "upload",
-        'Give a topic a schema: {"type": "JSON", "schema": "...", "properties": {}} in a file.',
+        'Upload a schema from a file with {"type": "JSON", "schema": "...", "properties": {}}.',
         _upload,
         (TOPIC_ARGUMENT, FILENAME),
         example="orders --filename order.json",
     ),
     Command(
         "extract",
-        "Take a schema from a Java class. Needs a JVM, so it is refused here.",
+        "Extract a schema from a Java class. Pulsarium refuses this, because it has no JVM.",
         _extract,
         (
             TOPIC_ARGUMENT,
             option("--jar", "-j", required=True, help="The jar."),
             option("--type", "-t", required=True, help="avro or json."),
             option("--classname", "-c", required=True, help="The class."),
-            option("--always-allow-null", "-a", type=bool, default=True, help="Whether fields may be null."),
-            option("--dry-run", "-n", flag=True, help="Show it only."),
+            option("--always-allow-null", "-a", type=bool, default=True, help="Allow null in fields."),
+            option("--dry-run", "-n", flag=True, help="Show the schema without an upload."),
         ),
         hidden=True,
     ),
-    of_topic.shows("metadata", Schemas.get_schema_metadata, "Show where the schemas are kept."),
+    of_topic.shows("metadata", Schemas.get_schema_metadata, "Show the metadata of a topic's schemas."),
     Command(
-        "compatibility", "Ask whether a schema would be accepted.", _compatibility, (TOPIC_ARGUMENT, FILENAME), silent
+        "compatibility",
+        "Check whether a topic would accept a schema.",
+        _compatibility,
+        (TOPIC_ARGUMENT, FILENAME),
+        silent,
     ),
 )
 

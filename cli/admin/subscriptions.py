@@ -13,13 +13,19 @@ from pulsarium.cli.admin.output import compact, lines, pairs
 from pulsarium.cli.admin.values import CURSOR_POSITION, LONG, POSITION, SECONDS, key_values
 from pulsarium.rest.topics import Topics
 
-FORCE = option("--force", "-f", flag=True, help="Also while consumers are connected.")
+FORCE = option("--force", "-f", flag=True, help="Delete also while consumers are connected.")
 AT = option(
-    "--messageId", "-m", type=CURSOR_POSITION, default="latest", help="Where: latest, earliest or ledgerId:entryId."
+    "--messageId",
+    "-m",
+    type=CURSOR_POSITION,
+    default="latest",
+    help="The position: latest, earliest or ledgerId:entryId.",
 )
-PROPERTY = option("--property", "-p", many=True, metavar="KEY=VALUE", help="A property; may be repeated.")
-EXPIRE_TIME = option("--expireTime", "-t", type=SECONDS, required=True, help="Older than this, like 10s, 3h or 2d.")
-EXCLUDE = option("--exclude-reset-position", "-e", flag=True, help="Begin after the message, not with it.")
+PROPERTY = option("--property", "-p", many=True, metavar="KEY=VALUE", help="Set a property. May be repeated.")
+EXPIRE_TIME = option(
+    "--expireTime", "-t", type=SECONDS, required=True, help="Expire messages older than this, like 10s, 3h or 2d."
+)
+EXCLUDE = option("--exclude-reset-position", "-e", flag=True, help="Begin after the message instead of with it.")
 
 
 async def _update_properties(api: Api, values: Values) -> None:
@@ -63,7 +69,7 @@ def create_command(*more: click.Option) -> Command:
     return of_subscription.does(
         "create-subscription",
         Topics.create_subscription,
-        "Create a subscription, so that it keeps messages before a consumer comes.",
+        "Create a subscription, which keeps messages for later consumers.",
         AT,
         PROPERTY,
         *more,
@@ -76,7 +82,7 @@ SKIP = of_subscription.does(
     "skip",
     Topics.skip_messages,
     "Skip the next messages of a subscription.",
-    option("--count", "-n", type=LONG, required=True, help="How many."),
+    option("--count", "-n", type=LONG, required=True, help="Skip this many messages."),
     example="orders -s billing -n 10",
 )
 
@@ -88,7 +94,7 @@ def clear_command(name: str) -> Command:
 def expire_command(*options: click.Option) -> Command:
     return Command(
         "expire-messages",
-        "Acknowledge the old messages of a subscription.",
+        "Expire old messages of a subscription.",
         _expire,
         (TOPIC_ARGUMENT, SUBSCRIPTION, *options),
         example="orders -s billing --expireTime 2h",
@@ -98,7 +104,7 @@ def expire_command(*options: click.Option) -> Command:
 EXPIRE_ALL = of_topic.does(
     "expire-messages-all-subscriptions",
     Topics.expire_messages_for_all_subscriptions,
-    "Acknowledge the old messages of every subscription.",
+    "Expire old messages of all subscriptions.",
     EXPIRE_TIME,
     seconds=of("expire_time"),
 )
@@ -107,14 +113,17 @@ EXPIRE_ALL = of_topic.does(
 def reset_command(*more: click.Option) -> Command:
     return Command(
         "reset-cursor",
-        "Move a subscription back or ahead, to a time or to a message.",
+        "Move a subscription to a time or to a message.",
         _reset,
         (
             TOPIC_ARGUMENT,
             SUBSCRIPTION,
-            option("--time", "-t", type=SECONDS, help="To this long ago, like 10m, 3h or 2d."),
+            option("--time", "-t", type=SECONDS, help="Move to this long ago, like 10m, 3h or 2d."),
             option(
-                "--messageId", "-m", type=CURSOR_POSITION, help="To this message: latest, earliest or ledgerId:entryId."
+                "--messageId",
+                "-m",
+                type=CURSOR_POSITION,
+                help="Move to this message: latest, earliest or ledgerId:entryId.",
             ),
             *more,
         ),
@@ -125,12 +134,12 @@ def reset_command(*more: click.Option) -> Command:
 COMMANDS = (
     LIST,
     UNSUBSCRIBE,
-    create_command(option("--replicated", "-r", flag=True, help="Replicate it to other clusters.")),
+    create_command(option("--replicated", "-r", flag=True, help="Replicate the subscription to other clusters.")),
     Command(
         "update-subscription-properties",
         "Replace the properties of a subscription.",
         _update_properties,
-        (TOPIC_ARGUMENT, SUBSCRIPTION, PROPERTY, option("--clear", "-c", flag=True, help="Remove them all.")),
+        (TOPIC_ARGUMENT, SUBSCRIPTION, PROPERTY, option("--clear", "-c", flag=True, help="Remove all properties.")),
     ),
     of_subscription.shows(
         "get-subscription-properties",
@@ -141,18 +150,24 @@ COMMANDS = (
     SKIP,
     clear_command("clear-backlog"),
     expire_command(
-        option("--expireTime", "-t", type=SECONDS, default="-1", help="Older than this, like 10s, 3h or 2d."),
-        option("--position", "-p", type=POSITION, help="Up to this message: ledgerId:entryId."),
-        option("--exclude-reset-position", "-e", flag=True, help="But not that one."),
+        option(
+            "--expireTime",
+            "-t",
+            type=SECONDS,
+            default="-1",
+            help="Expire messages older than this, like 10s, 3h or 2d.",
+        ),
+        option("--position", "-p", type=POSITION, help="Expire messages up to this one: ledgerId:entryId."),
+        option("--exclude-reset-position", "-e", flag=True, help="Do not expire the message at --position."),
     ),
     EXPIRE_ALL,
     reset_command(EXCLUDE),
     of_subscription.does(
         "set-replicated-subscription-status",
         Topics.set_replicated_subscription_status,
-        "Say whether a subscription is replicated.",
-        option("--enable", "-e", flag=True, help="It is."),
-        option("--disable", "-d", flag=True, help="It is not."),
+        "Turn replication of a subscription on or off.",
+        option("--enable", "-e", flag=True, help="Replicate the subscription."),
+        option("--disable", "-d", flag=True, help="Do not replicate the subscription."),
         enabled=lambda v: either(v, "enable", "disable"),
     ),
     of_subscription.shows(
@@ -164,7 +179,7 @@ COMMANDS = (
     of_subscription.shows(
         "analyze-backlog",
         Topics.analyze_subscription_backlog,
-        "Count what a subscription has yet to acknowledge, entry by entry.",
-        option("--position", "-p", dest="start", type=POSITION, help="From this message on."),
+        "Count the backlog of a subscription, entry by entry.",
+        option("--position", "-p", dest="start", type=POSITION, help="Start at this message."),
     ),
 )

@@ -12,9 +12,13 @@ from pulsarium.rest.tenants import Tenants
 tenants = CommandsOf(Tenants)
 
 TENANT = argument("tenant")
-ADMIN_ROLES = option("--admin-roles", "-r", many=True, metavar="ROLE,...", help="Roles that may administer it.")
+ADMIN_ROLES = option("--admin-roles", "-r", many=True, metavar="ROLE,...", help="Roles that may administer the tenant.")
 ALLOWED_CLUSTERS = option(
-    "--allowed-clusters", "-c", many=True, metavar="CLUSTER,...", help="Clusters it may use.  [default: all]"
+    "--allowed-clusters",
+    "-c",
+    many=True,
+    metavar="CLUSTER,...",
+    help="Clusters that the tenant may use.  [default: all]",
 )
 
 
@@ -44,7 +48,7 @@ _ROWS = (
     ),
     Command(
         "update",
-        "Change a tenant; what is not named stays.",
+        "Change the roles or clusters of a tenant.",
         _update,
         (TENANT, ADMIN_ROLES, ALLOWED_CLUSTERS),
         example="shop --admin-roles alice",
@@ -54,7 +58,7 @@ _ROWS = (
         Tenants.delete_tenant,
         "Delete a tenant without namespaces.",
         TENANT,
-        option("--force", "-f", flag=True, help="Its namespaces and topics too."),
+        option("--force", "-f", flag=True, help="Delete its namespaces and topics too."),
     ),
 )
 

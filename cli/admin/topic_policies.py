@@ -1,4 +1,4 @@
-"""`pulsarium admin topicPolicies`, and the policies that `topics` keeps for scripts which are older than that."""
+"""`pulsarium admin topicPolicies`, and the policies that `topics` has for older scripts."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ _OLDER_OFFLOAD = offload.options(
     units=True,
 )
 APPLIED = applied()
-_TTL = option("--ttl", "-t", type=SECONDS, required=True, help="How long, like 10s, 3h or 2d; 0 is for ever.")
+_TTL = option("--ttl", "-t", type=SECONDS, required=True, help="The time, like 10s, 3h or 2d; 0: for ever.")
 _STRATEGY = option("--strategy", "-s", type=click.Choice(SCHEMA_STRATEGIES), required=True, help="The strategy.")
-_SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS = "how many subscriptions there may be", "--max-subscriptions-per-topic"
-_SUBSCRIPTION_RATE = replace(FORMS[rows.DISPATCH_RATE], what="how fast messages are dispatched to a subscription")
+_SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS = "the maximum number of subscriptions", "--max-subscriptions-per-topic"
+_SUBSCRIPTION_RATE = replace(FORMS[rows.DISPATCH_RATE], what="the subscription dispatch rate limit")
 
 
 def _shared(scope: Scope, offload_options: tuple[click.Option, ...]) -> list[Command]:
-    """The policies that both groups have, by the same names."""
+    """Return the commands that both groups have under the same names."""
     # fmt: off
     found = (
         policy(scope, rows.MESSAGE_TTL, "message-ttl",
-               Form("the time after which messages expire", (_TTL,), of("ttl")),
+               Form("the time to live of messages", (_TTL,), of("ttl")),
                applied=APPLIED, example="orders --ttl 2d"),
         policy(scope, rows.MAX_CONSUMERS_PER_SUBSCRIPTION, "max-consumers-per-subscription",
-               number("how many consumers a subscription may have", "--max-consumers-per-subscription", "-c")),
+               number("the maximum number of consumers per subscription", "--max-consumers-per-subscription", "-c")),
         policy(scope, rows.SUBSCRIPTION_TYPES, "subscription-types-enabled"),
         policy(scope, rows.RETENTION, "retention", applied=APPLIED, example="orders --time 3h --size 10G"),
         policy(scope, rows.MAX_PRODUCERS, "max-producers",
-               number("how many producers there may be", "--max-producers", "-p"), applied=APPLIED),
+               number("the maximum number of producers", "--max-producers", "-p"), applied=APPLIED),
         policy(scope, rows.MAX_MESSAGE_SIZE, "max-message-size",
-               number("how large a message may be", "--max-message-size", "-m", "Bytes; 0 is the broker's own limit.")),
+               number("the maximum message size", "--max-message-size", "-m", "Bytes; 0: the broker's limit.")),
         policy(scope, rows.DEDUPLICATION, "deduplication"),
         policy(scope, rows.DEDUPLICATION_SNAPSHOTS, "deduplication-snapshot-interval"),
         policy(scope, rows.PERSISTENCE, "persistence"),
@@ -67,11 +67,11 @@ def _shared(scope: Scope, offload_options: tuple[click.Option, ...]) -> list[Com
         policy(scope, rows.COMPACTION_THRESHOLD, "compaction-threshold", applied=APPLIED),
         policy(scope, rows.SUBSCRIBE_RATE, "subscribe-rate", applied=APPLIED),
         policy(scope, rows.MAX_CONSUMERS, "max-consumers",
-               number("how many consumers there may be", "--max-consumers", "-c"), applied=APPLIED),
+               number("the maximum number of consumers", "--max-consumers", "-c"), applied=APPLIED),
         policy(scope, rows.DELAYED_DELIVERY, "delayed-delivery", applied=APPLIED),
         policy(scope, rows.DISPATCH_RATE, "dispatch-rate", applied=APPLIED),
         policy(scope, rows.OFFLOAD, "offload-policies",
-               Form("where old ledgers are offloaded to", offload_options, offload.body), applied=APPLIED),
+               Form("the offload policies", offload_options, offload.body), applied=APPLIED),
         policy(scope, rows.INACTIVE_TOPICS, "inactive-topic-policies", applied=APPLIED),
     )
     # fmt: on
@@ -79,7 +79,7 @@ def _shared(scope: Scope, offload_options: tuple[click.Option, ...]) -> list[Com
 
 
 def _unacked(scope: Scope, before: str) -> list[Command]:
-    """The limits by consumer and by subscription; `before` these words in their names."""
+    """Return the commands for unacknowledged messages per consumer and subscription, named with the word `before`."""
     found = ((rows.MAX_UNACKED_PER_CONSUMER, "consumer"), (rows.MAX_UNACKED_PER_SUBSCRIPTION, "subscription"))
     return [
         command
@@ -88,7 +88,7 @@ def _unacked(scope: Scope, before: str) -> list[Command]:
             scope,
             row,
             f"max-unacked-messages-{before}-{who}",
-            number(f"how many messages a {who} may leave unacknowledged", "--maxNum", "-m"),
+            number(f"the maximum number of unacknowledged messages per {who}", "--maxNum", "-m"),
             applied=APPLIED,
         )
     ]
@@ -99,8 +99,8 @@ def _replication_clusters(scope: Scope) -> list[Command]:
 
 
 def _subscription_rate() -> list[Command]:
-    """The rate of all subscriptions, or with --subscription that of one."""
-    one = option("--subscription", "-s", help="Of this subscription alone.")
+    """Return the commands for the dispatch rate of all subscriptions, or with --subscription of one."""
+    one = option("--subscription", "-s", help="Select this subscription.")
     return policy(
         TOPIC_POLICIES,
         rows.SUBSCRIPTION_DISPATCH_RATE,
@@ -120,9 +120,9 @@ def _of_subscription(api: Api, values: Values) -> PolicyCalls[Any, Any]:
 
 def _of_topic_policies() -> list[Command]:
     scope = TOPIC_POLICIES
-    quotas = Form("what happens at how much backlog", quota_options(), quota, show_quotas)
+    quotas = Form("the backlog quota", quota_options(), quota, show_quotas)
     quota_example = "orders --limit 10G --policy producer_exception"
-    strategy = Form("which new schemas are accepted", (_STRATEGY,), of("strategy"))
+    strategy = Form("the schema compatibility strategy", (_STRATEGY,), of("strategy"))
     subscriptions = number(_SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS, "-s")
     return [
         *_shared(scope, _OFFLOAD),
@@ -155,7 +155,7 @@ GROUPS = {
 
 
 def older_policies() -> list[Command]:
-    """What `topics` keeps for scripts that are older than topicPolicies."""
+    """Return the policy commands of `topics`, for scripts older than topicPolicies."""
     named = {command.name: command for command in _shared(TOPICS, _OLDER_OFFLOAD)}
     switches = [
         TOPIC_POLICIES.sets(
@@ -170,7 +170,7 @@ def older_policies() -> list[Command]:
         *((f"{verb}-maxProducers", f"{verb}-max-producers") for verb in ("get", "set", "remove")),
     )
     quotas = Form(
-        "what happens at how much backlog",
+        "the backlog quota",
         quota_options("-1"),
         lambda values: quota_of(values.limit, values.limit_time, values.policy),
         show_quotas,

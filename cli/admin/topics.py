@@ -1,4 +1,4 @@
-"""`pulsarium admin topics`: their life and what is told of them; the other commands have modules of their own."""
+"""`pulsarium admin topics`: create, delete and inspect topics. Other modules have the group's other commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ lookups = CommandsOf(Lookups, TOPIC_ARGUMENT)
 
 NAMESPACE = NAMESPACES.of
 of_namespace = CommandsOf(Topics, NAMESPACE)
-_SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="System topics too.")
+_SYSTEM_TOPICS = option("--include-system-topic", "-ist", flag=True, help="Include system topics.")
 
 
 async def _list(api: Api, values: Values) -> list[str]:
@@ -36,7 +36,7 @@ async def _list(api: Api, values: Values) -> list[str]:
 
 
 async def _delete(api: Api, values: Values) -> list[str]:
-    """Goes on after a refusal, as pulsar-admin does; what was refused is the result."""
+    """Delete the topics and return the refusals. A refusal does not stop the rest, as in pulsar-admin."""
     refused = []
     for name in await _named(api, values):
         try:
@@ -75,7 +75,9 @@ LIST = of_namespace.shows("list", Topics.get_list, "List the topics of a namespa
 LIST_PARTITIONED = of_namespace.shows(
     "list-partitioned-topics", Topics.get_partitioned_topic_list, "List the partitioned topics.", show=lines
 )
-PERMISSIONS = of_topic.shows("permissions", Topics.get_permissions, "Show who may do what with a topic.", show=pairs)
+PERMISSIONS = of_topic.shows(
+    "permissions", Topics.get_permissions, "Show the permissions of roles on a topic.", show=pairs
+)
 LOOKUP = lookups.shows(
     "lookup",
     Lookups.lookup_topic,
@@ -95,9 +97,9 @@ _LIFE = (
                 "--topic-domain",
                 "-td",
                 type=click.Choice(["persistent", "non-persistent", "non_persistent"]),
-                help="Only these.",
+                help="Select topics of this domain.",
             ),
-            option("--bundle", "-b", metavar="0x..._0x...", help="Of this bundle alone."),
+            option("--bundle", "-b", metavar="0x..._0x...", help="Select topics of this bundle."),
             _SYSTEM_TOPICS,
         ),
         lines,
@@ -114,25 +116,25 @@ _LIFE = (
     of_topic.does(
         "grant-permission",
         Topics.grant_permission,
-        "Allow a role to use a topic.",
+        "Grant a role permissions on a topic.",
         ROLE,
         option("--actions", "-a", **ACTIONS),
         example="orders --role alice --actions produce,consume",
         actions=actions,
     ),
-    of_topic.does("revoke-permission", Topics.revoke_permissions, "Take that back.", ROLE),
+    of_topic.does("revoke-permission", Topics.revoke_permissions, "Revoke all permissions of a role on a topic.", ROLE),
     LOOKUP,
     BUNDLE_RANGE,
     Command(
         "delete",
-        "Delete topics. What cannot be deleted is said, and the rest goes on.",
+        "Delete topics. A topic that cannot be deleted is reported, and the others are deleted.",
         _delete,
         (
             argument("topic"),
-            option("--force", "-f", flag=True, help="Also while clients are connected; they are closed."),
-            option("--deleteSchema", "-d", flag=True, hidden=True, help="Its schemas too, which always go."),
-            option("--regex", "-r", flag=True, help="TOPIC is a regular expression."),
-            option("--from-file", flag=True, help="TOPIC is a file with one name a line."),
+            option("--force", "-f", flag=True, help="Delete also while clients are connected, and disconnect them."),
+            option("--deleteSchema", "-d", flag=True, hidden=True, help="Ignored: schemas are always deleted too."),
+            option("--regex", "-r", flag=True, help="Take TOPIC as a regular expression."),
+            option("--from-file", flag=True, help="Take TOPIC as a file with one name a line."),
         ),
         lines,
     ),
@@ -156,24 +158,26 @@ _LIFE = (
         "remove-properties",
         Topics.remove_properties,
         "Remove a property of a topic.",
-        option("--key", "-k", help="Which one."),
+        option("--key", "-k", help="The property."),
     ),
     TOPIC_POLICIES.gets(
-        SCHEMA_VALIDATION, "get-schema-validation-enforce", "Show whether producers have to have a schema.", applied()
+        SCHEMA_VALIDATION, "get-schema-validation-enforce", "Show whether producers need a schema.", applied()
     ),
     TOPIC_POLICIES.sets(
         SCHEMA_VALIDATION,
         "set-schema-validation-enforce",
-        "Say whether producers have to have a schema.",
+        "Set whether producers need a schema.",
         ENABLE,
         body=of("enable"),
     ),
 )
 
 _PRECISE = option("--get-precise-backlog", "-gpb", flag=True, help="Count the backlog exactly, by message.")
-# The one flag of pulsar-admin that turns off what is on without it.
+# In pulsar-admin too, this flag turns off a setting that is on by default.
 _SIZES = option("--get-subscription-backlog-size", "-sbs", flag=True, help="Leave out the size of each backlog.")
-_EARLIEST = option("--get-earliest-time-in-backlog", "-etb", flag=True, help="When the oldest message was published.")
+_EARLIEST = option(
+    "--get-earliest-time-in-backlog", "-etb", flag=True, help="Show the publish time of the oldest message."
+)
 
 
 def _with_sizes(values: Values) -> bool:
@@ -184,7 +188,7 @@ STATS_INTERNAL = of_topic.shows(
     "stats-internal",
     Topics.get_internal_stats,
     "Show the ledgers and cursors of a topic.",
-    option("--metadata", "-m", flag=True, help="Metadata of the ledgers too."),
+    option("--metadata", "-m", flag=True, help="Show metadata of the ledgers too."),
 )
 INFO_INTERNAL = of_topic.shows(
     "info-internal", Topics.get_internal_info, "Show the metadata of a topic's ledgers.", show=gson
@@ -212,7 +216,7 @@ _STATS = (
         "partitioned-stats",
         Topics.get_partitioned_stats,
         "Show the stats of all partitions together.",
-        option("--per-partition", flag=True, help="Of each partition too."),
+        option("--per-partition", flag=True, help="Show each partition too."),
         _PRECISE,
         _SIZES,
         _EARLIEST,
@@ -235,11 +239,11 @@ _SHADOWS = (
         "create-shadow-topic",
         Topics.create_shadow_topic,
         "Create a topic that shadows another.",
-        option("--source", "-s", type=TOPIC, required=True, help="The other."),
-        option("--properties", "-p", many=True, metavar="KEY=VALUE,...", help="Properties of it."),
+        option("--source", "-s", type=TOPIC, required=True, help="The source topic."),
+        option("--properties", "-p", many=True, metavar="KEY=VALUE,...", help="Properties of the shadow topic."),
         properties=lambda v: key_values(split(v.properties)),
     ),
-    of_topic.shows("get-shadow-source", Topics.get_shadow_source, "Show which topic this one shadows."),
+    of_topic.shows("get-shadow-source", Topics.get_shadow_source, "Show the source topic of a shadow topic."),
 )
 
 _ROWS = (

@@ -12,12 +12,19 @@ from pulsarium.rest.transactions import Transactions
 
 transactions = CommandsOf(Transactions)
 
-COORDINATOR = option("--coordinator-id", "-c", type=INT, help="Number of one coordinator; all of them if not given.")
+COORDINATOR = option("--coordinator-id", "-c", type=INT, help="Number of one coordinator. Default: all.")
 THE_COORDINATOR = option("--coordinator-id", "-c", type=INT, required=True, help="Number of the coordinator.")
 MOST = option(
     "--most-sig-bits", "-m", dest="most", type=LONG, required=True, help="Number of the transaction's coordinator."
 )
-LEAST = option("--least-sig-bits", "-l", dest="least", type=LONG, required=True, help="Its own number there.")
+LEAST = option(
+    "--least-sig-bits",
+    "-l",
+    dest="least",
+    type=LONG,
+    required=True,
+    help="Number of the transaction at its coordinator.",
+)
 OF_TOPIC = option("--topic", "-t", type=TOPIC, required=True, help="The topic.")
 SUB_NAME = option("--sub-name", "-s", dest="subscription", required=True, help="The subscription.")
 SUBSCRIPTION = option("--subscription-name", "-s", dest="subscription", required=True, help="The subscription.")
@@ -48,7 +55,7 @@ _ROWS = (
         "List the coordinators and the brokers that serve them.",
         show=_coordinators,
     ),
-    Command("coordinator-stats", "Show how many transactions coordinators have.", _stats, (COORDINATOR,), value),
+    Command("coordinator-stats", "Show the number of transactions of coordinators.", _stats, (COORDINATOR,), value),
     transactions.shows(
         "coordinator-internal-stats",
         Transactions.get_coordinator_internal_stats,
@@ -59,29 +66,29 @@ _ROWS = (
     transactions.does(
         "scale-transactionCoordinators",
         Transactions.scale_transaction_coordinators,
-        "Have more coordinators.",
-        option("--replicas", "-r", type=INT, default=0, help="How many."),
+        "Raise the number of coordinators.",
+        option("--replicas", "-r", type=INT, default=0, help="The new number."),
         example="--replicas 4",
     ),
     transactions.shows(
         "slow-transactions",
         Transactions.get_slow_transactions,
-        "List open transactions that have more time than that.",
+        "List open transactions whose timeout is longer than --time.",
         COORDINATOR,
-        option("--time", "-t", dest="timeout_ms", type=MILLISECONDS, required=True, help="How much, like 10s or 5m."),
+        option("--time", "-t", dest="timeout_ms", type=MILLISECONDS, required=True, help="The time, like 10s or 5m."),
         example="--time 10m",
     ),
     of_transaction.shows(
         "transaction-metadata",
         Transactions.get_transaction_metadata,
-        "Show a transaction that is not over.",
+        "Show an open transaction.",
         example="-m 0 -l 12",
     ),
-    of_transaction.does("abort-transaction", Transactions.abort_transaction, "Abort a transaction, whoever's it is."),
+    of_transaction.does("abort-transaction", Transactions.abort_transaction, "Abort a transaction of any owner."),
     of_topic.shows(
         "transaction-buffer-stats",
         Transactions.get_transaction_buffer_stats,
-        "Show what a topic has of open and aborted transactions.",
+        "Show the open and aborted transactions of a topic.",
         LOW_WATER_MARK,
         option("--segment-stats", "-s", flag=True, help="Show the segments of its snapshot too."),
     ),
@@ -94,13 +101,13 @@ _ROWS = (
     of_transaction.shows(
         "transaction-in-buffer-stats",
         Transactions.get_transaction_in_buffer_stats,
-        "Show what became of a transaction on a topic.",
+        "Show the state of a transaction on a topic.",
         OF_TOPIC,
     ),
     acks_of.shows(
         "pending-ack-stats",
         Transactions.get_pending_ack_stats,
-        "Show what a subscription has of open transactions.",
+        "Show the open transactions of a subscription.",
         LOW_WATER_MARK,
     ),
     pending_of.shows(
@@ -112,17 +119,17 @@ _ROWS = (
     of_transaction.shows(
         "transaction-in-pending-ack-stats",
         Transactions.get_transaction_in_pending_ack_stats,
-        "Show what a transaction acknowledged on a subscription.",
+        "Show a transaction's acknowledgements on a subscription.",
         OF_TOPIC,
         SUB_NAME,
     ),
     pending_of.shows(
         "position-stats-in-pending-ack",
         Transactions.get_position_stats_in_pending_ack,
-        "Show whether a message waits for the end of a transaction.",
-        option("--ledger-id", "-l", type=LONG, required=True, help="Ledger of its id."),
-        option("--entry-id", "-e", type=LONG, required=True, help="Entry of its id."),
-        option("--batch-index", "-b", type=INT, help="Its place in a batch."),
+        "Show whether a transaction holds a message's acknowledgement.",
+        option("--ledger-id", "-l", type=LONG, required=True, help="Ledger id of the message."),
+        option("--entry-id", "-e", type=LONG, required=True, help="Entry id of the message."),
+        option("--batch-index", "-b", type=INT, help="Batch index of the message."),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The commands of `topics` for what happens to a topic's data: unload, truncate, terminate, compact, offload."""
+"""The commands of `topics` for a topic's data: unload, truncate, terminate, compact and offload."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def terminated(data: Any, values: Values) -> str:
 
 
 def position_of(data: Any) -> str:
-    """Where a topic ended, in pulsar-admin's words."""
+    """Return the last position of a terminated topic, as pulsar-admin prints it."""
     return f"{data['ledgerId']}:{data['entryId']}:{data.get('partitionIndex', -1)}"
 
 
 def _progress(ask: Callable[[Api, Values], Coroutine[Any, Any, LongRunningStatus]], noun: str, doing: str) -> Command:
-    """compaction-status and offload-status: the state in words; with --wait-complete once it is over."""
+    """Return the compaction-status or offload-status command. With --wait-complete, it waits for the end of the run."""
 
     async def run(api: Api, values: Values) -> LongRunningStatus:
         while True:
             status = await ask(api, values)
             if status["status"] != "RUNNING" or not values.wait_complete:
                 break
-            time.sleep(1)  # noqa: ASYNC251 - there is no loop
+            time.sleep(1)  # noqa: ASYNC251 - no event loop is running
         if status["status"] == "ERROR":
             click.echo(f"Error in {noun.lower()}")
             raise AdminError(f"Error {doing}: {status.get('lastError') or ''}")
@@ -47,8 +47,8 @@ def _progress(ask: Callable[[Api, Values], Coroutine[Any, Any, LongRunningStatus
             return f"{noun} has not been run for {values.topic} since broker startup"
         return f"{noun} is currently running" if data["status"] == "RUNNING" else f"{noun} was a success"
 
-    wait = option("--wait-complete", "-w", flag=True, help="Wait until it is over.")
-    what = f"Show how {noun.lower()} of a topic goes."
+    wait = option("--wait-complete", "-w", flag=True, help="Wait until the run ends.")
+    what = f"Show the status of a topic's {noun.lower()}."
     return Command(f"{noun.lower()}-status", what, run, (TOPIC_ARGUMENT, wait), show)
 
 
@@ -59,7 +59,7 @@ async def _offload(api: Api, values: Values) -> Any:
     stats = await Topics(api).get_internal_stats(values.topic)
     if not stats["ledgers"]:
         raise AdminError("Topic doesn't have any data")
-    # A ledger that is still open has its size elsewhere.
+    # The open ledger's size is in another field.
     stats["ledgers"][-1]["size"] = stats["currentLedgerSize"]
     first = _first_to_keep(stats["ledgers"], values.size_threshold)
     if first is None:
@@ -69,7 +69,7 @@ async def _offload(api: Api, values: Values) -> Any:
 
 
 def _first_to_keep(ledgers: list[LedgerInfo], threshold: int) -> int | None:
-    """The ledger before which all goes, so that at most `threshold` bytes stay; None if nothing has to go."""
+    """Return the first ledger to keep so that at most `threshold` bytes stay, or None when all ledgers fit."""
     kept = 0
     first = ledgers[-1]["ledgerId"]
     for ledger in reversed(ledgers):
@@ -91,12 +91,12 @@ async def _compact(api: Api, values: Values) -> str:
     return f"Topic compaction requested for {values.topic}"
 
 
-UNLOAD = of_topic.does("unload", Topics.unload, "Close a topic; clients look it up again.")
-TRUNCATE = of_topic.does("truncate", Topics.truncate, "Drop all data of a topic.")
+UNLOAD = of_topic.does("unload", Topics.unload, "Unload a topic; clients look it up again.")
+TRUNCATE = of_topic.does("truncate", Topics.truncate, "Delete all messages of a topic.")
 TERMINATE = of_topic.shows(
-    "terminate", Topics.terminate_topic, "End a topic: nothing more is accepted.", show=terminated
+    "terminate", Topics.terminate_topic, "Terminate a topic, so that it accepts no more messages.", show=terminated
 )
-COMPACT = Command("compact", "Compact a topic: keep the last message of each key.", _compact, (TOPIC_ARGUMENT,), value)
+COMPACT = Command("compact", "Compact a topic to the last message of each key.", _compact, (TOPIC_ARGUMENT,), value)
 
 COMMANDS = (
     TRUNCATE,
@@ -106,11 +106,11 @@ COMMANDS = (
     COMPACTION_STATUS,
     Command(
         "offload",
-        "Move old ledgers to another storage. An emulator has none.",
+        "Move old ledgers to tiered storage, which Pulsarium does not have.",
         _offload,
         (
             TOPIC_ARGUMENT,
-            option("--size-threshold", "-s", type=BYTES, required=True, help="How much stays, like 10M or 4G."),
+            option("--size-threshold", "-s", type=BYTES, required=True, help="Keep this much, like 10M or 4G."),
         ),
         _offloaded,
     ),
@@ -118,9 +118,9 @@ COMMANDS = (
     of_topic.shows(
         "get-backlog-size",
         Topics.get_backlog_size_by_message_id,
-        "Show how many bytes there are after a message.",
+        "Show the size of the backlog after a message, in bytes.",
         option("--messageId", "-m", type=POSITION, default="-1:-1", help="The message: ledgerId:entryId."),
         show=value,
     ),
-    of_topic.does("trim-topic", Topics.trim_topic, "Drop the ledgers that retention does not keep."),
+    of_topic.does("trim-topic", Topics.trim_topic, "Delete the ledgers that retention does not keep."),
 )

@@ -1,4 +1,4 @@
-"""What stands on the command line, read as pulsar-admin reads it: names, durations, sizes, message ids, lists."""
+"""Parse values of the command line as pulsar-admin does: names, durations, sizes, message ids and lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIZE_UNITS: Final = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 class Parsed(click.ParamType[Any]):
-    """A type of parameter from a function that raises ValueError with what is wrong."""
+    """A parameter type from a function that raises ValueError for a wrong text."""
 
     def __init__(self, name: str, parse: Callable[[str], object]) -> None:
         self.name = name
@@ -37,7 +37,7 @@ class Parsed(click.ParamType[Any]):
 
 
 def pattern(name: str, text: str) -> re.Pattern[str]:
-    """Return a regular expression. click.UsageError names the option or argument that has it."""
+    """Return a compiled regular expression. Raise click.UsageError, with the option's name, for a wrong one."""
     try:
         return re.compile(text)
     except re.error as error:
@@ -62,7 +62,7 @@ def _seconds(text: str) -> int:
     if not unit.isalpha():
         return _long(text)
     if unit not in _TIME_UNITS:
-        raise ValueError(f"'{text}' has no unit of time; say 10s, 5m, 3h, 2d, 5w or 1y, or a plain number of seconds")
+        raise ValueError(f"'{text}' has no unit of time; write 10s, 5m, 3h, 2d, 5w or 1y, or a plain number of seconds")
     return _long(text[:-1]) * _TIME_UNITS[unit]
 
 
@@ -71,20 +71,20 @@ def _bytes(text: str) -> int:
     try:
         return _long(text) if factor is None else _long(text[:-1]) * factor
     except ValueError:
-        raise ValueError(f"'{text}' is no size; say 4096, 100K, 10M, 16G or 2T") from None
+        raise ValueError(f"'{text}' is no size; write 4096, 100K, 10M, 16G or 2T") from None
 
 
 def _int_seconds(text: str) -> int:
     seconds = _seconds(text)
     if seconds >= 2**31:
-        raise ValueError(f"'{text}' is longer than 68 years, the most that fits")
+        raise ValueError(f"'{text}' is longer than 68 years, the maximum")
     return seconds
 
 
 def _position(text: str) -> Place:
     ledger, colon, entry = text.partition(":")
     if not colon:
-        raise ValueError(f"'{text}' is no message id; it has the form ledgerId:entryId")
+        raise ValueError(f"'{text}' is no message id; write ledgerId:entryId")
     return Place(_long(ledger), _long(entry))
 
 
@@ -99,7 +99,7 @@ def _timestamp(text: str) -> int:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise ValueError(
-            f"'{text}' is no time with an offset, like 2021-06-28T16:53:08Z or 2021-06-28T16:53:08.123+02:00"
+            f"'{text}' is no time with an offset; write 2021-06-28T16:53:08Z or 2021-06-28T16:53:08.123+02:00"
         )
     return round(moment.timestamp() * 1000)
 
@@ -132,13 +132,13 @@ NAMESPACE = Parsed("tenant/namespace", _namespace)
 
 
 def split(texts: Iterable[str] | str | None) -> list[str]:
-    """`a,b` and repeated options as one list; empty words go."""
+    """Return the words of comma-separated and repeated options as one list, without empty words."""
     words = [texts] if isinstance(texts, str) else texts or ()
     return [word.strip() for text in words for word in text.split(",") if word.strip()]
 
 
 def key_values(texts: Iterable[str]) -> dict[str, str]:
-    """`key=value` options as a mapping. click.UsageError for one without `=`."""
+    """Return `key=value` options as a mapping. Raise click.UsageError for an option without `=`."""
     pairs = {}
     for text in texts:
         key, equals, value = text.partition("=")

@@ -1,4 +1,4 @@
-"""`pulsarium client`: produce, consume and read from the command line, in the grammar of pulsar-client.
+"""`pulsarium client`: produce, consume and read from the command line, with the options of pulsar-client.
 
-It stands on pulsarium.client, the extra `client`, which is imported when a command runs.
+The commands use pulsarium.client, the extra `client`, and import it when they run.
 """

@@ -19,24 +19,37 @@ _FOREVER = 2**63 - 1
 
 
 def _receiving(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that both commands have."""
+    """Add the options that both commands share."""
     for option in reversed(
         (
-            click.option("-n", "--num-messages", type=click.IntRange(min=0), default=1, help="How many; 0: for ever."),
-            click.option("--hex", "hexadecimal", is_flag=True, help="Contents in hexadecimal."),
-            click.option("--hide-content", is_flag=True, help="Count them, and show nothing."),
-            click.option("-mp", "--print-metadata", is_flag=True, help="Show ids, producer and more."),
-            click.option("-r", "--rate", type=click.FloatRange(min=0), default=0.0, help="Messages a second; 0: all."),
-            click.option("-q", "--queue-size", type=click.IntRange(min=0), default=0, help="How many may wait here."),
-            click.option("-st", "--schema-type", default="bytes", help="The schema: bytes."),
             click.option(
-                "-ekv", "--encryption-key-value", metavar="URI", help="The private key: file:///... or data:..."
+                "-n", "--num-messages", type=click.IntRange(min=0), default=1, help="Stop after N messages; 0: never."
+            ),
+            click.option("--hex", "hexadecimal", is_flag=True, help="Show contents in hexadecimal."),
+            click.option("--hide-content", is_flag=True, help="Count the messages without showing them."),
+            click.option("-mp", "--print-metadata", is_flag=True, help="Show message id, producer and more."),
+            click.option(
+                "-r", "--rate", type=click.FloatRange(min=0), default=0.0, help="Limit messages a second; 0: no limit."
+            ),
+            click.option(
+                "-q",
+                "--queue-size",
+                type=click.IntRange(min=0),
+                default=0,
+                help="Buffer this many messages; 0: the client's default.",
+            ),
+            click.option("-st", "--schema-type", default="bytes", help="Decode with this schema: only bytes."),
+            click.option(
+                "-ekv",
+                "--encryption-key-value",
+                metavar="URI",
+                help="Decrypt with this private key: file:///... or data:...",
             ),
             click.option(
                 *("-ca", "--crypto-failure-action"),
                 type=click.Choice(["FAIL", "DISCARD", "CONSUME"]),
                 default="FAIL",
-                help="What becomes of a message that it does not open.",
+                help="Choose what happens to a message that cannot be decrypted.",
             ),
             click.option(
                 "-mc",
@@ -49,9 +62,11 @@ def _receiving(command: Callable[..., None]) -> Callable[..., None]:
                 "-ac",
                 "--auto_ack_chunk_q_full",
                 is_flag=True,
-                help="Acknowledge the oldest incomplete one beyond that.",
+                help="Acknowledge the oldest incomplete message beyond that limit.",
             ),
-            click.option("-pm", "--pool-messages", type=bool, default=True, help="Of Java's memory; no effect."),
+            click.option(
+                "-pm", "--pool-messages", type=bool, default=True, help="Ignored: pooling is for Java's memory."
+            ),
         )
     ):
         command = option(command)
@@ -65,38 +80,51 @@ def _receiving(command: Callable[..., None]) -> Callable[..., None]:
     *("-t", "--subscription-type"),
     type=click.Choice(["Exclusive", "Shared", "Failover", "Key_Shared"]),
     default="Exclusive",
-    help="Who else may consume from it.",
+    help="Share the subscription in this way.",
 )
 @click.option(
     *("-m", "--subscription-mode"),
     type=click.Choice(["Durable", "NonDurable"]),
     default="Durable",
-    help="Whether it is kept afterwards.",
+    help="Keep the subscription afterwards (Durable), or not.",
 )
 @click.option(
     *("-p", "--subscription-position"),
     type=click.Choice(["Latest", "Earliest"]),
     default="Latest",
-    help="Where it begins if it is new.",
+    help="Start a new subscription here.",
 )
-@click.option("--regex", is_flag=True, help="TOPIC is a regular expression.")
-@click.option("-rs", "--replicated", is_flag=True, help="Replicate its state to other clusters.")
-@click.option("-stp", "--start-timestamp", type=int, default=0, help="Begin here, in ms since the epoch.")
-@click.option("-etp", "--end-timestamp", type=int, default=_FOREVER, show_default=False, help="End there.")
+@click.option("--regex", is_flag=True, help="Take TOPIC as a regular expression.")
+@click.option("-rs", "--replicated", is_flag=True, help="Replicate the subscription's state to other clusters.")
+@click.option(
+    "-stp", "--start-timestamp", type=int, default=0, help="Seek to this publish time, in ms since the epoch."
+)
+@click.option(
+    "-etp",
+    "--end-timestamp",
+    type=int,
+    default=_FOREVER,
+    show_default=False,
+    help="Stop behind this publish time, in ms since the epoch.",
+)
 @_receiving
 @click.pass_obj
 def consume(session: Session, /, topic: str, **asked: Any) -> None:
     """Receive messages of a subscription and acknowledge them.
 
     \b
-    The next three, from the first message on if the subscription is new:
+    Receive the next three messages, from the first one on if the subscription is new:
       pulsarium client consume orders -s billing -p Earliest -n 3
-    All that come, until Ctrl-C:
+    Receive all messages until Ctrl-C:
       pulsarium client consume orders -s billing -n 0
     """
     if not asked["subscription_name"]:
         raise click.UsageError("Subscription name is not provided.")
-    refuse("--subscription-mode", asked["subscription_mode"] != "Durable", "NonDurable is not there yet; `read` is one")
+    refuse(
+        "--subscription-mode",
+        asked["subscription_mode"] != "Durable",
+        "NonDurable is not supported yet; use `pulsarium client read`",
+    )
     options = _options(asked)
     topics = pattern("TOPIC", topic) if asked["regex"] else topic
 
@@ -125,16 +153,16 @@ def consume(session: Session, /, topic: str, **asked: Any) -> None:
     *("-m", "--start-message-id"),
     type=CURSOR_POSITION,
     default="latest",
-    help="Begin behind this: latest, earliest or ledgerId:entryId.",
+    help="Start behind this message: latest, earliest or ledgerId:entryId.",
 )
-@click.option("-i", "--start-message-id-inclusive", is_flag=True, help="Begin with it.")
+@click.option("-i", "--start-message-id-inclusive", is_flag=True, help="Start with that message itself.")
 @_receiving
 @click.pass_obj
 def read(session: Session, /, topic: str, **asked: Any) -> None:
-    """Show messages, without a subscription.
+    """Show messages without a subscription.
 
     \b
-    The first ten:
+    Show the first ten messages:
       pulsarium client read orders -m earliest -n 10
     """
     options = _options(asked)
@@ -197,7 +225,7 @@ HEADING = "----- got message -----"
 
 
 def shown(message: Message, *, hexadecimal: bool, metadata: bool) -> str:
-    """The heading, and one line of what it holds."""
+    """Return the heading, and one line with the message."""
     properties = ", ".join(f"{key}={value}" for key, value in message.properties().items())
     key = message.partition_key() if message.has_partition_key() else "null"
     parts = [
@@ -233,14 +261,14 @@ def _metadata(message: Message) -> list[str]:
 
 
 def _id(message: Message) -> str:
-    """`ledger:entry:partition`, and the index of one in a batch."""
+    """Return `ledger:entry:partition`, with the batch index of a message in a batch."""
     found = message.message_id()
     batch = "" if found.batch_index == -1 else f":{found.batch_index}"
     return f"{found.ledger_id}:{found.entry_id}:{found.partition}{batch}"
 
 
 def _date(milliseconds: int) -> str:
-    """As Java writes an Instant: no fraction where there is none."""
+    """Return the time as Java prints an Instant: without a fraction when it is zero."""
     moment = datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     fraction = milliseconds % 1000
     return f"{moment}.{fraction:03}Z" if fraction else f"{moment}Z"

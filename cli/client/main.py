@@ -1,4 +1,4 @@
-"""The `pulsarium client` command: its own options; a command is loaded when it is asked for."""
+"""The `pulsarium client` group: its own options. Each command is loaded when it runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pulsarium.cli.grouped import Commands
 _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "produce": ("produce", "Publish messages."),
     "consume": ("consume", "Receive messages of a subscription and acknowledge them."),
-    "read": ("consume", "Show messages, without a subscription."),
+    "read": ("consume", "Show messages without a subscription."),
 }
 
 
@@ -34,30 +34,30 @@ class _Commands(Commands):
             formatter.write_dl([(name, what) for name, (_, what) in _COMMANDS.items()])
 
 
-@click.command(cls=_Commands, short_help="Produce, consume and read.")
+@click.command(cls=_Commands, short_help="Produce, consume and read messages.")
 @click.option(
     "--url",
     metavar="URL",
     envvar=["PULSARIUM_SERVICE_URL", "PULSAR_SERVICE_URL"],
     show_envvar=True,
-    help=f"Where the broker is.  [default: {DEFAULT_URL}]",
+    help=f"Connect to this broker.  [default: {DEFAULT_URL}]",
 )
 @says_who_calls
-@click.option("-ml", "--memory-limit", metavar="SIZE", help="Taken for pulsar-client's sake; no effect.")
+@click.option("-ml", "--memory-limit", metavar="SIZE", help="Ignored: accepted for pulsar-client's sake.")
 @click.option("--listener-name", metavar="NAME", help="Connect to this listener of advertisedListeners.")
-@click.option("--proxy-url", metavar="URL", help="Not there yet.")
-@click.option("--proxy-protocol", type=click.Choice(["SNI"]), help="Not there yet.")
+@click.option("--proxy-url", metavar="URL", help="Refused: not supported yet.")
+@click.option("--proxy-protocol", type=click.Choice(["SNI"]), help="Refused: not supported yet.")
 @click.pass_context
 def client(ctx: click.Context, /, memory_limit: str | None, **given: Any) -> None:
-    """Produce, consume and read from the command line, in the grammar of pulsar-client.
+    """Produce, consume and read messages from the command line, with the options of pulsar-client.
 
-    Messages go to stdout, what was done to stderr. Exit code 0 is success, 1 a failure, 2 a wrong command line.
+    Messages go to stdout, everything else to stderr. Exit code 0 is success, 1 a failure, 2 a wrong command line.
 
     \b
-    Two messages, and back again:
+    Send two messages, and receive them:
       pulsarium client produce orders --messages first,second
       pulsarium client consume orders --subscription-name billing --subscription-position Earliest -n 2
     """
-    refuse("--proxy-url", given.pop("proxy_url"), "connecting through an SNI proxy is not there yet")
-    refuse("--proxy-protocol", given.pop("proxy_protocol"), "connecting through an SNI proxy is not there yet")
+    refuse("--proxy-url", given.pop("proxy_url"), "connections through an SNI proxy are not supported yet")
+    refuse("--proxy-protocol", given.pop("proxy_protocol"), "connections through an SNI proxy are not supported yet")
     ctx.obj = Session(**given)

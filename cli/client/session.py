@@ -1,4 +1,4 @@
-"""What the options of `pulsarium client` itself mean, and how a command runs on them."""
+"""Run the commands of `pulsarium client` with the options of the group."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "pulsar://127.0.0.1:6650"
 
-# What the client's arguments, which its errors name, are called here
+# Options of this command for the arguments that the client's errors name
 _OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {"tls_trust_certs_file_path": "--tlsTrustCertsFilePath", "tls_validate_hostname=False": "--tls-allow-insecure"}
 )
 
 
 class Failed(click.ClickException):
-    """Ends the command with 1 and one line on stderr."""
+    """End the command with exit code 1 and one line on stderr."""
 
     def format_message(self) -> str:
         return " ".join(self.message.split())
@@ -40,13 +40,13 @@ class Failed(click.ClickException):
 
 @dataclass
 class Session(Caller):
-    """The options of one run."""
+    """The options of one run of `pulsarium client`."""
 
     url: str | None = None
     listener_name: str | None = None
 
     def run(self, job: Callable[[Client], Awaitable[None]]) -> None:
-        """Run `job` on a client; Failed says what went wrong, UsageError what cannot be."""
+        """Run `job` with a connected client. Raise `Failed` when the run fails, click.UsageError for wrong options."""
         look_for("pulsarium.client", "client", "anyio")
         import anyio
 
@@ -86,7 +86,7 @@ class Session(Caller):
 
 
 class _OnStderr(logging.Handler):
-    """Shows what the client's log says."""
+    """Print log records of the client to stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
         click.echo(f"pulsarium: {with_remedy(record.getMessage())}", err=True)
@@ -103,8 +103,7 @@ def _said_while_waiting() -> Iterator[None]:
 
 
 def with_remedy(error: Exception | str) -> str:
-    """Return the client's words with this command's options in place of the client's, and what to do where there is no
-    broker."""
+    """Return an error of the client with this command's option names, and with advice when no broker answers."""
     said = str(error)
     for name, option in _OPTIONS.items():
         said = said.replace(name, option)
@@ -121,7 +120,7 @@ class Keys:
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
-        self._read()  # what is wrong with it shall show now
+        self._read()  # report a wrong key before the command starts
 
     def get_public_key(self, name: str, metadata: dict[str, str]) -> bytes:
         return self._read()
@@ -135,7 +134,7 @@ class Keys:
             try:
                 return base64.b64decode(data, validate=True) if head.endswith(";base64") else unquote(data).encode()
             except binascii.Error:
-                raise click.UsageError("--encryption-key-value: this is no base64") from None
+                raise click.UsageError("--encryption-key-value: the data is not base64") from None
         path = unquote(urlsplit(self._uri).path) if self._uri.startswith("file:") else self._uri
         try:
             return Path(path).read_bytes()
@@ -144,17 +143,17 @@ class Keys:
 
 
 def refuse(option: str, asked: object, why: str) -> None:
-    """click.UsageError for an option that was given and is not there yet."""
+    """Raise click.UsageError when an option without support was given."""
     if asked:
         raise click.UsageError(f"{option}: {why}")
 
 
 def only_bytes(option: str, schema: str | None) -> None:
-    refuse(option, schema not in (None, "bytes"), f"{schema} is not there yet; contents are bytes")
+    refuse(option, schema not in (None, "bytes"), f"{schema} is not supported yet; pass bytes")
 
 
 def pace(rate: float) -> Callable[[], Awaitable[None]]:
-    """Waits so that it returns at most `rate` times a second; 0: at once."""
+    """Return an async function that delays its caller to `rate` calls a second; 0 is no limit."""
     import anyio
 
     start = anyio.current_time()

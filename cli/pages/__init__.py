@@ -1,1 +1,1 @@
-"""The pages of docs/ that are generated from the code."""
+"""Generate pages of docs/ from the code."""

@@ -1,4 +1,4 @@
-"""docs/client.md: what the async client takes and raises, out of its classes and the texts beside their fields."""
+"""Generate docs/client.md from the client's classes and the texts beside their fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pulsarium.client.admin import errors as admin_errors
 from pulsarium.client.statistics import ConsumerStatistics, ProducerStatistics
 
 Explained: TypeAlias = type | Callable[..., Any]
-"""A class whose fields have a string behind them, or a function whose docstring says what its arguments mean."""
+"""A class whose fields have a string behind them, or a function whose docstring describes its arguments."""
 
 OPTIONS: tuple[tuple[str, Explained], ...] = (
     ("`connect(service_url, ...)`", connect),
@@ -41,7 +41,7 @@ OPTIONS: tuple[tuple[str, Explained], ...] = (
 
 
 class Field(NamedTuple):
-    """One option as the source has it."""
+    """An option of the client, as the source declares it."""
 
     name: str
     type: str
@@ -50,7 +50,7 @@ class Field(NamedTuple):
 
 
 def fields_of(explained: Explained) -> list[Field]:
-    """Return the fields of a class, or the arguments of a function, that it explains itself."""
+    """Return the documented fields of a class, or the documented arguments of a function."""
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(explained))).body
     if isinstance(definition, ast.ClassDef):
         return list(_fields(definition))
@@ -91,20 +91,20 @@ def _text(following: ast.stmt | None) -> str:
 
 
 def client_page() -> str:
-    """The whole page."""
+    """Return the text of docs/client.md."""
     return "\n".join(
         (
             "# The async client",
             "",
-            "Every option and every error of `pulsarium.client`; the README has the examples. Generated from",
-            "`client/`; do not edit. Times are seconds unless something else is said.",
+            "Every option and every error of `pulsarium.client`; the README has examples. Generated from",
+            "`client/`; do not edit. Times are in seconds unless the text names another unit.",
             *(line for title, explained in OPTIONS for line in _options(title, explained)),
             "",
             "## Errors",
             "",
-            "All of them are in `pulsarium.client.errors`, those of the REST API in `pulsarium.client.admin.errors`.",
-            "Each is a `PulsarError` of one of these kinds. Its `code` is a word that stays: the name of Pulsar's",
-            "ServerError where there is one.",
+            "All errors are in `pulsarium.client.errors`, those of the REST API in `pulsarium.client.admin.errors`.",
+            "Each is a `PulsarError` of one of these kinds. Its `code` never changes: it is the name of Pulsar's",
+            "ServerError where one exists.",
             *(line for kind in (errors.RetryError, errors.FixError, errors.GiveUpError) for line in _errors(kind)),
             "",
         )

@@ -1,4 +1,4 @@
-"""docs/lint.md: the rules, and what is known of official clients."""
+"""Generate docs/lint.md: the rules, and the rules that official clients break."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ from pulsarium.proto.commands import Direction
 
 _INTRODUCTION = """# The linter
 
-`pulsarium lint` reads what a client and a broker said to each other and names what was wrong with it: the rule, the
-frame, where Pulsar says so, and how to mend it. Captures (`pulsarium capture`, `serve --capture`) of Pulsarium and of
+`pulsarium lint` reads the frames between a client and a broker and reports each violation: the rule, the frame, the
+source in Pulsar, and the remedy. It reads captures (`pulsarium capture`, `serve --capture`) of Pulsarium, captures of
 any broker through the proxy, or a running broker:
 
 ```
 pulsarium lint run.pulscap
 pulsarium lint captures/ --format html --out report.html
 pulsarium lint --live --start      # judge connections that are opened from now on
-pulsarium lint --live --clear      # what was found, and forget it
+pulsarium lint --live --clear      # print the findings, and forget them
 ```
 
-The exit code is 1 when a rule was broken (`--exit-zero`: 0 all the same), and 2 when a capture cannot be read or a
-broker not be asked. Over HTTP: GET and DELETE `/lab/violations`,
-POST `/lab/violations/start` and `/stop`. In Python: `lab.linter.start()`, `.violations()`, `.clear()`.
+The exit code is 1 when a rule was broken (with `--exit-zero`: 0), and 2 when a capture cannot be read or a broker does
+not answer. Over HTTP: GET and DELETE `/lab/violations`, POST `/lab/violations/start` and `/stop`. In Python:
+`lab.linter.start()`, `.violations()`, `.clear()`.
 
-An **error** is what the other side refuses, drops or closes for, or what loses, doubles or garbles messages. A
-**warning** is what brokers of today let pass, but that does not do what it looks like, or works by chance.
+An **error** makes the other side refuse, drop or close, or it loses, doubles or garbles messages. A **warning** is
+accepted by current brokers, but does not have the effect that it seems to have, or works by chance.
 
-A connection is judged if its opening was seen. Where another connection was open before the capture began, nobody is
-blamed for what it may have been sent. Frames that a fault of the lab dropped, doubled or changed blame nobody, and on
-such a connection the broker is not judged any more; the client is, by the frames that went as it meant them. Of each
-rule a running broker keeps the first 200 findings and counts the others.
+The linter judges a connection when the capture contains its opening. Where another connection was open before the
+capture began, the linter blames nobody for frames that may have come over that one. It blames nobody for frames that a
+fault of the lab dropped, doubled or changed. On such a connection it stops judging the broker, and judges the client
+by the frames that the client sent itself. A running broker keeps the first 200 findings of each rule and counts the
+others.
 
 ## What official clients break
 
-Found by running their scenarios (`tests/foreign`) against a broker whose linter runs (`tests/foreign/test_linter.py`):
-Python 3.13.0 (C++ 4.2.0), Java 4.2.4, Go 0.19.0. All other rules hold.
+Found by running the clients' scenarios (`tests/foreign`) against a broker with a running linter
+(`tests/foreign/test_linter.py`): Python 3.13.0 (C++ 4.2.0), Java 4.2.4, Go 0.19.0. These clients keep all other rules.
 
 {findings}
 
-What Java does is a race and seldom: it was seen in a capture, and not in the last 180 scenarios. All three send
-grouped acknowledgements after the SUCCESS of UNSUBSCRIBE, which breaks no rule: the subscription is gone, nothing is
-lost. On the wire, Go's `Nack` of one of ten messages on Exclusive, and Java's `unsubscribe`:
+Java's violation is a rare race: one capture shows it, and the last 180 scenarios do not. All three clients send grouped
+acknowledgements after the SUCCESS of UNSUBSCRIBE. That breaks no rule, because the subscription is deleted and nothing
+is lost. On the wire, Go's `Nack` of one of ten messages on Exclusive, and Java's `unsubscribe`:
 
 ```
 → SUBSCRIBE    subscription=s subType=Exclusive consumer_id=1
@@ -57,10 +58,10 @@ lost. On the wire, Go's `Nack` of one of ten messages on Exclusive, and Java's `
 → ACK          consumer_id=172 ack_type=Individual message_id=[304:0,304:1,304:2,304:3,304:4]
 ```
 
-The community's Rust client 6.9.1, in captures of the matrix: `compression-wrong`, its Snappy is the framed format
-(payloads begin with `ff 06 00 00 73 4e 61 50 70 59`), which clients of other languages cannot read; `closed-twice`, a
-consumer that was closed is closed again when it is dropped; `newer-field`, it announces version 12 and subscribes as
-Key_Shared, which is of version 14.
+The community's Rust client 6.9.1, in captures of the matrix, breaks three rules. `compression-wrong`: its Snappy is the
+framed format (payloads begin with `ff 06 00 00 73 4e 61 50 70 59`), which clients of other languages cannot read.
+`closed-twice`: a closed consumer is closed again when it is dropped. `newer-field`: the client announces version 12 and
+subscribes as Key_Shared, which is of version 14.
 """
 
 _FINDINGS = (
@@ -68,19 +69,19 @@ _FINDINGS = (
         "Go 0.19.0",
         "redeliver-ids-ignored",
         "`Nack` names messages in REDELIVER_UNACKNOWLEDGED_MESSAGES also on Exclusive and Failover",
-        "the broker looks at no ids and sends everything unacknowledged again, nacked or not",
+        "the broker ignores the ids and redelivers all unacknowledged messages, nacked or not",
     ),
     (
         "Java 4.2.4",
         "ack-after-close",
         "grouped acknowledgements may come up to 100 ms after the SUCCESS of CLOSE_CONSUMER",
-        "the broker drops them, and the messages are delivered again",
+        "the broker drops them, and redelivers the messages",
     ),
 )
 
 
 def lint_page() -> str:
-    """Every rule, in the order of their sections."""
+    """Return the text of docs/lint.md, with every rule in the order of the sections."""
     about = sum(each.about is not Direction.BROKER for each in RULES.values())
     return "\n".join(
         (
@@ -96,7 +97,7 @@ def lint_page() -> str:
 
 
 def _findings() -> Iterator[str]:
-    yield "| client | rule | what it does | what comes of it |"
+    yield "| client | rule | behavior | consequence |"
     yield "|---|---|---|---|"
     for client, name, *said in _FINDINGS:
         assert name in RULES, name
@@ -107,7 +108,7 @@ def _tables() -> Iterator[str]:
     for section in SECTIONS:
         yield f"### {section.title}"
         yield ""
-        yield "| rule | | who | what has to be | how to mend it | from |"
+        yield "| rule | severity | about | requirement | remedy | source |"
         yield "|---|---|---|---|---|---|"
         yield from map(_row, section.rules)
         yield ""

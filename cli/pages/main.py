@@ -1,4 +1,4 @@
-"""The pages of docs/ that are generated from the code. Run by scripts/generate-docs."""
+"""Generate the pages of docs/ that come from the code. scripts/generate-docs runs this module."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SENDERS = {Direction.CLIENT: "client", Direction.BROKER: "broker", Direction.BOT
 
 
 def commands_page() -> str:
-    """docs/commands.md: every command of the protocol and what the broker does with it."""
+    """Return docs/commands.md: every command of the protocol and the broker's handler for it."""
     return "\n".join(
         (
             "# Commands",
             "",
             "Generated from `proto/commands.py` and the handlers in `broker/commands`; do not edit.",
-            "A command without a handler that a client sends closes its connection, as Pulsar does.",
+            "The broker closes the connection when a client sends a command without a handler, as Pulsar does.",
             "",
             "| # | command | family | sent by | since | flag | answer | here |",
             "|---|---|---|---|---|---|---|---|",
@@ -58,11 +58,11 @@ def _command_rows() -> Iterator[str]:
 
 
 def _sent_here(spec: CommandSpec) -> str:
-    return "" if spec.direction is Direction.BROKER else "not taken: the connection is closed"
+    return "" if spec.direction is Direction.BROKER else "no handler: the broker closes the connection"
 
 
 def configuration_page() -> str:
-    """docs/configuration.md: every broker.conf key that is honoured."""
+    """Return docs/configuration.md: every broker.conf key that has an effect."""
     rows, own = [], dict(PIP.defaults)
     for each in documented_keys().values():
         default = "unset" if each.default is None else f"`{_shown(each.default)}`"
@@ -73,8 +73,9 @@ def configuration_page() -> str:
         (
             "# Configuration",
             "",
-            "The broker.conf keys that Pulsarium honours, for `--config FILE` and `--set key=value`; others in a file",
-            "are named once in the log as having no effect. Generated from `broker/config/keys.py`; do not edit.",
+            "The broker.conf keys that have an effect in Pulsarium, for `--config FILE` and `--set key=value`. The log",
+            "names other keys of a file once, as keys without effect.",
+            "Generated from `broker/config/keys.py`; do not edit.",
             "",
             "| key | default | meaning | unit |",
             "|---|---|---|---|",
@@ -91,7 +92,7 @@ def _shown(value: object) -> str:
 
 
 def admin_routes_page() -> str:
-    """docs/admin-routes.md: what of Pulsar's REST is built, and what is not."""
+    """Return docs/admin-routes.md: the routes of Pulsar's REST API that exist here, and those that do not."""
     built = sorted(all_routes(), key=lambda item: (item[0].path, item[0].method))
     absent = sorted(absent_routes({route for route, _ in built}), key=lambda route: (route.path, route.method))
     return "\n".join(
@@ -111,7 +112,7 @@ def admin_routes_page() -> str:
             "",
             f"## Not built: {len(absent)}",
             "",
-            "Pulsar 4.2.4 has these; they answer 503, as a broker without enablePackagesManagement does. Functions,",
+            "Pulsar 4.2.4 has these. They answer 503, as a broker without enablePackagesManagement does. Functions,",
             "sinks and sources answer 409, as a broker without a function worker does.",
             "",
             *(f"- {route.method} `{route.path}`" for route in absent),
@@ -134,7 +135,7 @@ PAGES = {
 
 
 def main() -> None:
-    """Write the pages, or with --check say which are stale."""
+    """Write the pages, or with --check name the stale ones."""
     parser = argparse.ArgumentParser(description="Write the pages of docs/ that come from the code.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 and name the stale pages")

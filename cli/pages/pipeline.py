@@ -1,4 +1,4 @@
-"""docs/pipeline-options.md: the options of the data source `pulsar`, from the tables beside their code."""
+"""Generate docs/pipeline-options.md: the options of the data source `pulsar`, from the tables beside their code."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ HEAD = ("option", "default", "batch, stream", "meaning")
 
 
 def pipeline_page() -> str:
-    """The whole page."""
+    """Return the text of docs/pipeline-options.md."""
     shown = {each.name for each in CONNECTION}
     reading = [each for each in SOURCE if each.name not in shown]
     return "\n".join(
         (
             "# Options of the data source `pulsar`",
             "",
-            "What `.option(name, value)` takes; [pipeline.md](pipeline.md) says what they are for. Names are those of",
+            "Pass these with `.option(name, value)`; [pipeline.md](pipeline.md) explains their use. Names are those of",
             "Pulsar's own Spark connector where it has the option; case does not matter. Generated from `pipeline/`;",
             "do not edit.",
-            *_table("Where, and who", CONNECTION),
+            *_table("Connection and authentication", CONNECTION),
             *_table("`spark.read`, `spark.readStream`", reading),
             *_table("`df.write`, `df.writeStream`", SINK),
             *_table("Producers of `df.write`, `df.writeStream`", PRODUCERS),

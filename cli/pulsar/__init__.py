@@ -1,4 +1,4 @@
-"""Take the place of Pulsar's own programs in the container image: bin/pulsar and those beside it.
+"""Replace Pulsar's own programs in the container image: bin/pulsar and its neighbors.
 
-The scripts in container/bin call these modules; each passes the folder that holds bin, conf, data and logs.
+The scripts in container/bin call these modules. Each passes the folder that holds bin, conf, data and logs.
 """

@@ -1,8 +1,8 @@
 """Put environment variables into .conf files, by the rules of Pulsar's apply-config-from-env.py.
 
-A variable that has the name of a key in the file replaces its value, also where the key is commented out. One that has
-the prefix (PULSAR_PREFIX_) before the name replaces it too, and adds the key where the file lacks it; it wins over the
-first.
+A variable with the name of a key in the file replaces the key's value, also where the key is commented out. A variable
+with the prefix (PULSAR_PREFIX_) before the name replaces the value too, adds a key that the file lacks, and wins over
+the variable without the prefix.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ SECRETS: Final = ("brokerClientAuthenticationParameters", "bookkeeperClientAuthe
 
 
 def main(arguments: Sequence[str], prog: str = "apply-config-from-env.py") -> None:
-    """Apply the environment to each file named. Ends the process with 1 when one cannot be read or written."""
+    """Apply the environment to each named file. End the process with 1 when a file cannot be read or written."""
     parser = argparse.ArgumentParser(prog=prog, description="Put environment variables into .conf files.")
-    parser.add_argument("--prefix", default=PREFIX, help=f"what variables begin with (default: {PREFIX})")
+    parser.add_argument("--prefix", default=PREFIX, help=f"prefix of the variables (default: {PREFIX})")
     parser.add_argument("conf_files", nargs="*", metavar="FILE", help="a .conf file, which is changed in place")
     asked = parser.parse_args(arguments)
     if not asked.conf_files:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str], prog: str = "apply-config-from-env.py") -> No
 
 
 def main_with_prefix(arguments: Sequence[str]) -> None:
-    """Do the same with the prefix as the first argument."""
+    """Apply the environment with the prefix from the first argument."""
     prog = "apply-config-from-env-with-prefix.py"
     if len(arguments) < 2:
         print(f"usage: {prog} PREFIX FILE...")
@@ -45,7 +45,7 @@ def main_with_prefix(arguments: Sequence[str]) -> None:
 
 
 def _apply_to_file(name: str, environment: Mapping[str, str], prefix: str) -> None:
-    # Surrogates carry bytes that are no UTF-8 from the environment and the file through to the file.
+    # Surrogates carry bytes that are not UTF-8 from the environment and the file to the new file.
     with Path(name).open("r+", encoding="utf-8", errors="surrogateescape") as file:
         lines, said = apply(file.read().splitlines(), environment, prefix)
         file.seek(0)
@@ -56,7 +56,7 @@ def _apply_to_file(name: str, environment: Mapping[str, str], prefix: str) -> No
 
 
 def apply(lines: Sequence[str], environment: Mapping[str, str], prefix: str = PREFIX) -> tuple[list[str], list[str]]:
-    """Return the lines of the file with the environment in them, and what was done, without secrets."""
+    """Return the lines of the file with the environment in them, and a report of each change, without secrets."""
     result, said = list(lines), []
     places = {key: place for place, line in enumerate(lines) if (key := _key_of(line))}
     for key in sorted(places.keys() & environment.keys()):
@@ -77,7 +77,7 @@ def apply(lines: Sequence[str], environment: Mapping[str, str], prefix: str = PR
 
 
 def _key_of(line: str) -> str:
-    """Return the key of a line, also of one that is commented out; "" for a line without."""
+    """Return the key of a line, also of one that is commented out, or "" for a line without a key."""
     key, equals, _ = line.strip().partition("=")
     return key.removeprefix("#").strip() if equals else ""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def admin(home: Path, arguments: Sequence[str]) -> None:
-    """Run pulsar-admin of the folder `home`."""
+    """Run bin/pulsar-admin of the folder `home`."""
     from pulsarium.cli.admin.main import admin
 
     _take_client_conf(home)
@@ -16,7 +16,7 @@ def admin(home: Path, arguments: Sequence[str]) -> None:
 
 
 def client(home: Path, arguments: Sequence[str]) -> None:
-    """Run pulsar-client of the folder `home`."""
+    """Run bin/pulsar-client of the folder `home`."""
     from pulsarium.cli.client.main import client
 
     _take_client_conf(home)

@@ -1,6 +1,6 @@
-"""Write the .conf files of the image: every key that has an effect here, with its default and its meaning.
+"""Write the .conf files of the image: every key that has an effect, with its default and its meaning.
 
-python -m pulsarium.cli.pulsar.conf FOLDER writes standalone.conf, broker.conf and client.conf there.
+`python -m pulsarium.cli.pulsar.conf FOLDER` writes standalone.conf, broker.conf and client.conf to FOLDER.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from pulsarium.broker.config.keys import Key, documented_keys
 from pulsarium.broker.config.profile import PIP
 from pulsarium.broker.config.pulsar_keys import PULSAR_KEYS
 
-# Others than the container itself are to reach it. What a profile has a default of its own for stays unset.
+# Clients outside the container must reach the broker. A key whose default depends on the profile stays unset.
 IN_THE_IMAGE = {"bindAddress": "0.0.0.0", **dict.fromkeys(dict(PIP.defaults), "")}
 
 CLIENT = {
-    "webServiceUrl": ("http://localhost:8080/", "Where the broker answers HTTP"),
-    "brokerServiceUrl": ("pulsar://localhost:6650/", "Where the broker answers Pulsar clients"),
-    "authPlugin": ("", "Who calls: token, basic or tls, or the Java class of one"),
-    "authParams": ("", "For it: token:..., file:///..., or JSON with its fields"),
+    "webServiceUrl": ("http://localhost:8080/", "URL of the broker's HTTP port"),
+    "brokerServiceUrl": ("pulsar://localhost:6650/", "URL of the broker for Pulsar clients"),
+    "authPlugin": ("", "Authentication plugin: token, basic or tls, or its Java class"),
+    "authParams": ("", "Parameters of the plugin: token:..., file:///..., or JSON with its fields"),
     "tlsTrustCertsFilePath": ("", "Certificates of authorities to trust, in PEM"),
     "tlsAllowInsecureConnection": ("false", "Trust any certificate"),
-    "tlsEnableHostnameVerification": ("false", "Look at the name in it too"),
+    "tlsEnableHostnameVerification": ("false", "Check the host name in the certificate too"),
 }
 
 
@@ -52,8 +52,8 @@ def _broker_keys() -> Iterator[tuple[str, str, str]]:
 
 
 def _without_effect() -> Iterator[str]:
-    """Name Pulsar's other keys, so that variables of their names are put here, and the log says what has no effect."""
-    yield "# Pulsar has these keys too; they have no effect here."
+    """Return lines for Pulsar's other keys, so that variables can set them, and the log names those without effect."""
+    yield "# Keys of Pulsar that have no effect in Pulsarium."
     yield from (f"#{key}=" for key in sorted(PULSAR_KEYS - documented_keys().keys()))
     yield ""
 
@@ -70,7 +70,7 @@ def default_text(key: Key) -> str:
 
 
 def main(folder: str) -> None:
-    """Write the files."""
+    """Write the files to `folder`."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     for name, text in (

@@ -1,7 +1,7 @@
-"""`curl` of the image: the requests that health checks and start scripts make of a broker in the same container.
+"""A small `curl` for the image, for health checks and start scripts in the same container.
 
-Debian's curl would add a fifth to the image. Options, output and exit codes are curl's; an option that is not here is
-refused.
+Debian's curl would make the image larger by a fifth. Options, output and exit codes are curl's. Other options of curl
+are refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ NO_TIME: Final = 28
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"curl: {message}; this one has few options: `apt-get install curl` in an image of your own\n")
+        self.exit(
+            USAGE, f"curl: {message}; this curl has few options; for the others, install curl in an image of your own\n"
+        )
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
@@ -39,21 +41,21 @@ def main(arguments: Sequence[str]) -> NoReturn:
     parser.add_argument("url", metavar="URL")
     parser.add_argument("-d", "--data", help="body of a POST")
     parser.add_argument(
-        "-f", "--fail", action="store_true", help="exit with 22, without output, for a status from 400 on"
+        "-f", "--fail", action="store_true", help="exit with 22, without output, when the status is 400 or above"
     )
     parser.add_argument("-H", "--header", action="append", default=[], metavar="NAME: VALUE")
-    parser.add_argument("-I", "--head", action="store_true", help="ask for the headers only, and print them")
-    parser.add_argument("-L", "--location", action="store_true", help="go where a redirect points")
+    parser.add_argument("-I", "--head", action="store_true", help="request and print only the headers")
+    parser.add_argument("-L", "--location", action="store_true", help="follow redirects")
     parser.add_argument("-m", "--max-time", type=float, metavar="SECONDS")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE")
-    parser.add_argument("-s", "--silent", action="store_true", help="print no error")
-    parser.add_argument("-S", "--show-error", action="store_true", help="print errors all the same")
+    parser.add_argument("-s", "--silent", action="store_true", help="print no errors")
+    parser.add_argument("-S", "--show-error", action="store_true", help="print errors also with --silent")
     parser.add_argument("-X", "--request", metavar="METHOD")
     options = parser.parse_args(arguments)
     try:
         status, head, body = _ask(options)
     except ValueError:
-        parser.error(f"{options.url} is no URL")
+        parser.error(f"{options.url} is no URL; write http://HOST:PORT/PATH")
     except OSError as error:
         code, why = _reason(error)
         _end(options, code, f"{options.url}: {why}")
@@ -68,7 +70,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
 
 
 def _ask(options: argparse.Namespace) -> tuple[int, bytes, bytes]:
-    """Return status, headers and body."""
+    """Return status, headers and body of the response."""
     url = options.url if "://" in options.url else f"http://{options.url}"
     method = options.request or ("HEAD" if options.head else None)
     data = None if options.data is None else options.data.encode()

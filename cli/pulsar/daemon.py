@@ -1,4 +1,4 @@
-"""`bin/pulsar-daemon start|stop|restart standalone`: the broker in the background, its log and its pid in files."""
+"""`bin/pulsar-daemon start|stop|restart standalone`: run the broker in the background, with files for log and pid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
 
 READY: Final = "messaging service is ready"
 START_SECONDS: Final = 30
-STOP_SECONDS: Final = 30  # unless PULSAR_STOP_TIMEOUT says another number
+STOP_SECONDS: Final = 30  # unless PULSAR_STOP_TIMEOUT is set
 PAUSE_SECONDS: Final = 0.05
 _USAGE: Final = (
     "usage: pulsar-daemon start|stop|restart standalone [-force to stop, or options of bin/pulsar standalone]"
@@ -26,7 +26,7 @@ _USAGE: Final = (
 
 
 def main(home: Path, arguments: Sequence[str]) -> None:
-    """Do what the command line says, in the folder `home`."""
+    """Run the command line in the folder `home`."""
     try:
         _run(home, arguments)
     except Refusal as refusal:
@@ -40,7 +40,7 @@ def _run(home: Path, arguments: Sequence[str]) -> None:
         sys.exit(1)
     verb, service, *options = arguments
     if service != "standalone":
-        raise RequestRefused(f"pulsar-daemon {verb} {service}: there is only standalone here")
+        raise RequestRefused(f"pulsar-daemon {verb} {service}: the only service is standalone")
     folder = _folder(home)
     pid_file = Path(os.environ.get("PULSAR_PID_DIR") or folder) / "pulsar-standalone.pid"
     if verb in ("stop", "restart"):
@@ -51,7 +51,7 @@ def _run(home: Path, arguments: Sequence[str]) -> None:
 
 
 def _folder(home: Path) -> Path:
-    """Return the folder for log and pid: PULSAR_LOG_DIR, logs, or where this user can write."""
+    """Return the folder for log and pid: PULSAR_LOG_DIR, logs, or a writable folder for temporary files."""
     folder = Path(os.environ.get("PULSAR_LOG_DIR") or home / "logs")
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def _folder(home: Path) -> Path:
 
 
 def start(command: Sequence[str], log: Path, pid_file: Path) -> None:
-    """Start the broker and wait until it can serve. Raises Refusal, with the last line that it logged."""
+    """Start the broker and wait until it serves. Raise `Refusal`, with the last line of its log, when it does not."""
     running = _running(pid_file)
     if running is not None:
         raise RunRefused(f"standalone is running as process {running}; stop it with pulsar-daemon stop standalone")
@@ -79,14 +79,14 @@ def start(command: Sequence[str], log: Path, pid_file: Path) -> None:
             raise RunRefused(f"standalone did not start: {last.removeprefix('pulsarium: ') or f'see {log}'}")
         if READY in log.read_text(encoding="utf-8", errors="replace"):
             print(f"standalone runs as process {process.pid}")
-            process.returncode = 0  # it is to outlive this program, which need not say that it does
+            process.returncode = 0  # no warning from Popen: the broker outlives this program
             return
         time.sleep(PAUSE_SECONDS)
     raise RunRefused(f"standalone is not ready after {START_SECONDS} s; see {log}")
 
 
 def stop(pid_file: Path, *, force: bool) -> None:
-    """Stop the broker and wait until it is gone. Raises RunRefused when it does not go."""
+    """Stop the broker and wait for its end. Raise `RunRefused` when it does not stop in time."""
     pid = _running(pid_file)
     if pid is None:
         print("no standalone to stop")
@@ -108,7 +108,7 @@ def stop(pid_file: Path, *, force: bool) -> None:
 
 
 def _running(pid_file: Path) -> int | None:
-    """Return the process of the pid file when it runs and is a broker of ours."""
+    """Return the process in the pid file if it is a running broker, else None."""
     try:
         pid = int(pid_file.read_text(encoding="ascii"))
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -118,7 +118,7 @@ def _running(pid_file: Path) -> int | None:
 
 
 def _alive(pid: int) -> bool:
-    """Tell whether a process runs. One that ended and that nobody waited for does not: process 1 may be a sleep."""
+    """Return whether a process runs. A zombie does not: in a container, process 1 may never wait for it."""
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except OSError:

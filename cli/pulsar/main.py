@@ -1,4 +1,4 @@
-"""`bin/pulsar`: standalone, tokens, version; any other subcommand of Pulsar's is refused in one line."""
+"""`bin/pulsar`: standalone, tokens and version. Any other subcommand of Pulsar is refused in one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from pulsarium.broker.config.version import VERSION
 from pulsarium.cli.refusal import Refusal, RequestRefused
 
-_COMMANDS: Final = {"standalone": "Run a broker.", "tokens": "Create and look at authentication tokens."}
+_COMMANDS: Final = {"standalone": "Run a broker.", "tokens": "Create and inspect authentication tokens."}
 
 
 class _Pulsar(click.Group):
@@ -30,7 +30,7 @@ class _Pulsar(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None:
-            raise RequestRefused(f"bin/pulsar {args[0]} is not there; there are {', '.join(self.list_commands(ctx))}")
+            raise RequestRefused(f"bin/pulsar {args[0]} does not exist; use {', '.join(self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -41,7 +41,7 @@ class _Pulsar(click.Group):
 
 @click.group(cls=_Pulsar, context_settings={"help_option_names": ["-h", "--help"]})
 def pulsar() -> None:
-    """Run Pulsarium where Apache Pulsar's bin/pulsar is started."""
+    """Run Pulsarium in place of Apache Pulsar's bin/pulsar."""
 
 
 @pulsar.command("version", help="Print the version.")
@@ -57,7 +57,7 @@ def _help(ctx: click.Context) -> None:
 
 
 def main(home: Path, arguments: Sequence[str]) -> None:
-    """Run bin/pulsar of the folder `home`; a refusal is one line."""
+    """Run bin/pulsar of the folder `home`, and print a refusal in one line."""
     try:
         sys.exit(pulsar.main(arguments or ["help"], prog_name="pulsar", obj=home, standalone_mode=False))
     except click.ClickException as error:

@@ -1,4 +1,4 @@
-"""`bin/pulsar standalone`: `pulsarium serve` under the options, files and log lines of Pulsar's standalone."""
+"""`bin/pulsar standalone`: `pulsarium serve` with the options, files and log lines of Pulsar's standalone."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pulsarium.cli.serve import PROFILES, gather, serve
 
 log = Log("standalone")
 
-# what Pulsar's standalone takes and what has no effect here: why
+# Options of Pulsar's standalone that have no effect here, with the reason.
 _NO_EFFECT: Final = {
-    "bookkeeper_dir": "there are no bookies; data is in data/standalone, or where --data says",
+    "bookkeeper_dir": "there are no bookies; data is in data/standalone, or in --data",
     "bookkeeper_port": "there are no bookies",
     "functions_worker_conf": "there is no functions worker",
-    "metadata_dir": "metadata is kept with the data; data is in data/standalone, or where --data says",
+    "metadata_dir": "metadata is kept with the data; data is in data/standalone, or in --data",
     "metadata_url": "metadata is kept with the data",
     "num_bookies": "there are no bookies",
     "only_broker": "there is nothing but a broker",
     "stream_storage_port": "there is no stream storage",
-    "zookeeper_dir": "there is no ZooKeeper; data is in data/standalone, or where --data says",
+    "zookeeper_dir": "there is no ZooKeeper; data is in data/standalone, or in --data",
     "zookeeper_port": "there is no ZooKeeper",
 }
 _OF_THE_JVM: Final = ("PULSAR_MEM", "PULSAR_GC", "PULSAR_GC_LOG", "PULSAR_EXTRA_OPTS", "PULSAR_EXTRA_CLASSPATH")
@@ -40,9 +40,9 @@ _WRITTEN_BY_PULSAR: Final = (
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-a", "--advertised-address", metavar="HOST", help="Host in the URLs that clients are given.")
-@click.option("-c", "--config", metavar="FILE", help="A standalone.conf.  [default: conf/standalone.conf]")
-@click.option("--wipe-data", is_flag=True, help="Begin empty: delete what an earlier run kept.")
+@click.option("-a", "--advertised-address", metavar="HOST", help="Give clients URLs with this host.")
+@click.option("-c", "--config", metavar="FILE", help="Read this standalone.conf.  [default: conf/standalone.conf]")
+@click.option("--wipe-data", is_flag=True, help="Delete the data of earlier runs first.")
 @click.option("--data", metavar="DIR", help="Keep data there.  [default: data/standalone, in memory if not writable]")
 @click.option(
     "--profile",
@@ -52,28 +52,28 @@ _WRITTEN_BY_PULSAR: Final = (
     metavar="NAME",
     help="Behave as `pulsarium serve --profile NAME` does.",
 )
-@click.option("-nfw", "--no-functions-worker", is_flag=True, help="Start no functions worker: there is none.")
-@click.option("-nss", "--no-stream-storage", is_flag=True, help="Start no stream storage: there is none.")
-@click.option("--no-broker", is_flag=True, help="Refused: there is nothing but a broker.")
-@click.option("-fwc", "--functions-worker-conf", metavar="FILE", help="No effect here.")
-@click.option("--bookkeeper-dir", metavar="DIR", help="No effect here.")
-@click.option("--bookkeeper-port", metavar="N", help="No effect here.")
-@click.option("--metadata-dir", metavar="DIR", help="No effect here.")
-@click.option("--metadata-url", metavar="URL", help="No effect here.")
-@click.option("--num-bookies", metavar="N", help="No effect here.")
-@click.option("--only-broker", is_flag=True, default=None, help="No effect here.")
-@click.option("--stream-storage-port", metavar="N", help="No effect here.")
+@click.option("-nfw", "--no-functions-worker", is_flag=True, help="Ignored: Pulsarium has no functions worker.")
+@click.option("-nss", "--no-stream-storage", is_flag=True, help="Ignored: Pulsarium has no stream storage.")
+@click.option("--no-broker", is_flag=True, help="Refused: Pulsarium is only a broker.")
+@click.option("-fwc", "--functions-worker-conf", metavar="FILE", help="Ignored.")
+@click.option("--bookkeeper-dir", metavar="DIR", help="Ignored.")
+@click.option("--bookkeeper-port", metavar="N", help="Ignored.")
+@click.option("--metadata-dir", metavar="DIR", help="Ignored.")
+@click.option("--metadata-url", metavar="URL", help="Ignored.")
+@click.option("--num-bookies", metavar="N", help="Ignored.")
+@click.option("--only-broker", is_flag=True, default=None, help="Ignored.")
+@click.option("--stream-storage-port", metavar="N", help="Ignored.")
 @click.option("--zookeeper-dir", metavar="DIR", hidden=True)
 @click.option("--zookeeper-port", metavar="N", hidden=True)
 @click.pass_obj
 def standalone(home: Path, /, **given: Any) -> None:
     """Run a broker on ports 6650 and 8080 of all addresses until SIGTERM or Ctrl-C.
 
-    Options of Pulsar's standalone that have no effect here are taken, with a line in the log.
+    Options of Pulsar's standalone that have no effect here are accepted, and named in the log.
     """
-    os.chdir(home)  # Pulsar's relative paths begin there
+    os.chdir(home)  # Pulsar resolves relative paths there
     if given["no_broker"]:
-        raise RequestRefused("--no-broker: there is nothing but a broker here")
+        raise RequestRefused("--no-broker: Pulsarium is only a broker; leave the option out")
 
     from pulsarium.cli.logs import LEVELS, configure
     from pulsarium.cli.run import print_ready, run
@@ -97,31 +97,31 @@ def standalone(home: Path, /, **given: Any) -> None:
 
 
 def without_effect(given: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[str]:
-    """Say what was asked for and has no effect, one line each."""
+    """Yield a line for each option and variable that has no effect."""
     for option, why in _NO_EFFECT.items():
         if given[option] is not None:
             yield f"--{option.replace('_', '-')} has no effect here: {why}"
     if not given["no_functions_worker"]:
-        yield "there is no functions worker here: functions, sources and sinks cannot be run"
+        yield "Pulsarium has no functions worker: functions, sources and sinks cannot run"
     for name in _OF_THE_JVM:
         if environment.get(name):
             yield f"{name} has no effect here: there is no JVM"
 
 
 def not_applied(config: str, environment: Mapping[str, str]) -> Iterator[str]:
-    """Say which variables were meant for the configuration and are not in it, one line each."""
+    """Yield a line for each variable with PULSAR_PREFIX_ that was not written to the configuration file."""
     try:
         lines = set(Path(config).read_text(encoding="utf-8", errors="surrogateescape").splitlines())
     except OSError:
-        return  # who reads it for the broker says so
+        return  # the broker reports the unreadable file
     for name, value in environment.items():
         key = name.removeprefix(PREFIX)
         if name.startswith(PREFIX) and f"{key}={value.strip()}" not in lines:
-            yield f"{name} has no effect yet: run bin/apply-config-from-env.py {config} before"
+            yield f"{name} has no effect yet: run bin/apply-config-from-env.py {config} first"
 
 
 def lines_when_ready(ready_line: str) -> Iterator[str]:
-    """Say what Pulsar's standalone logs when it can serve: launchers of containers wait for these words."""
+    """Yield the lines that Pulsar's standalone logs when it serves, because launchers of containers wait for them."""
     for url in ready_line.split():
         if url.startswith("http://"):
             yield f"HTTP Service started at {url}"
@@ -129,9 +129,9 @@ def lines_when_ready(ready_line: str) -> Iterator[str]:
 
 
 def _data_directory(directory: Path, *, must: bool) -> Path | None:
-    """Return the directory when it can be written; None, which is in memory, when it cannot and nobody asked for it."""
+    """Return the directory if it is writable or named by --data, else None for data in memory."""
     if must:
-        return directory  # the broker says what is wrong with it
+        return directory  # the broker reports a directory that it cannot use
     with suppress(OSError):
         directory.mkdir(parents=True, exist_ok=True)
         if os.access(directory, os.W_OK):
@@ -142,7 +142,7 @@ def _data_directory(directory: Path, *, must: bool) -> Path | None:
 
 
 def wipe(data: Path) -> None:
-    """Delete the store of a data directory, unless another process has it open."""
+    """Delete the database in a data directory, unless another process has it open."""
     from pulsarium.broker.storage.database import DATABASE_NAME
     from pulsarium.broker.storage.interface import StorageError
     from pulsarium.broker.storage.place import DirectoryLock
@@ -154,11 +154,11 @@ def wipe(data: Path) -> None:
     for path in data.glob(f"{DATABASE_NAME}*"):
         path.unlink()
     lock.release()
-    log.info("the data of earlier runs is deleted", directory=data)
+    log.info("deleted the data of earlier runs", directory=data)
 
 
 def _asked_of_serve(config: str, data: Path | None, profile: str | None, address: str | None) -> dict[str, Any]:
-    """Return what `pulsarium serve` would have been asked for."""
+    """Return the options of the equivalent `pulsarium serve`."""
     from pulsarium.broker.config import ConfigError, load
 
     arguments = ["--config", config]
@@ -166,7 +166,7 @@ def _asked_of_serve(config: str, data: Path | None, profile: str | None, address
         if "bindAddress" not in load(Path(config)).places:
             arguments += ["--set", "bindAddress=0.0.0.0"]
     except ConfigError:
-        pass  # gather says it
+        pass  # gather reports the error
     if data is not None:
         arguments += ["--data", str(data)]
     if profile is not None:

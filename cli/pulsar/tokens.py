@@ -1,4 +1,4 @@
-"""`bin/pulsar tokens`: keys and JSON Web Tokens, in the grammar and the formats of Pulsar's command."""
+"""`bin/pulsar tokens`: keys and JSON Web Tokens, with the options and formats of Pulsar's command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WHERE: Final = "file:///path, data:;base64,..., a path, or base64"
 
 @click.group(no_args_is_help=False)
 def tokens() -> None:
-    """Create and look at authentication tokens."""
+    """Create and inspect authentication tokens."""
 
 
 def _algorithm(names: tuple[str, ...], default: str | None, what: str) -> Callable[[_Command], _Command]:
@@ -63,9 +63,9 @@ def _takes_a_token(command: _Command) -> _Command:
 
 
 @tokens.command("create-secret-key")
-@_algorithm(tuple(_OF_A_SECRET), "HS256", "What the key is to sign with.")
-@click.option("-o", "--output", metavar="FILE", help="Write the key there.  [default: standard output]")
-@click.option("-b", "--base64", "encoded", is_flag=True, help="Write it in base64.")
+@_algorithm(tuple(_OF_A_SECRET), "HS256", "Create a key for this algorithm.")
+@click.option("-o", "--output", metavar="FILE", help="Write the key to FILE.  [default: standard output]")
+@click.option("-b", "--base64", "encoded", is_flag=True, help="Write the key in base64.")
 def create_secret_key(algorithm: str, output: str | None, encoded: bool) -> None:
     """Create a secret key."""
     key = os.urandom(_OF_A_SECRET[algorithm])
@@ -73,9 +73,9 @@ def create_secret_key(algorithm: str, output: str | None, encoded: bool) -> None
 
 
 @tokens.command("create-key-pair")
-@_algorithm(_OF_A_PAIR, "RS256", "What the keys are to sign with.")
-@click.option("--output-private-key", metavar="FILE", required=True, help="Write the private key there, in DER.")
-@click.option("--output-public-key", metavar="FILE", required=True, help="Write the public key there, in DER.")
+@_algorithm(_OF_A_PAIR, "RS256", "Create keys for this algorithm.")
+@click.option("--output-private-key", metavar="FILE", required=True, help="Write the private key to FILE, in DER.")
+@click.option("--output-public-key", metavar="FILE", required=True, help="Write the public key to FILE, in DER.")
 def create_key_pair(algorithm: str, output_private_key: str, output_public_key: str) -> None:
     """Create a private and a public key."""
     from cryptography.hazmat.primitives import serialization as form
@@ -95,14 +95,17 @@ def create_key_pair(algorithm: str, output_private_key: str, output_public_key: 
 
 
 @tokens.command("create")
-@_algorithm((*_OF_A_SECRET, *_OF_A_PAIR), None, "What to sign with.")
+@_algorithm((*_OF_A_SECRET, *_OF_A_PAIR), None, "Sign with this algorithm.")
 @click.option("-s", "--subject", metavar="ROLE", required=True, help="The role that the token proves.")
 @click.option(
-    "-e", "--expiry-time", metavar="TIME", help="How long it holds: 10m, 1h, 3d, 2w, 1y.  [default: for ever]"
+    "-e",
+    "--expiry-time",
+    metavar="TIME",
+    help="Let the token expire after this time: 10m, 1h, 3d, 2w, 1y.  [default: for ever]",
 )
 @_secret_key
 @click.option("-pk", "--private-key", metavar="KEY", help=f"The private key, in DER: {_WHERE}.")
-@click.option("-hs", "--headers", multiple=True, metavar="KEY=VALUE", help="One more header; may be repeated.")
+@click.option("-hs", "--headers", multiple=True, metavar="KEY=VALUE", help="Add a header. May be repeated.")
 def create(
     subject: str,
     algorithm: str | None,
@@ -119,26 +122,26 @@ def create(
     if expiry_time is not None:
         claims["exp"] = int(time.time()) + seconds(expiry_time)
     given = dict(_pair(each) for each in headers)
-    # `typ` is left out as Pulsar does
+    # Pulsar's tokens have no `typ`
     click.echo(jwt.encode(claims, key, algorithm=name, headers={"typ": None, **given}))
 
 
 @tokens.command("show")
 @_takes_a_token
 def show(token: str | None, from_stdin: bool, token_file: str | None) -> None:
-    """Show header and claims of a token, without a look at its signature."""
+    """Show header and claims of a token, without checking its signature."""
     parts = _token(token, from_stdin, token_file).split(".")
     if len(parts) != 3:
-        raise RequestRefused("the token is not three parts with points between them")
+        raise RequestRefused("the token is not three parts with dots between them; check that it is complete")
     try:
         header, claims = (base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)).decode() for part in parts[:2])
     except ValueError:
-        raise RequestRefused("the token is no base64") from None
+        raise RequestRefused("the token is not base64; check that it is complete") from None
     click.echo(f"{header}\n---\n{claims}")
 
 
 @tokens.command("validate")
-@_algorithm(_OF_A_PAIR, "RS256", "What the token was signed with, where a public key is given.")
+@_algorithm(_OF_A_PAIR, "RS256", "Expect this algorithm, with a public key.")
 @_takes_a_token
 @_secret_key
 @click.option("-pk", "--public-key", metavar="KEY", help=f"The public key, in DER: {_WHERE}.")
@@ -164,22 +167,22 @@ def validate(
         option = "--secret-key" if secret_key else "--public-key"
         raise RequestRefused(f"{option}: {error.reason}") from None
     except AuthenticationError as error:
-        raise RunRefused(f"the token does not hold: {error}") from None
+        raise RunRefused(f"the token is not valid: {error}") from None
     click.echo("{" + ", ".join(f"{name}={value}" for name, value in claims.items()) + "}")
 
 
 def seconds(text: str) -> int:
-    """Return a relative time as Pulsar writes it: a number and s, m, h, d, w or y."""
+    """Return the seconds of a relative time in Pulsar's form: a number and s, m, h, d, w or y."""
     found = re.fullmatch(r"([0-9]+)([smhdwy]?)", text.strip().lower())
     if found is None:
-        raise RequestRefused(f"--expiry-time {text}: it is a number and one of s, m, h, d, w, y")
+        raise RequestRefused(f"--expiry-time {text}: write a number and one of s, m, h, d, w, y")
     return int(found[1]) * _SECONDS[found[2] or "s"]
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise RequestRefused(f"--headers {text}: it is KEY=VALUE")
+        raise RequestRefused(f"--headers {text}: write KEY=VALUE")
     return name, value
 
 
@@ -189,7 +192,7 @@ def _one_of(first: str, first_value: str | None, second: str, second_value: str 
 
 
 def _signing_key(secret: str | None, private: str | None, algorithm: str | None) -> tuple[Any, str]:
-    """Return the key and what to sign with: as in Pulsar the strongest that fits the key, unless one is named."""
+    """Return the key and the algorithm: the named one, or as in Pulsar the strongest that fits the key."""
     from pulsarium.broker.auth.sources import read_source
     from pulsarium.broker.config import ConfigError
 
@@ -201,14 +204,16 @@ def _signing_key(secret: str | None, private: str | None, algorithm: str | None)
         raise RequestRefused(f"{option}: {error.reason}") from None
     key, fitting = (content, _of_secret(content)) if secret is not None else _of_private_key(content)
     if algorithm is not None and algorithm not in fitting:
-        raise RequestRefused(f"--signature-algorithm {algorithm}: this key signs with {', '.join(fitting)}")
+        raise RequestRefused(
+            f"--signature-algorithm {algorithm}: choose an algorithm of this key: {', '.join(fitting)}"
+        )
     return key, algorithm or fitting[0]
 
 
 def _of_secret(key: bytes) -> list[str]:
     fitting = [name for name, least in reversed(_OF_A_SECRET.items()) if len(key) >= least]
     if not fitting:
-        raise RequestRefused(f"--secret-key: is a key of {len(key)} bytes; HS256 needs at least 32")
+        raise RequestRefused(f"--secret-key: the key has {len(key)} bytes; HS256 needs at least 32")
     return fitting
 
 
@@ -220,13 +225,15 @@ def _of_private_key(content: bytes) -> tuple[PrivateKey, list[str]]:
     try:
         key = load_der_private_key(content, None)
     except (ValueError, TypeError):
-        raise RequestRefused("--private-key: is no private key in DER (PKCS #8), as create-key-pair writes") from None
+        raise RequestRefused(
+            "--private-key: the file is no private key in DER (PKCS #8), as create-key-pair writes"
+        ) from None
     if isinstance(key, RSAPrivateKey):
         first = next((size for size, bits in reversed(_RSA_BITS.items()) if key.key_size >= bits), "256")
         return key, [f"RS{first}", *(name for name in _OF_A_PAIR if name[:2] in ("RS", "PS") and name != f"RS{first}")]
     if isinstance(key, EllipticCurvePrivateKey) and key.key_size in _EC_BITS:
         return key, [_EC_BITS[key.key_size]]
-    raise RequestRefused("--private-key: is a key of another kind than RSA and EC (P-256, P-384, P-521)")
+    raise RequestRefused("--private-key: the key is neither RSA nor EC (P-256, P-384, P-521)")
 
 
 def _token(token: str | None, from_stdin: bool, token_file: str | None) -> str:
@@ -240,7 +247,7 @@ def _token(token: str | None, from_stdin: bool, token_file: str | None) -> str:
         except OSError as error:
             raise RequestRefused(f"--token-file: cannot read {token_file}: {error.strerror}") from None
         except UnicodeDecodeError:
-            raise RequestRefused(f"--token-file: {token_file} holds no token") from None
+            raise RequestRefused(f"--token-file: {token_file} contains no token") from None
     if "TOKEN" in os.environ:
         return os.environ["TOKEN"].strip()
     raise RequestRefused("give a token: as an argument, by --stdin, --token-file or in the environment as TOKEN")

@@ -64,7 +64,7 @@ def test_it_compacts_once(tmp_path: Path) -> None:
     assert done.stdout.startswith(f"{TOPIC}: 2 entries kept, 2 messages removed in ")
     assert with_broker(tmp_path, []) == [("b", b"1"), ("a", b"2")]
     again = compact(tmp_path)
-    assert (again.exit_code, again.stdout) == (0, f"{TOPIC}: nothing is new, 2 entries kept\n")
+    assert (again.exit_code, again.stdout) == (0, f"{TOPIC}: no new messages, 2 entries kept\n")
 
 
 def test_broker_conf_keys(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_partitioned_topic_is_its_partitions(tmp_path: Path) -> None:
     trio.run(play)
     done = compact(tmp_path, "parted")
     assert done.exit_code == 0
-    assert done.stdout.splitlines() == [f"{name.partition(index)}: nothing is new, 0 entries kept" for index in (0, 1)]
+    assert done.stdout.splitlines() == [f"{name.partition(index)}: no new messages, 0 entries kept" for index in (0, 1)]
 
 
 def test_a_failure_leaves_it_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_a_failure_leaves_it_as_it_was(tmp_path: Path, monkeypatch: pytest.Monke
         patched.setattr(compactor.Latest, "learned", broken)
         failed = compact(tmp_path)
     assert (failed.exit_code, failed.stdout) == (1, "")
-    assert f"pulsarium: {TOPIC}: broken; it is as it was\n" in failed.stderr
+    assert f"pulsarium: {TOPIC}: broken; the topic is unchanged\n" in failed.stderr
     assert with_broker(tmp_path, []) == [("a", b"1")]
     assert compact(tmp_path).exit_code == 0
     assert with_broker(tmp_path, []) == [("a", b"2")]
@@ -121,7 +121,7 @@ def test_a_signal_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbe
         patched.setattr(TwoPhaseCompactor, "compact", endless)
         ended = compact(tmp_path)
     assert (ended.exit_code, ended.stdout) == (1, "")
-    assert ended.stderr == "pulsarium: interrupted: the topic at hand is as it was\n"
+    assert ended.stderr == "pulsarium: interrupted: the current topic is unchanged; run the command again\n"
     assert closed == ["by its engine"]
     assert compact(tmp_path).exit_code == 0
     assert with_broker(tmp_path, []) == [("a", b"1")]
@@ -135,18 +135,18 @@ def test_a_folder_that_a_broker_has(tmp_path: Path) -> None:
     refused = trio.run(play)
     assert refused.exit_code == 1
     assert "is in use by another pulsarium (pid " in refused.stderr
-    assert refused.stderr.endswith("; a broker that runs compacts it: pulsarium admin topics compact TOPIC\n")
+    assert refused.stderr.endswith("; let the running broker compact: pulsarium admin topics compact TOPIC\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["nothing"], 1, "there is no topic persistent://public/default/nothing"),
-        (["non-persistent://public/default/x"], 2, "non-persistent://public/default/x: only persistent topics are"),
+        (["nothing"], 1, "topic persistent://public/default/nothing does not exist in this data folder"),
+        (["non-persistent://public/default/x"], 2, "non-persistent://public/default/x: only persistent topics can be"),
         (["a/b"], 2, "Invalid short topic name 'a/b'"),
         (["x", "--engine", "none"], 2, "compaction engine none: no such engine is installed"),
         (["x", "--format", "no.where"], 2, "compaction engine spark: format must be pulsar, values or module:object"),
-        (["x", "--option", "a"], 2, "--option a: it is KEY=VALUE"),
+        (["x", "--option", "a"], 2, "--option a: write KEY=VALUE"),
         (["x", "--set", "a"], 2, "--set"),
     ],
 )
@@ -162,7 +162,8 @@ def test_what_cannot_be(tmp_path: Path, arguments: list[str], code: int, said: s
 def test_a_folder_without_a_broker(tmp_path: Path) -> None:
     refused = compact(tmp_path)
     assert refused.exit_code == 1
-    assert refused.stderr == f"pulsarium: --data {tmp_path / 'data'}: no broker keeps its data there\n"
+    said = "the folder holds no data of a broker; name the folder of serve --data"
+    assert refused.stderr == f"pulsarium: --data {tmp_path / 'data'}: {said}\n"
     assert not (tmp_path / "data").exists()
 
 

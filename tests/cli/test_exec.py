@@ -96,7 +96,7 @@ def test_a_snapshot_of_the_end_is_a_beginning(tmp_path: Path) -> None:
 def test_a_snapshot_that_has_no_place_is_refused_before_the_command_runs(tmp_path: Path) -> None:
     run = ran("--export", str(tmp_path / "absent" / "all.snapshot"), *python("print('ran')"))
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr == f"pulsarium: --export: {tmp_path / 'absent'} is not a directory\n"
+    assert run.stderr == f"pulsarium: --export: {tmp_path / 'absent'} is not a directory; create it first\n"
 
 
 def test_a_port_that_is_taken_is_refused_before_the_command_runs() -> None:

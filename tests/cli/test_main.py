@@ -35,8 +35,8 @@ def test_help_of_serve_teaches() -> None:
     for example in ("--data ./data", "--config broker.conf --set allowAutoTopicCreation=false", "--profile pulsar-4.2"):
         assert f"pulsarium serve {example}" in text
     headings = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert headings == ["Network:", "Storage:", "Behaviour:", "TLS:", "Output:", "Other:"]
-    for default in ("127.0.0.1", "6650", "8080", "os", "22, and that of a release with its profile"):
+    assert headings == ["Network:", "Storage:", "Behavior:", "TLS:", "Output:", "Other:"]
+    for default in ("127.0.0.1", "6650", "8080", "os", "22, or that of the profile's release"):
         assert f"[default: {default}]" in " ".join(text.split())
 
 
@@ -52,10 +52,13 @@ def test_version() -> None:
         ("client produse", "No such command 'produse'; did you mean produce? (see pulsarium client --help)"),
         (
             "admin topics list public/default --admin-url x",
-            "No such option '--admin-url'; it stands directly after `pulsarium admin` (see pulsarium admin topics list",
+            "No such option '--admin-url'; put it directly after `pulsarium admin` (see pulsarium admin topics list",
         ),
-        ("client produce t --url x", "No such option '--url'; it stands directly after `pulsarium client` (see"),
-        ("admin functions list", "'functions': Pulsarium has no functions, connectors and packages (see"),
+        ("client produce t --url x", "No such option '--url'; put it directly after `pulsarium client` (see"),
+        (
+            "admin functions list",
+            "'functions': Pulsarium has no functions, connectors or packages; use Apache Pulsar for them (see",
+        ),
         ("admin topics delete public/default/[ --regex", "TOPIC: 'persistent://public/default/[' is no regular"),
         ("client consume [ --regex -s s", "TOPIC: '[' is no regular expression: "),
         ("frobnicate", "No such command 'frobnicate' (see pulsarium --help)"),

@@ -199,7 +199,7 @@ def test_misspelled_keys_are_warned_about_in_one_line(caplog: pytest.LogCaptureF
     note_config(LoadedConfig(Config(), unknown=unknown))
     (only,) = caplog.records
     assert only.levelno == logging.WARNING
-    assert str(only.msg) == f"no such keys: {', '.join(unknown[:10])}, and 2 more"
+    assert str(only.msg) == f"unknown broker.conf keys, check the spelling: {', '.join(unknown[:10])}, and 2 more"
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_an_open_broker_that_others_may_reach(
     address: str, secured: bool, warns: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     note_openness(Config(bindAddress=address, authenticationEnabled=secured))
-    assert ["open to everybody" in str(record.msg) for record in caplog.records] == [True] * warns
+    assert ["everybody who reaches this broker" in str(record.msg) for record in caplog.records] == [True] * warns
 
 
 def test_nothing_is_said_of_a_config_without_such_keys(caplog: pytest.LogCaptureFixture) -> None:

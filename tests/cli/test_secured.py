@@ -124,8 +124,8 @@ def test_a_client_conf_says_the_same(command: str, secured: Secured, topic: None
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "is not trusted: self-signed certificate; trust its authority with --tls-trust-cert-path, or say"),
-        (("--tls-allow-insecure",), "(say who calls: --token, or --auth-plugin and --auth-params)"),
+        ((), "is not trusted: self-signed certificate; trust its authority with --tls-trust-cert-path, or pass"),
+        (("--tls-allow-insecure",), "(authenticate with --token, or --auth-plugin and --auth-params)"),
     ],
 )
 def test_a_caller_who_lacks_something_is_told_the_option(
@@ -142,6 +142,6 @@ def test_a_port_without_tls_is_told_from_one_with(secured: Secured) -> None:
     ready = json.loads((secured.folder / "ready.json").read_text())
     plain = urlsplit(ready["admin_url"])
     refused = secured.run("why", "a", "b", "--admin-url", f"https://{plain.netloc}", "--tls-allow-insecure")
-    assert "does not speak TLS; say http://" in refused.stderr
+    assert "does not speak TLS; use http://" in refused.stderr
     refused = secured.run("why", "a", "b", "--admin-url", secured.admin_url.replace("https", "http"))
     assert "This port speaks TLS; the URL begins with https://" in refused.stderr

@@ -137,12 +137,12 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--tls-port 6651", "--tls-port needs --tls-cert FILE and --tls-key FILE"),
-        ("--https-port 8443 --tls-cert c", "--https-port needs --tls-key FILE"),
+        ("--tls-port 6651", "--tls-port needs --tls-cert FILE and --tls-key FILE too"),
+        ("--https-port 8443 --tls-cert c", "--https-port needs --tls-key FILE too"),
         ("--tls-cert c --tls-key k", "--tls-cert has no effect without --tls-port N or --https-port N"),
         ("--set brokerServicePortTls=0", "--set: brokerServicePortTls: needs tlsCertificateFilePath"),
-        ("--seed nofile", "--seed nofile: there is no such file"),
-        ("--restore nofile", "--restore nofile: there is no such file"),
+        ("--seed nofile", "--seed nofile: no such file; name an existing one"),
+        ("--restore nofile", "--restore nofile: no such file; name an existing one"),
         (
             "--tls-port 0 --tls-cert no.pem --tls-key k",
             f"--tls-cert: tlsCertificateFilePath: no file no.pem in FOLDER, {ELSEWHERE}",
@@ -156,16 +156,16 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
             f"--set: tokenSecretKey: is neither a file nor base64; {FORMS}",
         ),
         ("--capture no/where/f", "--capture: no/where is not a directory"),
-        ("--lab-dir no/where", "--lab-dir: no/where is not a directory; make it first"),
+        ("--lab-dir no/where", "--lab-dir: no/where is not a directory; create it first"),
         (
             "--brokers 2 --set advertisedListeners=in:pulsar://h:1",
-            "--brokers 2: advertisedListeners has URLs of one broker; set advertisedAddress instead",
+            "--brokers 2: advertisedListeners names the URLs of one broker; set advertisedAddress instead",
         ),
         (
             "--brokers 2 --port 6650 --http-port 6651",
-            "--brokers 2: each broker has the next higher ports, so leave 2 between those given",
+            "--brokers 2: each broker takes the next higher ports; leave 2 between the given ports",
         ),
-        ("--brokers 2 --port 65535", "--brokers 2: the last one's ports would be beyond 65535; begin lower"),
+        ("--brokers 2 --port 65535", "--brokers 2: the last broker's ports would exceed 65535; choose lower ports"),
         ("--durability fsync", "--durability fsync needs --data DIR: without it nothing is on disk"),
         (
             "--profile pulsar-4.2 --max-protocol-version 22",
@@ -174,9 +174,9 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
         ("--set maxProducersPerTopic=x", None),
         ("--set maxProducerPerTopic=1", None),
         ("--config nowhere.conf", "--config nowhere.conf: cannot be read: No such file or directory"),
-        ("--ready-file no/where/r.json", "--ready-file: no/where is not a directory"),
-        ("--compaction-option a=b", "--compaction-option is for the engine that --compaction-engine names"),
-        ("--compaction-engine two-phase --compaction-option a", "--compaction-option a: it is KEY=VALUE"),
+        ("--ready-file no/where/r.json", "--ready-file: no/where is not a directory; create it first"),
+        ("--compaction-option a=b", "--compaction-option needs --compaction-engine NAME"),
+        ("--compaction-engine two-phase --compaction-option a", "--compaction-option a: write KEY=VALUE"),
         (
             "--compaction-engine two-phase --compaction-option a=b",
             "compaction engine two-phase: TwoPhaseCompactor() takes no arguments",

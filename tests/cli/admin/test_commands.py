@@ -164,7 +164,7 @@ def test_a_schema_from_a_file(played: Played, tmp_path: Path) -> None:
         ("POST", "schemas/public/default/t/schema", {"type": "JSON", "schema": "{}", "properties": {"a": "b"}})
     ]
     file.write_text("{")
-    assert "is no JSON" in played.refused("schemas", "upload", "t", "-f", str(file))
+    assert "is not JSON" in played.refused("schemas", "upload", "t", "-f", str(file))
     assert "cannot be read" in played.refused("schemas", "compatibility", "t", "-f", str(tmp_path / "none"))
 
 
@@ -181,7 +181,7 @@ def test_a_cluster_from_a_file(played: Played, tmp_path: Path) -> None:
     assert body["brokerServiceUrl"] == "pulsar://file"
     assert body["tlsAllowInsecureConnection"] is True
     file.write_text("[]")
-    assert "holds no object" in played.refused("clusters", "create", "c", "--cluster-config-file", str(file))
+    assert "holds no JSON object" in played.refused("clusters", "create", "c", "--cluster-config-file", str(file))
 
 
 def test_what_needs_a_jvm_is_refused(played: Played) -> None:

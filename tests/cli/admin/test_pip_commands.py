@@ -180,7 +180,7 @@ def test_an_index_that_is_not_counted_says_what_turns_it_on(played: Played) -> N
     reason = "GetMessageIDByIndex is not allowed when broker entry metadata is disabled"
     played.refuse("GET", BY_INDEX_PATH, 412, reason)
     said = played.refused("topics", "get-message-id-by-index", "--index", "1", "persistent://tenant/ns/topic")
-    assert said.startswith(f"pulsarium: {reason} (off by default; to turn it on: ")
+    assert said.startswith(f"pulsarium: {reason} (off by default; turn it on with: ")
     assert said.count("\n") == 1
     assert "pulsarium serve --set brokerEntryMetadataInterceptors=org.apache.pulsar.common.intercept." in said
     assert "AppendIndexMetadataInterceptor" in said

@@ -57,7 +57,7 @@ def test_several_places() -> None:
 def test_what_is_no_url(url: str) -> None:
     result = CliRunner().invoke(cli, ["admin", "--admin-url", url, "tenants", "list"])
     assert result.exit_code == 1
-    assert f"'{url}' is no URL; say http://HOST:PORT" in result.stderr
+    assert f"'{url}' is no URL; write http://HOST:PORT" in result.stderr
 
 
 def test_a_client_conf_that_is_not_there(played: Played, tmp_path: Path) -> None:
@@ -165,7 +165,9 @@ def test_a_refusal_gives_its_reason_once(played: Played) -> None:
 def test_a_caller_without_a_role_is_told_how_to_prove_one(played: Played) -> None:
     played.refuse("GET", "tenants", 401, "Authentication required")
     said = played.refused("tenants", "list")
-    assert said == ("pulsarium: Authentication required (say who calls: --token, or --auth-plugin and --auth-params)\n")
+    assert said == (
+        "pulsarium: Authentication required (authenticate with --token, or --auth-plugin and --auth-params)\n"
+    )
 
 
 @pytest.mark.parametrize("answer", ["n\n", ""])
@@ -173,14 +175,14 @@ def test_a_backlog_that_was_not_cleared_is_said(answer: str, played: Played) -> 
     line = ["admin", "namespaces", "clear-backlog", "public/default"]
     refused = CliRunner().invoke(cli, line, prog_name="pulsarium", input=answer)
     assert refused.exit_code == 1
-    assert refused.stderr.splitlines()[-1].startswith("pulsarium: the backlog was not cleared; --force ")
+    assert refused.stderr.splitlines()[-1].startswith("pulsarium: the backlog was not cleared; pass --force ")
     assert played.sent == []
 
 
 def test_what_is_off_by_default_says_how_to_turn_it_on(played: Played) -> None:
     played.refuse("DELETE", "namespaces/a/b", 405, "Broker doesn't allow forced deletion of namespaces")
     said = played.refused("namespaces", "delete", "a/b", "--force")
-    assert said.endswith("to turn it on: pulsarium serve --set forceDeleteNamespaceAllowed=true)\n")
+    assert said.endswith("turn it on with: pulsarium serve --set forceDeleteNamespaceAllowed=true)\n")
 
 
 def test_version_and_help(played: Played) -> None:

@@ -72,6 +72,6 @@ def test_no_answer_in_time(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_option_of_curl_that_is_not_here_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert curl(option, "http://127.0.0.1/") == 2
     assert capsys.readouterr().err == (
-        f"curl: unrecognized arguments: {option}; this one has few options: "
-        "`apt-get install curl` in an image of your own\n"
+        f"curl: unrecognized arguments: {option}; this curl has few options; "
+        "for the others, install curl in an image of your own\n"
     )

@@ -131,7 +131,7 @@ def test_its_folders_can_be_named(home: Home, variable: str, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["start", "broker"], 2, "pulsarium: pulsar-daemon start broker: there is only standalone here\n"),
+        (["start", "broker"], 2, "pulsarium: pulsar-daemon start broker: the only service is standalone\n"),
         (["begin", "standalone"], 1, ""),
         (["start"], 1, ""),
         ([], 1, ""),

@@ -24,7 +24,7 @@ def test_a_subcommand_that_is_not_there_is_refused_in_one_line(
     assert run(tmp_path, capfd, name) == (
         2,
         "",
-        f"pulsarium: bin/pulsar {name} is not there; there are standalone, tokens, help, version\n",
+        f"pulsarium: bin/pulsar {name} does not exist; use standalone, tokens, help, version\n",
     )
 
 

@@ -101,7 +101,7 @@ def test_the_option_of_the_advertised_address_wins(bench: Bench) -> None:
 
 def test_without_a_functions_worker_it_says_so(bench: Bench) -> None:
     bench.options("-nss")
-    assert bench.log == ["there is no functions worker here: functions, sources and sinks cannot be run"]
+    assert bench.log == ["Pulsarium has no functions worker: functions, sources and sinks cannot run"]
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ def test_a_variable_that_was_not_applied_is_named(bench: Bench, applied: bool, m
     if applied:
         apply_config([str(bench.home / "conf/standalone.conf")])
     options = bench.options("-nfw")
-    line = "PULSAR_PREFIX_clusterName has no effect yet: run bin/apply-config-from-env.py conf/standalone.conf before"
+    line = "PULSAR_PREFIX_clusterName has no effect yet: run bin/apply-config-from-env.py conf/standalone.conf first"
     assert (options.config.clusterName, bench.log) == (("mine", []) if applied else ("standalone", [line]))
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--no-broker"], "pulsarium: --no-broker: there is nothing but a broker here\n"),
+        (["--no-broker"], "pulsarium: --no-broker: Pulsarium is only a broker; leave the option out\n"),
         (["-w"], "pulsarium: No such option '-w'. See bin/pulsar standalone --help.\n"),
         (["-c", "no.conf"], "pulsarium: --config no.conf: cannot be read: No such file or directory\n"),
     ],

@@ -82,7 +82,7 @@ def test_a_token_is_validated_with_its_key_only(tokens: Tokens) -> None:
     token = tokens("create", "-sk", KEY, "-s", "a")
     assert tokens("validate", "-sk", KEY, token) == "{sub=a}"
     other = base64.b64encode(b"\1" * 32).decode()
-    assert "does not hold" in tokens.refusal("validate", "-sk", other, token)
+    assert "the token is not valid" in tokens.refusal("validate", "-sk", other, token)
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256", "ES384", "ES512"])
@@ -127,11 +127,14 @@ def test_a_token_comes_from_elsewhere(tokens: Tokens, where: str, monkeypatch: p
         (["create", "-s", "a", "-sk", KEY, "-pk", "p"], "give either --secret-key or --private-key"),
         (["create", "-sk", KEY], "Missing option '-s' / '--subject'"),
         (["create", "-s", "a", "-sk", KEY, "-e", "1x"], "--expiry-time 1x"),
-        (["create", "-s", "a", "-sk", KEY, "-hs", "x"], "--headers x: it is KEY=VALUE"),
-        (["create", "-s", "a", "-sk", KEY, "-a", "RS256"], "--signature-algorithm RS256: this key signs with HS256"),
-        (["create", "-s", "a", "-sk", "AAAA"], "--secret-key: is a key of 3 bytes"),
+        (["create", "-s", "a", "-sk", KEY, "-hs", "x"], "--headers x: write KEY=VALUE"),
+        (
+            ["create", "-s", "a", "-sk", KEY, "-a", "RS256"],
+            "--signature-algorithm RS256: choose an algorithm of this key: HS256",
+        ),
+        (["create", "-s", "a", "-sk", "AAAA"], "--secret-key: the key has 3 bytes"),
         (["create", "-s", "a", "-sk", "file:///no/file"], "--secret-key: /no/file cannot be read"),
-        (["create", "-s", "a", "-pk", KEY], "--private-key: is no private key"),
+        (["create", "-s", "a", "-pk", KEY], "--private-key: the file is no private key"),
         (["create-secret-key", "-o", "/no/folder/key"], "cannot write /no/folder/key"),
         (["show"], "give a token"),
         (["show", "a.b"], "the token is not three parts"),
