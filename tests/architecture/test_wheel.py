@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scripts.release import build, check_sdist, check_wheel, compare
-from tests.architecture.source import ROOT
+from tests.architecture.wheel import copied
 
 pytestmark = pytest.mark.heavy
 
@@ -23,14 +22,6 @@ EPOCH = 1_700_000_000
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the checkout, because setuptools leaves files beside the sources."""
     return copied(tmp_path_factory.mktemp("tree"))
-
-
-def copied(tree: Path) -> Path:
-    listed = subprocess.run(["git", "-C", ROOT, "ls-files"], check=True, capture_output=True, text=True).stdout
-    for name in filter(lambda name: os.path.lexists(ROOT / name), listed.splitlines()):
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tree / name, follow_symlinks=False)
-    return tree
 
 
 @pytest.fixture(scope="module")

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
-from bench.brokers import ROOT
 from bench.many_consumers import RATE
 from bench.programs import DELAYED, HOLES, PROGRAMS, SIZES, chosen
+from tests.bench.bench import bench
 from tests.foreign.toolchains import PERF, REFERENCE, require
-
-
-def bench(*options: str) -> subprocess.CompletedProcess[str]:
-    """What scripts/bench runs, without its look at .venv."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-P", "-m", "bench", *options]
-    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
 
 
 @pytest.mark.heavy

@@ -9,8 +9,7 @@ import pytest
 from bench.clients.programs import CLIENTS, OPERATIONS, OURS, REFERENCE
 from bench.clients.table import missed, ratios, table
 from bench.measure import Run
-
-from .test_bench import bench
+from tests.bench.bench import bench
 
 
 def run(rate: float) -> Run:

@@ -11,7 +11,7 @@ from bench.measure import Run
 from bench.programs import COMPACT, LAST_ID, chosen
 from bench.report import Results
 from bench.tables import table
-from tests.bench.test_bench import bench
+from tests.bench.bench import bench
 
 
 def test_they_are_one_group() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.echo import SERVERS, Trip, echoing, measure, shown
-from tests.bench.test_bench import bench
+from tests.bench.bench import bench
 
 
 @pytest.mark.parametrize("name", SERVERS)

@@ -15,7 +15,7 @@ from bench.scale.cold import PAGE, cached, forget_cached
 from bench.scale.driving import SEND_RECEIPT, count_commands
 from bench.work import Work
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
-from tests.bench.test_bench import bench
+from tests.bench.bench import bench
 
 BY_NAME = {program.name: program for program in SCALE}
 RECEIPT = BaseCommand(type=BaseCommand.SEND_RECEIPT, send_receipt={"producer_id": 0, "sequence_id": 0})

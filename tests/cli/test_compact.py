@@ -22,7 +22,7 @@ from pulsarium.cli.compact import Watched, entries_to_read, run
 from pulsarium.cli.main import cli
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.compaction.topics import Single, compacted_entries, messages_in, publish, single, topic_of
-from tests.broker.storage.test_past import unpack
+from tests.broker.storage.past_stage import unpack
 from tests.broker.wire import TOPIC
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pulsarium.cli.serve import gather
-from tests.cli.test_interrupts import HEEDED
+from tests.cli.interrupts import HEEDED
 
 EXEC = (sys.executable, "-P", "-c", HEEDED + "from pulsarium.__main__ import main; main()", "exec")
 PULSARIUM = (sys.executable, "-P", "-m", "pulsarium")

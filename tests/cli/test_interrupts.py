@@ -16,11 +16,9 @@ from click.testing import CliRunner
 
 from pulsarium.cli.interrupts import closing_at_ctrl_c
 from pulsarium.cli.main import cli
+from tests.cli.interrupts import HEEDED
 from tests.foreign.broker_process import Address, BrokerProcess
 from tests.foreign.deadline import eventually
-
-# In a shell that put it into the background a program has SIGINT ignored: here it is not.
-HEEDED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 @pytest.fixture

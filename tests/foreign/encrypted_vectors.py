@@ -14,9 +14,10 @@ import pulsar
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from tests.foreign.java_client import java_program
+
 from .broker_process import Address, BrokerProcess
 from .raw import RawConsumer
-from .test_java import java_program
 
 VECTORS = Path(__file__).parents[1] / "client" / "entry" / "vectors"
 MESSAGES = 2

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pulsar
 import pytest
 
-from pulsarium.client import InitialPosition, LastEntry, MessageId, Reader, connect
-from pulsarium.client.consumer.last_entry import DefaultPayloadToMessageIdConverter
+from pulsarium.client import InitialPosition, MessageId, connect
 from tests.client.both import on_both
+from tests.foreign.async_compaction import Counting, all_of, compact
+from tests.foreign.python.compaction import SCRIPTS
 
 from .admin import Admin
 from .broker_process import Address, is_pulsarium
-from .deadline import eventually
-from .python.test_compaction import SCRIPTS
 
 Earliest = InitialPosition.Earliest
 
@@ -32,30 +31,6 @@ def write(
             producer.send_async(content, None, partition_key=key)
         producer.flush()
     producer.close()
-
-
-def compact(admin: Admin, topic: str) -> None:
-    admin.compact(topic)
-    eventually(lambda: admin.compaction(topic)["status"] == "SUCCESS", what="the compaction")
-
-
-class Counting(DefaultPayloadToMessageIdConverter):
-    """Notes that the broker left the work to us."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def convert(self, last_entry: LastEntry) -> MessageId:
-        self.calls += 1
-        return super().convert(last_entry)
-
-
-async def all_of(reader: Reader) -> list[tuple[str, bytes]]:
-    found = []
-    while await reader.has_message_available():
-        message = await reader.read_next()
-        found.append((message.partition_key(), message.data()))
-    return found
 
 
 @pytest.mark.req("S429-08", "S429-10", "S429-13", "S429-14")

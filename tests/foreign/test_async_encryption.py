@@ -9,11 +9,11 @@ from pulsarium.client import Client, CompressionType, ConsumerCryptoFailureActio
 from pulsarium.client.errors import CryptoError
 from tests.client.both import on_both
 from tests.client.key_files import KeyFiles, key_files
+from tests.foreign.async_compaction import Counting, all_of, compact
+from tests.foreign.encryption import batched
 
 from .admin import Admin
 from .broker_process import Address, is_pulsarium
-from .test_async_compaction import Counting, all_of, compact
-from .test_encryption import batched
 
 CONTENTS = [b"%d " % n * 300 for n in range(3)]
 EXAMPLE = [("k0", b"v0"), ("k0", b"v1"), ("k1", b"v0"), ("k1", None)]

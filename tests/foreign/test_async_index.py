@@ -10,12 +10,12 @@ from pulsarium.client import Client, Consumer, ConsumerType, InitialPosition, Me
 from pulsarium.client.admin.errors import NotFound
 from pulsarium.proto import entry
 from tests.client.both import on_both
+from tests.foreign.async_compaction import compact
+from tests.foreign.python.message_index import INTERCEPTORS
 
 from .admin import Admin
 from .broker_process import Address, BrokerProcess
 from .conftest import Launch
-from .python.test_message_index import INTERCEPTORS
-from .test_async_compaction import compact
 
 TOPIC = "persistent://public/default/indexed"
 SENT = [b"%d" % index for index in range(5)]

@@ -20,13 +20,13 @@ from pulsarium.client import CompressionType, Message, MessageId, connect
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both, run_on
 from tests.client.key_files import KeyFiles, key_files
+from tests.foreign.java_client import java_program
 
 from .broker_process import Address, BrokerProcess, is_pulsarium
 from .interop import BATCHED, CHUNKED, SENDING, Java, Peer, Python, Sent, Way, messages_of, publish, read, told
 from .interop_kinds import KINDS, MIXED, VERSIONED, NewerUser, User
 from .lines import LineProgram
 from .pairwise import pairwise
-from .test_java import java_program
 
 BACKENDS = ("trio", "asyncio")
 MAX_MESSAGE_SIZE = 100_000 if is_pulsarium() else 5 * 1024 * 1024

@@ -19,12 +19,12 @@ from pulsarium.client import (
     errors,
 )
 from tests.client.both import on_both
+from tests.foreign.async_secured import by_token
+from tests.foreign.secured import OTHER, Secured, secured
 
 from .admin import Admin
 from .broker_process import Address, is_pulsarium
 from .conftest import Launch
-from .test_async_secured import by_token
-from .test_secured import OTHER, Secured, secured
 
 __all__ = ["secured"]  # the fixture
 

@@ -11,11 +11,11 @@ import pytest
 from pulsarium.client import HashingScheme, InitialPosition, MessageId, connect
 from pulsarium.client.producer.router import hash_of
 from tests.client.both import on_both
+from tests.foreign.ownership_moves import NAMESPACE, move, set_up
 
 from .admin import Admin
 from .broker_process import Address, is_pulsarium
 from .conftest import Launch
-from .test_ownership_moves import NAMESPACE, move, set_up
 
 CONTENTS = [b"%d" % number for number in range(60)]
 

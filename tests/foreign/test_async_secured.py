@@ -22,17 +22,14 @@ from pulsarium.client import (
 )
 from tests.broker.auth.secured import Authority, token
 from tests.client.both import on_both
+from tests.foreign.async_secured import by_token
+from tests.foreign.secured import OTHER, SECRET_OF_TEST, Secured, secured, topic
 
 from .broker_process import is_pulsarium
-from .test_secured import OTHER, SECRET_OF_TEST, Secured, secured, topic
 
 __all__ = ["secured"]  # the fixture
 
 pytestmark = pytest.mark.skipif(not is_pulsarium(), reason="keys and certificates are made for a broker of ours")
-
-
-def by_token(role: str, **claims: Any) -> AuthenticationToken:
-    return AuthenticationToken(token(role, **{"key": SECRET_OF_TEST, **claims}))
 
 
 def connected(

@@ -11,11 +11,12 @@ from pulsarium.client.entry.decoding import Decoder, messages
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.key_files import KeyFiles, key_files
+from tests.foreign.encryption import batched
+from tests.foreign.java_client import java_program
 
 from .broker_process import Address
 from .lines import LineProgram
 from .raw import RawConsumer, RawProducer
-from .test_java import java_program
 
 MESSAGES = 3
 FILLING = "abcd" * 2_000
@@ -25,7 +26,6 @@ COMPRESSIONS = ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")
 
 pytestmark = pytest.mark.req("S429-27", "B-43")
 
-batched = pytest.mark.parametrize("batched", [False, True], ids=["single", "batch"])
 compressions = pytest.mark.parametrize("compression", COMPRESSIONS)
 
 

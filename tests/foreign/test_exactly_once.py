@@ -13,13 +13,14 @@ from pathlib import Path
 import pulsar
 import pytest
 
+from tests.foreign.go_client import go_program
+from tests.foreign.java_client import java_program
+
 from .admin import Admin, AdminError
 from .broker_process import Address, BrokerProcess, is_pulsarium
 from .conftest import Launch
 from .deadline import eventually
 from .lines import LineProgram
-from .test_go import go_program
-from .test_java import java_program
 from .toolchains import GO, JAVA, require
 from .transactional import switched_on
 

@@ -3,54 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+
+from tests.foreign.go_client import ALONE, OF_TRANSACTIONS, ON_EACH_SUBSCRIPTION, go_program
 
 from .broker_process import Address
 from .lines import LineProgram
 from .scenario import Combination, matrix, on_each_subscription
-from .toolchains import GO, require
 
 # Fewer than elsewhere: this client makes a new Deflate state of a megabyte for each ZLIB message.
 MESSAGES = 2_000
 
-ON_EACH_SUBSCRIPTION = ("ack-response", "nack", "seek-id", "seek-time")
 
 ON_EXCLUSIVE_AND_FAILOVER = ("ack-cumulative",)
-
-ALONE = (
-    "access-modes",
-    "chunks",
-    "consumer-exclusive",
-    "failover",
-    "last-message-ids",
-    "nack-count",
-    "pattern",
-    "producer-name",
-    "reader",
-    "reader-message-id",
-    "schema-json",
-    "table-view",
-    "unsubscribe",
-    "zero-queue",
-)
-
-OF_TRANSACTIONS = (
-    "transaction-ack",
-    "transaction-commit",
-    "transaction-conflict",
-    "transaction-ended",
-    "transaction-timeout",
-    "transaction-topics",
-)
-"""On a broker that has them: test_transactions.py."""
-
-
-def go_program(broker: Address, folder: Path) -> LineProgram:
-    """The scenarios of go/ against `broker`; its log goes to `folder`."""
-    folder.mkdir(exist_ok=True)
-    return LineProgram([str(require(GO)), broker.service_url, broker.admin_url], folder / "stderr.log")
 
 
 @pytest.fixture(scope="module")

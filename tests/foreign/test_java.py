@@ -9,6 +9,7 @@ import pytest
 
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated.PulsarApi_pb2 import LZ4
+from tests.foreign.java_client import ALONE, OF_TRANSACTIONS, ON_EACH_SUBSCRIPTION, java_program
 
 from .broker_process import Address
 from .conftest import Launch
@@ -16,21 +17,6 @@ from .key_order import KEYED_MESSAGES, STEPS, assert_ordered_by_key, events, see
 from .lines import LineProgram
 from .raw import RawConsumer
 from .scenario import MESSAGES, Combination, matrix, on_each_subscription
-from .toolchains import JAVA, java_command
-
-ON_EACH_SUBSCRIPTION = (
-    "ack-holes",
-    "ack-receipt",
-    "nack",
-    "reconnect",
-    "redeliver",
-    "seek-batch",
-    "seek-ends",
-    "seek-id",
-    "seek-inclusive",
-    "seek-time",
-    "unload",
-)
 
 ON_EXCLUSIVE_AND_FAILOVER = ("ack-cumulative",)
 
@@ -63,86 +49,9 @@ AROUND_A_RESTART = ("batches-acknowledge", "batches-publish", "batches-rest")
 OF_ENCRYPTION = ("encryption-consume", "encryption-publish")
 """Halves of the tests of test_encryption.py."""
 
-OF_TRANSACTIONS = (
-    "transaction-ack",
-    "transaction-ack-batch",
-    "transaction-ack-cumulative",
-    "transaction-commit",
-    "transaction-commit-batched",
-    "transaction-conflict",
-    "transaction-ended",
-    "transaction-plain-behind",
-    "transaction-timeout",
-    "transaction-topics",
-    "transaction-unload",
-)
-"""On a broker that has them: test_transactions.py."""
 
 OF_INTEROP = ("interop-consume", "interop-publish")
 """Halves of the tests of test_async_interop.py."""
-
-ALONE = (
-    "access-exclusive",
-    "access-fencing",
-    "access-waiting",
-    "ack-list",
-    "ack-timeout",
-    "busy",
-    "chunks",
-    "consumer-leaves",
-    "dead-letter",
-    "failover",
-    "fields",
-    "grow",
-    "key-batches",
-    "keys",
-    "large",
-    "last-message-id",
-    "nack-batch",
-    "nack-count",
-    "non-persistent",
-    "partitions",
-    "pattern",
-    "pattern-new-topics",
-    "pause",
-    "producer-again",
-    "producer-names",
-    "producer-sequence",
-    "reader-batched",
-    "reader-earliest",
-    "reader-latest",
-    "reader-message-id",
-    "reader-partitions",
-    "reader-seek",
-    "reader-time",
-    "schema-auto-consume",
-    "schema-auto-produce",
-    "schema-auto-produce-refused",
-    "schema-avro",
-    "schema-avro-grows",
-    "schema-incompatible",
-    "schema-incompatible-consumer",
-    "schema-json",
-    "schema-json-grows",
-    "schema-key-value",
-    "schema-key-value-records",
-    "schema-primitive",
-    "schema-protobuf-native",
-    "seek-partitions",
-    "several",
-    "stats",
-    "table-view",
-    "too-large",
-    "unsubscribe",
-    "zero-queue",
-)
-
-
-def java_program(broker: Address, folder: Path) -> LineProgram:
-    """The scenarios of java/ against `broker`; its log goes to `folder`."""
-    folder.mkdir(exist_ok=True)
-    command = java_command(JAVA, "pulsarium.foreign.Main")
-    return LineProgram([*command, broker.service_url, broker.admin_url], folder / "stderr.log")
 
 
 @pytest.fixture(scope="module")

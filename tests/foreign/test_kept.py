@@ -16,13 +16,14 @@ from typing import Any, Protocol, TypeAlias
 import pulsar
 import pytest
 
+from tests.foreign.java_client import java_program
+
 from .admin import Admin
 from .broker_process import ADDRESS, COMMAND, BrokerProcess, given_address
 from .deadline import eventually
 from .lines import LineProgram
 from .pairwise import pairwise
 from .python.traffic import assert_nothing_more, consume, receive
-from .test_java import java_program
 from .toolchains import JAVA, require
 
 CLIENTS = ("python", "java")

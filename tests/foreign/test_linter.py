@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
+from tests.foreign.go_client import ALONE as GO_ALONE
+from tests.foreign.go_client import ON_EACH_SUBSCRIPTION as GO_ON_EACH
+from tests.foreign.java_client import ALONE, ON_EACH_SUBSCRIPTION, java_program
+
 from .admin import Admin
 from .broker_process import ADDRESS, COMMAND, Address, BrokerProcess
 from .conftest import Launch
 from .lines import LineProgram
 from .scenario import SUBSCRIPTIONS, Combination
-from .test_go import ALONE as GO_ALONE
-from .test_go import ON_EACH_SUBSCRIPTION as GO_ON_EACH
-from .test_java import ALONE, ON_EACH_SUBSCRIPTION, java_program
 from .toolchains import GO, require
 
 pytestmark = pytest.mark.heavy

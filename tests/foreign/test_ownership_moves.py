@@ -14,13 +14,14 @@ from typing import Any
 import pulsar
 import pytest
 
+from tests.foreign.ownership_moves import NAMESPACE, move, set_up
+
 from .admin import Admin
-from .broker_process import Address, BrokerProcess, is_pulsarium
+from .broker_process import is_pulsarium
 from .conftest import Launch
 from .deadline import eventually
 
 MOVES = 100
-NAMESPACE = "public/moving"
 TOPICS = [f"persistent://{NAMESPACE}/{name}" for name in ("one", "two", "three")]
 KINDS = {
     "exclusive": pulsar.ConsumerType.Exclusive,
@@ -86,24 +87,8 @@ def running(*threads: threading.Thread) -> Iterator[None]:
         assert not thread.is_alive()
 
 
-def set_up(brokers: BrokerProcess) -> Admin:
-    admin = Admin(brokers.address.admin_url)
-    admin.call("PUT", f"/admin/v2/namespaces/{NAMESPACE}", {"bundles": {"numBundles": 16}})
-    admin.call("POST", f"/admin/v2/namespaces/{NAMESPACE}/deduplication", True)
-    keep_all = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
-    admin.call("POST", f"/admin/v2/namespaces/{NAMESPACE}/retention", keep_all)
-    return admin
-
-
 def owner_of(admin: Admin, topic: str) -> str:
     return str(admin.call("GET", f"/lookup/v2/topic/{topic.replace('://', '/')}")["httpUrl"])
-
-
-def move(admin: Admin, topic: str, to: Address | None) -> None:
-    """Unload the topic's bundle, to a broker or to whoever the next lookup finds."""
-    bundle = admin.text(f"/lookup/v2/topic/{topic.replace('://', '/')}/bundle")
-    path = f"/admin/v2/namespaces/{NAMESPACE}/{bundle}/unload"
-    admin.call("PUT", path if to is None else f"{path}?destinationBroker=localhost:{to.http_port}")
 
 
 @pytest.mark.heavy

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.foreign.go_client import OF_TRANSACTIONS as GO_SCENARIOS
+from tests.foreign.go_client import go_program
+from tests.foreign.java_client import OF_TRANSACTIONS as JAVA_SCENARIOS
+from tests.foreign.java_client import java_program
+
 from .admin import Admin
 from .broker_process import Address, BrokerProcess, given_address, is_pulsarium
 from .lines import LineProgram
-from .test_go import OF_TRANSACTIONS as GO_SCENARIOS
-from .test_go import go_program
-from .test_java import OF_TRANSACTIONS as JAVA_SCENARIOS
-from .test_java import java_program
 from .transactional import switched_on
 
 ABORTED_BY_GO = {"transaction-commit", "transaction-topics", "transaction-timeout"}

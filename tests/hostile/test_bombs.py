@@ -25,8 +25,8 @@ from tests.broker.admin.rest import TOPICS, rest_of
 from tests.broker.model.compaction.topics import compact, compacted_entries
 from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, frame_of, plain
 from tests.foreign.deadline import eventually
+from tests.hostile.claims import frugal
 from tests.hostile.process import MB, serving
-from tests.hostile.test_claims import frugal
 
 KINDS = (pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY)
 LIES = (0, 1, 10_000, 20 * MB, 2**31 - 1, 2**32 - 1)

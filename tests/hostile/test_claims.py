@@ -8,9 +8,7 @@ tests/broker/http/test_resource.py; what brokers claim to our client: tests/clie
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 import trio
@@ -20,21 +18,11 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, rest_of
 from tests.broker.auth.secured import by_token
 from tests.broker.wire import TOPIC, Bed, Earliest, KeyShared, Shared, Type, Wire, command, plain, serving
+from tests.hostile.claims import frugal
 
 MB = 1 << 20
 NESTED = b"[" * 100_000 + b"]" * 100_000
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
-
-
-@contextmanager
-def frugal(most: int) -> Iterator[None]:
-    """It takes no more memory at once."""
-    tracemalloc.start()
-    try:
-        yield
-        assert tracemalloc.get_traced_memory()[1] < most
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("type", [Shared, KeyShared])

@@ -11,7 +11,7 @@ from pulsarium.broker.session.outgoing import MOST_WAITING
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.held import HeldStorage
 from tests.broker.loopback import listening
-from tests.broker.session.test_session import Full, full
+from tests.broker.session.session import Full, full
 from tests.broker.wire import TOPIC, Bed, Type, frame_of, plain
 
 __all__ = ["full"]

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from scripts.release import build
-from tests.architecture.test_wheel import copied
+from tests.architecture.wheel import copied
 
 ROOT = Path(__file__).parents[2]
 FEATURE = ROOT / "devcontainer" / "pulsarium"

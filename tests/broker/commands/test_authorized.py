@@ -10,21 +10,11 @@ from pulsarium.broker.commands import handlers, lookup
 from pulsarium.broker.config.profile import PULSAR_4_2
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import by_token, token
-from tests.broker.wire import TOPIC, Bed, Exclusive, Type, Wire, frame_of, plain, serving
+from tests.broker.commands.authorized import NAMESPACE, connecting, grant
+from tests.broker.wire import TOPIC, Exclusive, Type, Wire, frame_of, plain, serving
 
-NAMESPACE = "public/default"
 FAILED = (Type.LOOKUP_RESPONSE, Type.PARTITIONED_METADATA_RESPONSE)
 STRING = pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)
-
-
-def connecting(role: str | None, **fields: Any) -> dict[str, Any]:
-    return {"auth_method_name": "token", "auth_data": token(role).encode(), **fields}
-
-
-def grant(bed: Bed, role: str, *actions: str, **others: Any) -> None:
-    kept = bed.broker.metadata.namespaces[NAMESPACE]
-    auth = {"namespace_auth": {role: list(actions)}, **others.pop("auth", {})}
-    bed.broker.metadata.put_namespace(NAMESPACE, {**kept, "auth_policies": auth, **others})
 
 
 async def refusal(wire: Wire, type: int, **fields: Any) -> tuple[int, str]:

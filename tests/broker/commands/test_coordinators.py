@@ -14,41 +14,11 @@ from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import by_token, token
+from tests.broker.commands.coordinators import ASSIGN, MINUTE, ON, begin, ended, look_up, open_coordinator, using
 from tests.broker.held import HeldStorage
 from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, serving
 
-ASSIGN = "persistent://pulsar/system/transaction_coordinator_assign"
-ON = Config(transactionCoordinatorEnabled=True)
-MINUTE = 60_000
-
 pytestmark = [pytest.mark.usefixtures("autojump_clock"), pytest.mark.req("B-29")]
-
-
-async def look_up(wire: Wire, number: int = 0, *, authoritative: bool = False) -> pb.CommandLookupTopicResponse:
-    answer: pb.CommandLookupTopicResponse = await wire.ask(
-        Type.LOOKUP, topic=f"{ASSIGN}-partition-{number}", authoritative=authoritative
-    )
-    return answer
-
-
-async def open_coordinator(wire: Wire, number: int = 0) -> Any:
-    return await wire.ask(Type.TC_CLIENT_CONNECT_REQUEST, tc_id=number)
-
-
-async def using(bed: Bed, number: int = 0, broker: int = 0, **fields: Any) -> Wire:
-    """A connection that has opened a coordinator, the usual way."""
-    wire = await bed.connect(broker=broker, **fields)
-    assert (await look_up(wire, number, authoritative=True)).response == pb.CommandLookupTopicResponse.Connect
-    assert not (await open_coordinator(wire, number)).HasField("error")
-    return wire
-
-
-async def begin(wire: Wire, number: int = 0, ttl_ms: int = MINUTE) -> dict[str, Any]:
-    """A new transaction, as the fields that name it."""
-    reply = await wire.ask(Type.NEW_TXN, tc_id=number, txn_ttl_millis=ttl_ms)
-    assert not reply.HasField("error"), reply
-    assert reply.txnid_most_bits == number
-    return {"txnid_most_bits": number, "txnid_least_bits": reply.txnid_least_bits}
 
 
 async def error_of(wire: Wire, type: int, **fields: Any) -> tuple[int, str]:
@@ -56,12 +26,6 @@ async def error_of(wire: Wire, type: int, **fields: Any) -> tuple[int, str]:
     reply = await wire.ask(type, **fields)
     assert reply.HasField("error"), reply
     return reply.error, reply.message
-
-
-async def ended(wire: Wire, txn: dict[str, int], **fields: Any) -> None:
-    reply = await wire.ask(Type.END_TXN, **txn, **fields)
-    assert not reply.HasField("error"), reply
-    assert {"txnid_most_bits": reply.txnid_most_bits, "txnid_least_bits": reply.txnid_least_bits} == txn
 
 
 @pytest.fixture

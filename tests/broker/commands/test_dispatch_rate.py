@@ -9,7 +9,8 @@ import trio
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.subscription.dispatcher import Reason
-from tests.broker.commands.test_producer_limits import put, put_topic
+from tests.broker.commands.dispatch_rate import times
+from tests.broker.commands.producer_limits import put, put_topic
 from tests.broker.model.upkeep.policed import subscription_of
 from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, KeyShared, Shared, Type, Wire, batch_of, plain, serving
 
@@ -28,15 +29,6 @@ def rate(messages: int = -1, size: int = -1, period: int = 1, *, relative: bool 
 
 def of_topic(**limits: Any) -> dict[str, Any]:
     return {"topicDispatchRate": {"standalone": rate(**limits)}}
-
-
-async def times(wire: Wire, count: int) -> list[float]:
-    """In which second from now each of the next messages came."""
-    began, found = trio.current_time(), []
-    for _ in range(count):
-        await wire.message(30)
-        found.append(round(trio.current_time() - began, 2))
-    return found
 
 
 @pytest.mark.parametrize("kind", [Exclusive, Shared, KeyShared])

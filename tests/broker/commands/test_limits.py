@@ -8,6 +8,7 @@ import pytest
 
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.commands.limits import NO_MORE_PRODUCERS, namespace_says
 from tests.broker.commands.refusals import refused_consumer, refused_producer
 from tests.broker.wire import TOPIC, Bed, Exclusive, Failover, KeyShared, Shared, Type, Wire
 
@@ -18,13 +19,7 @@ NO_MORE_SUBSCRIPTIONS = (
     pb.NotAllowedError,
     f"Exceed the maximum number of subscriptions of the topic: {TOPIC}",
 )
-NO_MORE_PRODUCERS = (pb.ProducerBusy, f"Topic '{TOPIC}' reached max producers limit")
 NOT_THERE = (pb.SubscriptionNotFound, "Subscription does not exist")
-
-
-def namespace_says(bed: Bed, **policies: Any) -> None:
-    metadata = bed.broker.metadata
-    metadata.put_namespace("public/default", {**metadata.namespaces["public/default"], **policies})
 
 
 def topic_says(bed: Bed, **policies: Any) -> None:

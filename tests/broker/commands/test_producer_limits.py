@@ -9,21 +9,11 @@ import pytest
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.commands.producer_limits import LOOSE, put, put_topic
 from tests.broker.commands.refusals import refused_producer
 from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, plain, serving
 
-LOOSE = "non-persistent://public/default/t"
 KEYS = [{"key": "k", "value": b"v"}]
-
-
-def put(bed: Bed, **policies: Any) -> None:
-    """Policies of the namespace."""
-    metadata = bed.broker.metadata
-    metadata.put_namespace("public/default", metadata.namespaces["public/default"] | policies)
-
-
-def put_topic(bed: Bed, name: str = TOPIC, **policies: Any) -> None:
-    bed.broker.metadata.put_topic_policies(TopicName.parse(name), policies)
 
 
 async def refused(wire: Wire, sequence_id: int, entry: bytes, **fields: Any) -> tuple[int, str]:

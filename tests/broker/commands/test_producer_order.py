@@ -9,10 +9,10 @@ import pytest
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import by_token
+from tests.broker.commands.authorized import connecting, grant
+from tests.broker.commands.limits import NO_MORE_PRODUCERS, namespace_says
 from tests.broker.commands.refusals import JAVA, refused_producer
-from tests.broker.commands.test_authorized import connecting, grant
-from tests.broker.commands.test_limits import NO_MORE_PRODUCERS, namespace_says
-from tests.broker.commands.test_schema import AVRO, ONE, REFUSED, STRING, schema
+from tests.broker.commands.schema import AVRO, ONE, REFUSED, STRING, schema
 from tests.broker.wire import TOPIC, Bed, Wire, plain, serving
 
 NO_GRANT = (pb.AuthorizationError, "Client is not authorized to Produce")

@@ -11,7 +11,8 @@ from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.commands.test_producer_limits import LOOSE, put, put_topic
+from tests.broker.commands.producer_limits import LOOSE, put, put_topic
+from tests.broker.commands.publish_rate import times
 from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, plain, serving
 
 pytestmark = pytest.mark.req("B-42")
@@ -25,15 +26,6 @@ def rate(messages: int = -1, size: int = -1) -> dict[str, Any]:
             "standalone": {"publishThrottlingRateInMsg": messages, "publishThrottlingRateInByte": size}
         }
     }
-
-
-async def times(wire: Wire, count: int) -> list[float]:
-    """When each of the next receipts came, in seconds from now."""
-    began, found = trio.current_time(), []
-    for _ in range(count):
-        await wire.expect(Type.SEND_RECEIPT)
-        found.append(round(trio.current_time() - began, 2))
-    return found
 
 
 async def test_a_connection_pauses_until_there_are_tokens_again(bed: Bed, wire: Wire) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,32 +10,15 @@ import pytest
 from pulsarium.broker.config.keys import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.commands.schema import AVRO, ONE, REFUSED, STRING, TWO, WRONG, schema
 from tests.broker.held import HeldStorage
 from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, serving
 
-STRING = pb.Schema.Type.Value("String")
 JSON = pb.Schema.Type.Value("Json")
 NONE = pb.Schema.Type.Value("None")
-AVRO = pb.Schema.Type.Value("Avro")
 AUTO = pb.Schema.Type.Value("AutoConsume")
 EXTERNAL = pb.Schema.Type.Value("External")
 KEY_VALUE = pb.Schema.Type.Value("KeyValue")
-
-
-def record(*fields: dict[str, Any]) -> bytes:
-    return json.dumps({"type": "record", "name": "R", "fields": fields}).encode()
-
-
-INT: dict[str, Any] = {"name": "a", "type": "int"}
-MORE: dict[str, Any] = {"name": "b", "type": "int", "default": 1}
-OTHER: dict[str, Any] = {"name": "a", "type": "string"}
-ONE, TWO, WRONG = record(INT), record(INT, MORE), record(OTHER)
-REFUSED = "org.apache.pulsar.broker.service.schema.exceptions.IncompatibleSchemaException: "
-
-
-def schema(type: int, data: bytes = b"", **properties: str) -> dict[str, Any]:
-    pairs = [{"key": key, "value": value} for key, value in properties.items()]
-    return {"name": "mine", "schema_data": data, "type": type, "properties": pairs}
 
 
 def pairs_of(schema: pb.Schema) -> list[tuple[str, str]]:

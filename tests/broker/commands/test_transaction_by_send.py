@@ -7,7 +7,7 @@ import pytest
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.commands.test_coordinators import begin, ended, using
+from tests.broker.commands.coordinators import begin, ended, using
 from tests.broker.wire import TOPIC, Earliest, Type, Wire, frame_of, plain, serving
 
 ON = Config(transactionCoordinatorEnabled=True)

@@ -8,7 +8,7 @@ import pytest
 
 from pulsarium.proto.entry import payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.commands.test_coordinators import MINUTE, ON, using
+from tests.broker.commands.coordinators import MINUTE, ON, using
 from tests.broker.held import HeldStorage
 from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Type, Wire, message_id, plain, serving
 

@@ -11,8 +11,8 @@ from pulsarium.broker.config.profile import PULSAR_4_2
 from pulsarium.broker.web import all_routes
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, Rest, rest_of
 from tests.broker.auth.secured import bearer, by_token
-from tests.broker.commands.test_authorized import connecting
-from tests.broker.commands.test_coordinators import begin, using
+from tests.broker.commands.authorized import connecting
+from tests.broker.commands.coordinators import begin, using
 from tests.broker.wire import Bed, serving
 
 TOPIC = f"{ADMIN}/persistent/ta/ns/t"

@@ -13,8 +13,8 @@ from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.entry import parse_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import by_token, token
+from tests.broker.commands.last_message_id import last, stage_of
 from tests.broker.commands.minimal import minimal_command
-from tests.broker.commands.test_last_message_id import last, stage_of
 from tests.broker.wire import TOPIC, Bed, Failover, Type, plain, serving
 
 

@@ -7,7 +7,7 @@ import trio
 
 from pulsarium.broker.lab.faults import Delay
 from pulsarium.broker.session.session import Session
-from tests.broker.commands.test_producer_limits import put
+from tests.broker.commands.producer_limits import put
 from tests.broker.wire import Bed, Type, Wire, plain
 
 pytestmark = pytest.mark.req("B-42")

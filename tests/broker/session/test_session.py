@@ -5,41 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.broker.session.outgoing import HIGH_WATER, MOST_WAITING
-from pulsarium.broker.session.session import Session
-from pulsarium.proto.framing import FrameDecoder
-from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.session.session import Full, full
 from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Shared, Type, frame_of, plain
 
-
-class Full:
-    """A socket that takes nothing, until the test does."""
-
-    def __init__(self, bed: Bed) -> None:
-        self.session = Session(bed.broker, "/full", self)
-        self._turn = bed.broker.turn
-        self._decoder = FrameDecoder()
-
-    def wake(self) -> None:
-        """There is something to take."""
-
-    def give(self, *frames: bytes) -> None:
-        self.session.receive(b"".join(frames))
-        self._turn.finish()
-
-    def take(self) -> list[int]:
-        """The types of the commands that waited; then the session has room again."""
-        found = [pb.BaseCommand.FromString(head).type for head, _ in self._decoder.feed(self.session.outgoing.take())]
-        self.session.drained()
-        self._turn.finish()
-        return list(found)
-
-
-@pytest.fixture
-async def full(bed: Bed) -> Full:
-    made = Full(bed)
-    made.give(frame_of(Type.CONNECT, client_version="full", protocol_version=21))
-    assert made.take() == [Type.CONNECTED]
-    return made
+__all__ = ["full"]  # the fixture
 
 
 @pytest.mark.parametrize("type", [Exclusive, Shared])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,11 @@ import pytest
 import pulsarium.broker
 from tests.broker.storage.past.load import call
 from tests.broker.storage.past.said import describe, left, load_coordinators
+from tests.broker.storage.past_stage import PAST, unpack
 
-PAST = Path(__file__).parent / "past"
 NAMES = sorted(path.stem for path in PAST.glob("*.json"))
 # REST did not show them to begin with
 SCHEMAS = json.loads((PAST / "format-2.json").read_text())["topics"]["typed"]["schemas"]
-
-
-def unpack(name: str, to: Path) -> None:
-    """Have a folder as it was left."""
-    with tarfile.open(PAST / f"{name}.tar.xz") as packed:
-        packed.extractall(to, filter="data")
 
 
 def known(expected: Any, found: Any) -> Any:

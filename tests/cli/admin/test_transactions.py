@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.broker.commands.test_coordinators import ON, begin, using
+from tests.broker.commands.coordinators import ON, begin, using
 from tests.broker.wire import TOPIC, Type
 
 from .conftest import Played

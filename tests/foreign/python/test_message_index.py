@@ -11,14 +11,13 @@ from urllib.parse import quote
 import pulsar
 import pytest
 
+from tests.foreign.python.message_index import INTERCEPTORS
+
 from ..admin import Admin, AdminError
 from ..broker_process import BrokerProcess
 from ..conftest import Launch
 
 TOPIC = "persistent://public/default/indexed"
-INTERCEPTORS = ",".join(
-    f"org.apache.pulsar.common.intercept.Append{what}MetadataInterceptor" for what in ("BrokerTimestamp", "Index")
-)
 
 
 @pytest.fixture

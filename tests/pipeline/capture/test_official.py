@@ -12,8 +12,8 @@ import pytest
 from pulsarium.pipeline.capture import rows
 from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, VIOLATIONS
 from tests.foreign.broker_process import Address
+from tests.foreign.java_client import java_program
 from tests.foreign.lines import LineProgram
-from tests.foreign.test_java import java_program
 from tests.foreign.toolchains import GO, require
 
 from .captured import picked

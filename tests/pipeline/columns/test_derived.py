@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -16,7 +14,6 @@ from pyspark.sql.types import (
     DataType,
     DateType,
     DayTimeIntervalType,
-    DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
@@ -34,8 +31,9 @@ from pyspark.sql.types import (
 
 from pulsarium.pipeline.columns import BadColumns, Columns, info_for
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.pipeline.columns.derived import EVERYTHING, ROW
 from tests.pipeline.columns.messages import add_all, message
-from tests.pipeline.columns.test_writing import struct, write
+from tests.pipeline.columns.writing import struct, write
 
 
 @pytest.mark.parametrize(
@@ -135,50 +133,6 @@ def test_json() -> None:
 def test_what_cannot_be_one(schema: StructType, reason: str) -> None:
     with pytest.raises(BadColumns, match=reason):
         info_for(schema)
-
-
-EVERYTHING = struct(
-    boolean=BooleanType(),
-    byte=ByteType(),
-    short=ShortType(),
-    int=IntegerType(),
-    long=LongType(),
-    float=FloatType(),
-    double=DoubleType(),
-    string=StringType(),
-    binary=BinaryType(),
-    nothing=NullType(),
-    nothings=ArrayType(NullType()),
-    date=DateType(),
-    time=TimeType(6),
-    moment=TimestampType(),
-    local=TimestampNTZType(),
-    decimal=DecimalType(20, 5),
-    array=ArrayType(struct(x=ArrayType(LongType()))),
-    map=MapType(StringType(), struct(x=StringType())),
-    struct=struct(x=struct(x=LongType()), y=struct(x=LongType())),
-)
-ROW = {
-    "boolean": True,
-    "byte": -1,
-    "short": 300,
-    "int": 70_000,
-    "long": 2**40,
-    "float": 1.5,
-    "double": 0.1,
-    "string": "é",
-    "binary": b"\xff",
-    "nothing": None,
-    "nothings": [None],
-    "date": date(2024, 2, 29),
-    "time": time(1, 2, 3, 4),
-    "moment": datetime(2024, 1, 2, 3, 4, 5, 6, UTC),
-    "local": datetime(2024, 1, 2, 3, 4, 5, 6),  # noqa: DTZ001
-    "decimal": Decimal("-12345.67800"),
-    "array": [{"x": [1, None]}, None],
-    "map": [("a", {"x": "y"}), ("b", None)],
-    "struct": {"x": {"x": 1}, "y": None},
-}
 
 
 @pytest.mark.parametrize("as_json", [False, True])

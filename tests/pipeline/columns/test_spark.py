@@ -12,9 +12,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from pulsarium.client import AvroSchema, JsonSchema
 from pulsarium.pipeline.columns import Columns, info_for
+from tests.pipeline.columns.derived import EVERYTHING, ROW
 from tests.pipeline.columns.messages import TOPIC, add_all, logical, message, record
-from tests.pipeline.columns.test_derived import EVERYTHING, ROW
-from tests.pipeline.columns.test_writing import write
+from tests.pipeline.columns.writing import write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

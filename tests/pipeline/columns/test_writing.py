@@ -6,9 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -24,7 +22,6 @@ from pyspark.sql.types import (
     NullType,
     ShortType,
     StringType,
-    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -42,16 +39,7 @@ from pulsarium.client import (
 )
 from pulsarium.pipeline.columns import BadColumns, BadRow, Columns, Outgoing
 from tests.pipeline.columns.messages import logical, record
-
-
-def struct(**fields: DataType) -> StructType:
-    return StructType([StructField(name, kind) for name, kind in fields.items()])
-
-
-def write(schema: Schema[Any] | None, given: StructType, *rows: dict[str, Any]) -> list[Outgoing]:
-    columns = Columns.of(None if schema is None else schema.info)
-    batch = pa.RecordBatch.from_pylist(list(rows), schema=to_arrow_schema(given, timezone="UTC"))
-    return list(columns.for_writing(given).messages(batch))
+from tests.pipeline.columns.writing import struct, write
 
 
 def value_of(schema: Schema[Any], kind: DataType, value: Any) -> Any:

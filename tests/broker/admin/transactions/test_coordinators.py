@@ -10,7 +10,7 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.config.profile import PULSAR_4_2
 from tests.broker.admin.rest import TOPICS, Rest, rest_of
 from tests.broker.auth.secured import bearer, by_token
-from tests.broker.commands.test_coordinators import ASSIGN, ON, begin, look_up, using
+from tests.broker.commands.coordinators import ASSIGN, ON, begin, look_up, using
 from tests.broker.wire import TOPIC, Bed, Type, Wire, serving
 
 ROOT = "/admin/v3/transactions"

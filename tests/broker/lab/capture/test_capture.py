@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,9 @@ from pulsarium.broker.lab.capture import Capture
 from pulsarium.broker.lab.capture.store import Memory
 from pulsarium.broker.lab.faults import Corrupt, Duplicate
 from pulsarium.broker.server import open_core
-from pulsarium.capture.file import CaptureReader, Kind, Record
-from pulsarium.capture.lint.checker import Walk
+from pulsarium.capture.file import CaptureReader, Kind
 from pulsarium.proto.commands import Direction
+from tests.broker.lab.capture.capture import told, violations
 from tests.broker.wire import Bed, Type, plain
 
 CLIENT, BROKER = Direction.CLIENT, Direction.BROKER
@@ -28,24 +27,6 @@ def lab_of(bed: Bed) -> Lab:
     lab = bed.broker.cluster.lab
     assert lab is not None
     return lab
-
-
-def told(records: Iterable[Record]) -> list[str]:
-    """Each as `client SEND`, `broker closed: why`."""
-    walk = Walk()
-    found = []
-    for record in records:
-        _, seen = walk.feed(record)
-        what = seen.frame.name if seen.frame else record.kind.name.lower()
-        reason = f": {record.note['reason']}" if "reason" in record.note else ""
-        found.append(f"{record.sender.value} {what}{reason}")
-    return found
-
-
-def violations(records: Iterable[Record]) -> list[str]:
-    """Of the rules of the protocol."""
-    walk = Walk(judging=True)
-    return [f"{each.rule.name}: {each.detail}" for record in records for each in walk.feed(record)[1].violations]
 
 
 async def everyday(bed: Bed) -> None:

@@ -21,32 +21,9 @@ from pulsarium.broker.lab.faults import (
     Truncate,
     WrongRequestId,
 )
-from pulsarium.broker.lab.tap import SessionTap, taken_apart
 from pulsarium.proto.commands import Direction
-from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.lab.faults.observers import Seen
 from tests.broker.wire import Bed, Type, Wire, frame_of, plain
-
-
-class Seen:
-    """Frames, as an observer is shown them."""
-
-    def __init__(self) -> None:
-        self.frames: list[tuple[Direction, str, Mapping[str, Any]]] = []
-        self.data: list[bytes] = []
-        self.ended: list[tuple[Direction, str]] = []
-
-    def opened(self, tap: SessionTap) -> None: ...
-
-    def frame(self, tap: SessionTap, sender: Direction, data: bytes, note: Mapping[str, Any]) -> None:
-        name = Type.Type.Name(pb.BaseCommand.FromString(taken_apart(data)[0]).type)
-        self.frames.append((sender, name, note))
-        self.data.append(data)
-
-    def closed(self, tap: SessionTap, sender: Direction, reason: str) -> None:
-        self.ended.append((sender, reason))
-
-    def of(self, name: str) -> list[Mapping[str, Any]]:
-        return [note for _, each, note in self.frames if each == name]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import trio
 
 from pulsarium.broker.lab.faults import Close, Delay, Drop, Faults, Stall, Truncate
 from pulsarium.proto.commands import Direction
-from tests.broker.lab.faults.test_observers import Seen
+from tests.broker.lab.faults.observers import Seen
 from tests.broker.loopback import MB, Loopback, listening
 from tests.broker.wire import Shared, Type, Wire, plain
 

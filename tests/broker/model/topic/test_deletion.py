@@ -11,7 +11,7 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import NAMESPACES, TOPICS
-from tests.broker.commands.test_coordinators import begin, using
+from tests.broker.commands.coordinators import begin, using
 from tests.broker.full_disk import NAME, ROLLING, STRING, disk, used
 from tests.broker.model.compaction.topics import compact
 from tests.broker.wire import TOPIC, Shared, Type, plain

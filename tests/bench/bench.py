@@ -1,0 +1,16 @@
+"""Helpers for the tests of bench."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from bench.brokers import ROOT
+
+
+def bench(*options: str) -> subprocess.CompletedProcess[str]:
+    """What scripts/bench runs, without its look at .venv."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-P", "-m", "bench", *options]
+    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)

@@ -1,0 +1,16 @@
+"""Helpers for the tests of publish rate."""
+
+from __future__ import annotations
+
+import trio
+
+from tests.broker.wire import Type, Wire
+
+
+async def times(wire: Wire, count: int) -> list[float]:
+    """When each of the next receipts came, in seconds from now."""
+    began, found = trio.current_time(), []
+    for _ in range(count):
+        await wire.expect(Type.SEND_RECEIPT)
+        found.append(round(trio.current_time() - began, 2))
+    return found

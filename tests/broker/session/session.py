@@ -1,0 +1,41 @@
+"""Helpers for the tests of session."""
+
+from __future__ import annotations
+
+import pytest
+
+from pulsarium.broker.session.session import Session
+from pulsarium.proto.framing import FrameDecoder
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import Bed, Type, frame_of
+
+
+class Full:
+    """A socket that takes nothing, until the test does."""
+
+    def __init__(self, bed: Bed) -> None:
+        self.session = Session(bed.broker, "/full", self)
+        self._turn = bed.broker.turn
+        self._decoder = FrameDecoder()
+
+    def wake(self) -> None:
+        """There is something to take."""
+
+    def give(self, *frames: bytes) -> None:
+        self.session.receive(b"".join(frames))
+        self._turn.finish()
+
+    def take(self) -> list[int]:
+        """The types of the commands that waited; then the session has room again."""
+        found = [pb.BaseCommand.FromString(head).type for head, _ in self._decoder.feed(self.session.outgoing.take())]
+        self.session.drained()
+        self._turn.finish()
+        return list(found)
+
+
+@pytest.fixture
+async def full(bed: Bed) -> Full:
+    made = Full(bed)
+    made.give(frame_of(Type.CONNECT, client_version="full", protocol_version=21))
+    assert made.take() == [Type.CONNECTED]
+    return made

@@ -1,0 +1,15 @@
+"""Helpers for the tests of async secured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulsarium.client import (
+    AuthenticationToken,
+)
+from tests.broker.auth.secured import token
+from tests.foreign.secured import SECRET_OF_TEST
+
+
+def by_token(role: str, **claims: Any) -> AuthenticationToken:
+    return AuthenticationToken(token(role, **{"key": SECRET_OF_TEST, **claims}))

@@ -1,0 +1,7 @@
+"""Helpers for the tests of message index."""
+
+from __future__ import annotations
+
+INTERCEPTORS = ",".join(
+    f"org.apache.pulsar.common.intercept.Append{what}MetadataInterceptor" for what in ("BrokerTimestamp", "Index")
+)
