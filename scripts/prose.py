@@ -1,6 +1,6 @@
 """Check the prose of docstrings, comments and help by the rules of docs/style.md.
 
-usage: scripts/prose [PATH ...]
+usage: .venv/bin/python -P scripts/prose.py [PATH ...]
 
 Prints each finding as path:line: text, and exits with 1 when there is one. PATH is a file or a folder of the checkout;
 the default is all production code. The rules are in scripts/prose.toml.

@@ -28,7 +28,7 @@ UNWANTED = re.compile(r"(^|/)(build|dist|__pycache__|\.venv[^/]*|\.git|\.hypothe
 
 
 class Refused(Exception):
-    """There is no release; the text says why, and what to do."""
+    """A refused release. The text says why, and what to do."""
 
 
 def version(tree: Path) -> str:
