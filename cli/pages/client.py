@@ -19,6 +19,7 @@ from pulsarium.client import (
     errors,
 )
 from pulsarium.client.admin import errors as admin_errors
+from pulsarium.client.connection.protocol import MAX_PROTOCOL_VERSION
 from pulsarium.client.statistics import ConsumerStatistics, ProducerStatistics
 
 Explained: TypeAlias = type | Callable[..., Any]
@@ -38,6 +39,14 @@ OPTIONS: tuple[tuple[str, Explained], ...] = (
     ("`client.create_table_view(topic, ...)`, others as `subscribe`", Client.create_table_view),
     ("`client.transaction(...)` and `client.begin_transaction(...)`", Client.begin_transaction),
 )
+
+
+NAMED: Mapping[str, str] = {
+    "_BATCH": "ConsumerBatchReceivePolicy()",
+    "_NOTHING": "{}",
+    "MAX_PROTOCOL_VERSION": str(MAX_PROTOCOL_VERSION),
+}
+"""Defaults whose name says nothing to a user, and what they are."""
 
 
 class Field(NamedTuple):
@@ -81,7 +90,8 @@ def _texts(doc: str) -> Mapping[str, str]:
 def _default(value: ast.expr | None) -> str:
     if value is None:
         return ""
-    return "empty" if (text := ast.unparse(value)) in ("_BATCH", "_NOTHING") else text
+    text = ast.unparse(value)
+    return NAMED.get(text, text)
 
 
 def _text(following: ast.stmt | None) -> str:
