@@ -67,14 +67,15 @@ def _needed(options: Mapping[str, object]) -> str:
 
 
 def _wrong_policies(policies: object) -> Iterator[str]:
-    from pulsarium.broker.model.namespace.policies import DEFAULTS, is_readable
+    from pulsarium.broker.model.namespace.policies import is_readable
+    from pulsarium.rest.policies import NAMESPACE_DEFAULTS
 
     if not isinstance(policies, Mapping):
         yield f"{POLICIES} of pytest.mark.{MARKER} is a dict of names and values, not {policies!r}"
         return
     for name, value in policies.items():
-        if name not in DEFAULTS:
-            yield f"there is no policy {name!r} of a namespace{_instead(name, DEFAULTS)}"
+        if name not in NAMESPACE_DEFAULTS:
+            yield f"there is no policy {name!r} of a namespace{_instead(name, NAMESPACE_DEFAULTS)}"
         elif not is_readable(name, value):
             yield f"{value!r} is no value of the policy {name!r}"
 

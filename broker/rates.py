@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pulsarium.broker.broker import Broker
-from pulsarium.broker.model.subscription.base import NonPersistentSubscription
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.slices import Rounds
 
@@ -95,9 +93,7 @@ def _counts(topic: Topic) -> Iterator[tuple[object, tuple[int, int]]]:
         yield producer, (producer.messages_in, producer.bytes_in)
         yield (producer, DROPS), (producer.dropped, 0)
     for subscription in topic.subscriptions.values():
-        if isinstance(subscription, NonPersistentSubscription):
-            yield (subscription, DROPS), (subscription.dropped, 0)
-        elif isinstance(subscription, PersistentSubscription):
-            yield subscription, (subscription.expired.total, 0)
+        yield (subscription, DROPS), (subscription.dropped, 0)
+        yield subscription, (subscription.expired.total, 0)
         for consumer in subscription.consumers:
             yield consumer, (consumer.messages_out, consumer.bytes_out)

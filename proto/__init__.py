@@ -1,5 +1,5 @@
-"""Pulsar's wire: bytes to frames, frames to commands, entries, ids and names, and back.
+"""Encode and decode Pulsar's wire protocol: frames, commands, entries, ids and names.
 
-Sans-IO: nothing here knows sockets, tasks or clocks; the broker and the client share it. Import the modules you need;
-this package imports none of them, so that a user of frames does not pay for compression libraries.
+This package is sans-IO: no module knows sockets, tasks or clocks. The broker and the client share it. The package
+imports none of its modules, so that a user of frames does not load compression libraries.
 """

@@ -1,7 +1,7 @@
-"""Avro's binary encoding of plain values, by a schema as JSON has it: as much of it as the events of brokers need.
+"""Encode and decode the subset of Avro that events of brokers use.
 
-Records are dicts, enums their symbols. Of a union, None takes null and any other value the first branch that is not
-null: no event has unions of more than that.
+A schema is its JSON. A record is a dict, an enum its symbol. In a union, None takes the branch null, and any other
+value the first other branch.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ _DOUBLE: Final = struct.Struct("<d")
 _PRIMITIVES: Final = ("boolean", "int", "long", "double")
 _MOST_DEPTH: Final = 64
 _MOST_BITS: Final = 63
-# values inside of one: records of records can be any number of them without a byte
+# Records of empty records are values without a byte, so their number is limited.
 _MOST_FREE_VALUES: Final = 1000
 _MOST_VALUES_A_BYTE: Final = 4
-# what comes of values, or schemas, that are none
+# Python raises these for a value or schema of the wrong shape.
 _FAULTS: Final = (TypeError, ValueError, KeyError, AttributeError, OverflowError, StopIteration, struct.error)
 
 
 class AvroCodec:
-    """Writes and reads values of one schema. What is no value of it, or cannot be read as one, is an AvroError.
+    """Encode and decode values of one schema.
 
-    Fields that are not there have their defaults, numbers without one are 0, as in a new object of Java.
+    A missing field gets its default. A number without a default is 0, as in a new object in Java.
     """
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self._named: dict[str, dict[str, Any]] = {}  # a type is defined once, and named from then on
+        self._named: dict[str, dict[str, Any]] = {}
         try:
             self._learn(schema, "")
         except (*_FAULTS, RecursionError) as error:
             raise AvroError(f"not a schema: {error!r}") from None
 
     def encode(self, value: Any) -> bytes:
-        """One value."""
+        """Encode one value. Raise `AvroError` when it does not fit the schema."""
         out = bytearray()
         try:
             self._write(self.schema, value, out)
@@ -49,7 +49,7 @@ class AvroCodec:
         return bytes(out)
 
     def decode(self, data: bytes) -> Any:
-        """The value that `data` holds, and nothing more."""
+        """Decode one value. Raise `AvroError` when `data` is no value, or has more bytes than one value."""
         reader = _Reader(data)
         try:
             value = self._read(self.schema, reader, 0)
@@ -73,7 +73,7 @@ class AvroCodec:
                 self._learn(schema.get(inner, "null"), namespace)
 
     def _kind(self, schema: Schema) -> tuple[str, Any]:
-        """What a schema is, and what else it says."""
+        """Return the kind of a schema, and the JSON of its definition."""
         if isinstance(schema, list):
             return "union", schema
         if isinstance(schema, str):
@@ -164,15 +164,15 @@ def _write_block(items: Sequence[Any], out: bytearray, write: Callable[[Any], No
 
 
 class _Reader:
-    """Bytes, and how far they are read."""
+    """A cursor over bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
-        self._values = _MOST_FREE_VALUES + _MOST_VALUES_A_BYTE * len(data)  # that may still come
+        self._values = _MOST_FREE_VALUES + _MOST_VALUES_A_BYTE * len(data)  # how many values may still follow
 
     def count(self) -> None:
-        """One more value is read."""
+        """Count one value. Raise `AvroError` when the bytes cannot hold so many."""
         self._values -= 1
         if self._values < 0:
             raise AvroError("too many values for so few bytes")
@@ -207,9 +207,9 @@ class _Reader:
         return choices[index]
 
     def block(self) -> Iterator[None]:
-        """Once for each item of an array or map; there cannot be more of them than bytes."""
+        """Yield once for each item of an array or map. Raise `AvroError` for more items than bytes."""
         while count := self.number():
-            if count < 0:  # its size follows, for who wants to skip it
+            if count < 0:  # the block's size in bytes follows
                 count = -count
                 self.number()
             if count > self.left:

@@ -1,7 +1,7 @@
-"""A batch: the payload of an entry whose metadata has num_messages_in_batch.
+"""Pack and unpack a batch: the payload of an entry whose metadata has num_messages_in_batch.
 
-A row of `[u32 size][SingleMessageMetadata][message: its payload_size bytes]`, big-endian. It is compressed and
-encrypted as one, so both have to be undone first.
+A batch is a sequence of `[u32 size][SingleMessageMetadata][message: payload_size bytes]`, big-endian. Producers
+compress and encrypt the whole batch, so callers decrypt and decompress first.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from google.protobuf.message import DecodeError, EncodeError
 from pulsarium.proto.errors import BatchError
 from pulsarium.proto.generated.PulsarApi_pb2 import SingleMessageMetadata
 
-#: Messages of a batch that anybody takes apart: a few compressed bytes can claim to be millions.
+#: The most messages of a batch that is unpacked: a few compressed bytes can claim millions.
 MOST_MESSAGES = 2**20
 
 _U32 = Struct(">I")
 
 
 def pack(messages: Iterable[tuple[SingleMessageMetadata, bytes]]) -> bytes:
-    """The payload of these messages; sets payload_size in their metadata."""
+    """Return the payload of a batch of these messages. Sets payload_size in their metadata."""
     parts: list[bytes] = []
     for metadata, message in messages:
         metadata.payload_size = len(message)
@@ -31,12 +31,15 @@ def pack(messages: Iterable[tuple[SingleMessageMetadata, bytes]]) -> bytes:
 
 
 def unpack(payload: bytes, count: int) -> list[tuple[SingleMessageMetadata, bytes]]:
-    """The first `count` messages of a batch; BatchError if there are fewer. Further bytes are not looked at."""
+    """Return the first `count` messages of a batch.
+
+    Raise `BatchError` when there are fewer. Further bytes are ignored.
+    """
     return list(messages_of(payload, count))
 
 
 def messages_of(payload: bytes, count: int) -> Iterator[tuple[SingleMessageMetadata, bytes]]:
-    """The same, one after the other: each takes many times the bytes that it stands in."""
+    """Yield the messages that `unpack` returns, one at a time, because each takes more memory than its bytes."""
     start = 0
     for index in range(min(count, MOST_MESSAGES)):
         metadata, start = _single(payload, start, index)
@@ -50,7 +53,7 @@ def messages_of(payload: bytes, count: int) -> Iterator[tuple[SingleMessageMetad
 
 
 def _single(payload: bytes, start: int, index: int) -> tuple[SingleMessageMetadata, int]:
-    """The metadata at `start`, and where its message begins."""
+    """Return the metadata at `start`, and the offset of its message."""
     start += 4
     if start > len(payload):
         raise BatchError(f"batch of {len(payload)} bytes ends before message {index}")

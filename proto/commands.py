@@ -1,4 +1,4 @@
-"""Every command of the protocol: who sends it, since when, what answers it; and how bytes become one.
+"""Declare the commands of the protocol: their senders, versions and answers. Parse the bytes of a command.
 
 A command's body is the field of BaseCommand whose number is its type's. The one registry, `COMMANDS`, feeds dispatch,
 capability checks, generated pages and the capture format.
@@ -18,7 +18,7 @@ from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 
 
 class Direction(Enum):
-    """Who may send a command."""
+    """The side that may send a command."""
 
     CLIENT = "client"
     BROKER = "broker"
@@ -27,12 +27,12 @@ class Direction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """What is known of one command.
+    """A command of the protocol.
 
-    since: the protocol version that brought it. A broker sends nothing unasked to an older client; a request is
-        answered whatever the client's version.
-    feature_flag: the field of FeatureFlags a peer sets when it can take the command, if there is one.
-    reply: type of the usual answer; ERROR may take its place. None: no answer, or none of one type.
+    since: the first protocol version with the command. A broker does not send it to older clients unasked, and answers
+        requests of every version.
+    feature_flag: the field of FeatureFlags that a peer sets when it can take the command, or None.
+    reply: the type of the usual answer, in whose place ERROR may come. None when there is no answer of one type.
     """
 
     type: int
@@ -45,7 +45,7 @@ class CommandSpec:
     family: str
 
 
-_OVERRUN = 16  # bytes; enough for a length word cut off, and no work for a flood of garbage
+_OVERRUN = 16  # bytes: enough to complete a length word, and too few to be worth an attack
 
 _T = BaseCommand
 _CLIENT, _BROKER, _BOTH = Direction.CLIENT, Direction.BROKER, Direction.BOTH
@@ -144,7 +144,7 @@ _ROWS: dict[str, tuple[tuple[int, Direction, int, int | None], ...]] = {
 
 
 def _feature_flag(name: str) -> str | None:
-    """Later commands came with a flag instead of a protocol version."""
+    """Return the feature flag of a command, for those that came without a new protocol version."""
     if "SCALABLE_TOPIC" in name:
         return "supports_scalable_topics"  # PIP-460
     if name.startswith("WATCH_TC_"):
@@ -170,15 +170,15 @@ COMMANDS: Mapping[int, CommandSpec] = MappingProxyType(_BY_TYPE)
 
 
 def parse(command: bytes, into: BaseCommand, trailing: bytes = b"") -> CommandSpec:
-    """Reads the command of a frame into a message the caller uses again and again.
+    """Parse the command of a frame into the message `into`, and return the command's row.
 
-    CommandError for what Pulsar closes a connection for: bytes that are no BaseCommand, a type unknown or absent, the
-    type's body or a required field absent. Clients of the past and the future may set fields unknown here.
+    Raise `CommandError` where Pulsar closes the connection: bytes that are no BaseCommand, an unknown or absent type,
+    an absent body or required field. Unknown fields are ignored.
 
-    `trailing`: what followed the command in its frame. Pulsar's parser looks only at where a field begins, so the last
-    one may run over the command's end.
+    `trailing` is the rest of the frame. Pulsar's parser looks only at the start of a field, so the last field may run
+    over the end of the command.
 
-    Memory of earlier commands is freed only with `into` itself: take a new one for every read from the socket.
+    `into` frees the memory of earlier commands only with itself: pass a new one for each read from the socket.
     """
     try:
         into.ParseFromString(command)
@@ -187,7 +187,7 @@ def parse(command: bytes, into: BaseCommand, trailing: bytes = b"") -> CommandSp
     try:
         into.SerializeToString()  # fails where a required field is absent; a third of the cost of IsInitialized
     except EncodeError as error:
-        # An unknown type reads as none: enums of proto2 are closed.
+        # proto2 drops an unknown value of an enum, so an unknown type looks absent.
         known = into.HasField("type")
         raise CommandError(str(error) if known else "a command of an unknown type, or of none") from None
     spec = _BY_TYPE[into.type]

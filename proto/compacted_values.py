@@ -1,8 +1,8 @@
-"""A compacted batch without SingleMessageMetadata, as PIP-429 has it for compaction services of others: what is left of
-it as JSON, and a property that says which messages that are.
+"""Convert compacted batches to and from a format without SingleMessageMetadata, as PIP-429 allows compaction services.
 
-The metadata is the batch's, its count of messages too. The payload has no SingleMessageMetadata, so that what those say
-beside key and value is not kept. It is compressed as the batch was. A batch with a key that is no UTF-8 stays as it is.
+The payload is JSON of the retained messages, and a property lists their batch indexes. The metadata is that of the
+batch, with its number of messages. Of each message only key and value are kept. Compression is that of the batch. A
+batch with a key that is not UTF-8 keeps Pulsar's format.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Single = tuple[pb.SingleMessageMetadata, bytes]
 
 
 def retained_indexes(metadata: pb.MessageMetadata) -> list[int] | None:
-    """Which messages of its batch an entry holds; None for one in Pulsar's format, whatever its properties."""
+    """Return the batch indexes of the messages that an entry holds, or None for an entry in Pulsar's format."""
     values = [each.value for each in metadata.properties if each.key == PROPERTY]
     if len(values) != 1 or not metadata.HasField("num_messages_in_batch") or metadata.encryption_keys:
         return None
@@ -40,7 +40,7 @@ def retained_indexes(metadata: pb.MessageMetadata) -> list[int] | None:
 
 
 def messages_in(payload: bytes) -> list[Single]:
-    """The messages of a payload that is not compressed any more. ValueError if it is not in this format."""
+    """Return the messages of a decompressed payload. Raise `ValueError` when it is not in this format."""
     try:
         return [_single(b64decode(value), **about) for value, about in json.loads(payload)]
     except (TypeError, OverflowError, RecursionError) as error:
@@ -48,9 +48,9 @@ def messages_in(payload: bytes) -> list[Single]:
 
 
 def to_values(entry: bytes, *, with_field_31: bool = True) -> bytes:
-    """A batch that compaction wrote, in this format. What is no such batch, and what JSON cannot say, stays as it is.
+    """Return the entry of a compacted batch in this format. Return any other entry unchanged.
 
-    Without field 31 (compacted_batch_indexes) a broker cannot tell clients up to v21 the last message's id.
+    Without field 31 (compacted_batch_indexes) a broker cannot tell clients up to v21 the id of the last message.
     """
     metadata = visible_metadata(entry)
     left = None if metadata is None else _left_by_compaction(entry, metadata)
@@ -64,9 +64,9 @@ def to_values(entry: bytes, *, with_field_31: bool = True) -> bytes:
 
 
 def _left_by_compaction(entry: bytes, metadata: pb.MessageMetadata) -> list[Single] | None:
-    """The messages that stay of a batch; None where this format has no place for them.
+    """Return the retained messages of a batch, or None when this format cannot hold them.
 
-    Those are what only looks like one by its producer's own field 31 or property, and keys that are no UTF-8.
+    That is the case for keys that are not UTF-8, and for entries whose producer set field 31 or the property itself.
     """
     indexes = list(metadata.compacted_batch_indexes)
     if not indexes or not metadata.HasField("num_messages_in_batch") or metadata.encryption_keys:
@@ -84,14 +84,14 @@ def _left_by_compaction(entry: bytes, metadata: pb.MessageMetadata) -> list[Sing
 
 
 def to_batch(entry: bytes) -> bytes:
-    """The same entry in Pulsar's format again; what is not in this one stays as it is."""
+    """Return the entry in Pulsar's format. Return an entry that is not in this format unchanged."""
     metadata = visible_metadata(entry)
     indexes = None if metadata is None else retained_indexes(metadata)
     if metadata is None or indexes is None:
         return entry
     try:
         kept = dict(zip(indexes, messages_in(_payload(entry, metadata)), strict=True))
-    except (CompressionError, ValueError):  # its producer's own property
+    except (CompressionError, ValueError):  # a producer set the property
         return entry
     singles = [kept.get(index) or _placeholder() for index in range(metadata.num_messages_in_batch)]
     others = [each for each in metadata.properties if each.key != PROPERTY]
@@ -106,14 +106,14 @@ def _payload(entry: bytes, metadata: pb.MessageMetadata) -> bytes:
 
 
 def _rebuilt(entry: bytes, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
-    """The entry with another payload, behind the broker's own metadata if it has any."""
+    """Return the entry with another payload. Broker entry metadata stays in front."""
     metadata.uncompressed_size = len(payload)
     head = entry[: len(entry) - len(strip_broker_metadata(entry))]
     return head + build(metadata, compress(metadata.compression, payload))
 
 
 def _about(single: pb.SingleMessageMetadata) -> dict[str, Any]:
-    """What is kept beside the value."""
+    """Return the fields of a message that are kept beside its value."""
     return {name: getattr(single, name) for name in KEPT if single.HasField(name)}
 
 

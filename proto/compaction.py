@@ -1,4 +1,4 @@
-"""What compaction does to one entry: which keys it holds, and the entry with only some of its messages left."""
+"""Read the keys of an entry for compaction, and rewrite the entry with only some of its messages."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 Single = tuple[pb.SingleMessageMetadata, bytes]
 
 ALONE = -1
-MOST_MESSAGES = 1 << 16  # of a batch that is taken apart: it is one step of the work, and others wait for its end
+MOST_MESSAGES = 1 << 16  # of a batch that is unpacked: unpacking is one step, and other work waits for its end
 
 
 class Keyed(NamedTuple):
-    """A message as compaction sees it. One without a value deletes its key (S429-30)."""
+    """Key of a message for compaction. A message without a value deletes its key (S429-30)."""
 
-    batch_index: int  # ALONE: it is no part of a batch
+    batch_index: int  # ALONE outside a batch
     key: bytes | None
     has_value: bool
 
 
 class OpenEntry:
-    """An entry taken apart once. `messages` is None for a batch that cannot be read, or is too large: it stays whole.
+    """An entry that is unpacked once.
 
-    What is encrypted cannot be read either, and counts as one message with the key of its metadata (S429-17).
+    `messages` is None for a batch that is damaged or too large; compaction keeps the whole batch. An encrypted entry
+    counts as one message with the key of its metadata (S429-17).
     """
 
     def __init__(self, entry: bytes, metadata: pb.MessageMetadata) -> None:
@@ -62,14 +63,14 @@ class OpenEntry:
         return [
             Keyed(index, _key(single), single.payload_size > 0)
             for index, (single, _) in enumerate(self._singles)
-            if not single.compacted_out  # an earlier compaction took it away
+            if not single.compacted_out  # an earlier compaction removed it
         ]
 
     def rewritten(self, retained: Collection[int]) -> bytes | None:
-        """The entry with the messages at these indexes; None when that is nothing (S429-31).
+        """Return the entry with the messages at these batch indexes, or None when nothing is retained (S429-31).
 
-        A batch keeps its count. Those that are gone leave an empty message behind (X-23, S429-12); field 31 says which
-        are left (S429-15). What is no batch, or was not readable, comes as it is.
+        A batch keeps its number of messages. An empty message replaces each removed one (S429-12), and field 31 lists
+        the retained indexes (S429-15). Entries that are no batch, or damaged, stay unchanged.
         """
         if not self._singles:
             return self.entry if retained or self.messages is None else None
@@ -86,13 +87,13 @@ class OpenEntry:
 
 
 def open_entry(entry: bytes) -> OpenEntry | None:
-    """An entry for compaction; None when no client may see it, and so nobody misses it: a marker, say."""
+    """Unpack an entry for compaction. Return None for a marker or an unreadable entry, which no client sees."""
     metadata = visible_metadata(entry)
     return None if metadata is None else OpenEntry(entry, metadata)
 
 
 def rewrite(entry: bytes, retained: Collection[int]) -> bytes | None:
-    """The entry with only these messages of its batch, as `OpenEntry.rewritten`."""
+    """Return the entry with only these messages of its batch, as `OpenEntry.rewritten` does."""
     opened = open_entry(entry)
     return None if opened is None else opened.rewritten(retained)
 

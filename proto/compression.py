@@ -1,7 +1,7 @@
-"""Payload compression, in the forms Pulsar's clients write: raw LZ4 blocks, zlib streams, zstd frames, raw Snappy.
+"""Compress and decompress payloads as Pulsar's clients do: raw LZ4 blocks, zlib streams, zstd frames, raw Snappy.
 
-The libraries are loaded with the first use of their format. The size a stranger claims is believed only as far as the
-compressed bytes can possibly grow, and nothing is written beyond it.
+The first use of a format imports its library. A claimed size is believed only as far as the compressed bytes can grow,
+and decompression stops there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from pulsarium.proto.errors import CompressionError
 from pulsarium.proto.generated.PulsarApi_pb2 import LZ4, NONE, SNAPPY, ZLIB, ZSTD, CompressionType
 
-#: Bytes a payload may decompress to where the caller sets no other limit.
+#: The most bytes of a decompressed payload, unless the caller passes another limit.
 DEFAULT_LIMIT = 128 * 1024 * 1024
 
 _ZSTD_LEVEL = 3  # Pulsar's
@@ -21,7 +21,7 @@ _ZSTD_BLOCK = 128 * 1024  # the most one block of at least four bytes can hold
 
 
 def compress(kind: CompressionType, data: bytes) -> bytes:
-    """Compresses a payload; the metadata has to carry `kind` and len(data) as uncompressed_size."""
+    """Compress a payload. The caller puts `kind` and len(data) into the metadata."""
     if kind == NONE:
         return data
     if kind == ZLIB:
@@ -40,10 +40,10 @@ def compress(kind: CompressionType, data: bytes) -> bytes:
 
 
 def decompress(kind: CompressionType, data: bytes, uncompressed_size: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-    """The payload as it was before `compress`.
+    """Decompress a payload.
 
-    CompressionError if `data` is broken, if it does not give exactly `uncompressed_size` bytes, or if that is more than
-    `limit`. With NONE the data itself, whatever its size, as Pulsar does.
+    Raise `CompressionError` when `data` is damaged, does not give exactly `uncompressed_size` bytes, or gives more than
+    `limit` bytes. With NONE, return `data` whatever its size, as Pulsar does.
     """
     if kind == NONE:
         return data
@@ -63,7 +63,7 @@ def decompress(kind: CompressionType, data: bytes, uncompressed_size: int, *, li
 
 def _zlib(data: bytes, size: int) -> bytes:
     try:
-        return zlib.decompressobj().decompress(data, size + 1)  # one more: 0 would mean no bound
+        return zlib.decompressobj().decompress(data, size + 1)  # 0 would mean no limit
     except zlib.error as error:
         raise CompressionError(f"zlib: {error}") from None
 
@@ -99,7 +99,7 @@ def _snappy(data: bytes, size: int) -> bytes:
     return bytes(result)
 
 
-# name, decoder(data, size), the most bytes a number of compressed ones can become
+# name, decoder(data, size), and the most bytes that a number of compressed bytes can give
 _METHODS: Mapping[int, tuple[str, Callable[[bytes, int], bytes], Callable[[int], int]]] = MappingProxyType(
     {
         LZ4: ("LZ4", _lz4, lambda size: 255 * size),

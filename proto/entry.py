@@ -1,10 +1,10 @@
-"""An entry: what follows the command of a SEND, what is stored, and what follows a MESSAGE.
+"""Read and write entries. An entry follows the command of a SEND and of a MESSAGE, and a ledger stores it.
 
-    [u16 0x0e02][u32 size][BrokerEntryMetadata]   only where a broker wrote it (PIP-70)
-    [u16 0x0e01][u32 CRC32C of all that follows]  absent from clients that do not check
+    [u16 0x0e02][u32 size][BrokerEntryMetadata]   only when a broker wrote it (PIP-70)
+    [u16 0x0e01][u32 CRC32C of all that follows]  absent when the client computes no checksum
     [u32 size][MessageMetadata][payload]
 
-All numbers are big-endian. An entry is kept as it came: nothing here encodes metadata again (`with_txn_bits` adds).
+All numbers are big-endian. The bytes of an entry never change: no function here encodes its metadata again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pulsarium.proto.generated.PulsarApi_pb2 import BrokerEntryMetadata, Message
 
 
 def crc32c(data: bytes | bytearray | memoryview, value: int = 0) -> int:
-    """The checksum of `data`, 0 to 2^32 - 1; pass the result back as `value` to go on with further data."""
+    """Return the checksum of `data`, 0 to 2^32 - 1. Pass the result as `value` to continue with more data."""
     return _crc32c(data, value)
 
 
@@ -41,7 +41,7 @@ _HEAD = Struct(">2sI")
 
 
 class EntryParts(NamedTuple):
-    """An entry taken apart; `metadata_bytes` is a serialized MessageMetadata."""
+    """The parts of an entry; `metadata_bytes` is a serialized MessageMetadata."""
 
     broker_metadata: BrokerEntryMetadata | None
     has_checksum: bool
@@ -50,10 +50,10 @@ class EntryParts(NamedTuple):
 
 
 def checksum_matches(entry: bytes) -> bool | None:
-    """Whether the entry of a SEND fits its checksum; None if it has none.
+    """Return whether the entry of a SEND fits its checksum, or None when it has no checksum.
 
-    EntryError if it is too short to tell, where Pulsar closes the connection. As there, an entry that claims to begin
-    with broker metadata has no checksum.
+    Raise `EntryError` for an entry that ends inside its checksum; Pulsar closes the connection. As in Pulsar, an entry
+    that begins with broker entry metadata counts as one without checksum.
     """
     magic = entry[:2]
     if magic == _CHECKSUM:
@@ -67,21 +67,21 @@ def checksum_matches(entry: bytes) -> bool | None:
 
 
 def parse_metadata(entry: bytes) -> MessageMetadata:
-    """The metadata of any entry; EntryError if it cannot be read or lacks a required field."""
+    """Return the metadata of an entry. Raise `EntryError` when it is damaged or lacks a required field."""
     start, end = _metadata_span(entry)
     try:
         metadata = MessageMetadata.FromString(entry[start:end])
-        metadata.SerializeToString()  # fails where a required field is absent; cheaper than IsInitialized
+        metadata.SerializeToString()  # fails when a required field is absent; cheaper than IsInitialized
     except (DecodeError, EncodeError) as error:
         raise EntryError(f"message metadata: {error}") from None
     return metadata
 
 
 def is_plain(entry: bytes) -> bool:
-    """Whether an entry is surely one whole message that may be delivered at once; False: look at its metadata.
+    """Return True when an entry surely is one whole message without a delay; on False, parse its metadata.
 
-    The fields that matter are looked for by their tags: where the bytes of a tag are nowhere, the field is not there,
-    and metadata that begins as every client writes it need not be parsed to know that it holds one message.
+    The search for the tags of the fields replaces parsing: without the bytes of its tag, a field is absent. Metadata
+    that begins as all clients write it then holds one message.
     """
     start = 10
     if entry[:2] != _CHECKSUM:
@@ -101,7 +101,7 @@ def is_plain(entry: bytes) -> bool:
 
 
 def visible_metadata(entry: bytes) -> MessageMetadata | None:
-    """The metadata of an entry; None when no client may see it: a marker, or metadata nobody can read."""
+    """Return the metadata of an entry, or None for a marker or damaged metadata, which no client sees."""
     try:
         metadata = parse_metadata(entry)
     except EntryError:
@@ -110,7 +110,7 @@ def visible_metadata(entry: bytes) -> MessageMetadata | None:
 
 
 def messages_in(entry: bytes) -> int | None:
-    """How many messages an entry counts for; None when no client may see it."""
+    """Return the number of messages in an entry, or None when no client sees the entry."""
     if is_plain(entry):
         return 1
     metadata = visible_metadata(entry)
@@ -118,7 +118,10 @@ def messages_in(entry: bytes) -> int | None:
 
 
 def txn_bits_of(entry: bytes) -> tuple[int, int] | None:
-    """The most and the least bits of the transaction of an entry; None if it has none, EntryError as above."""
+    """Return the most and least bits of an entry's transaction, or None.
+
+    Raise `EntryError` when the entry is damaged.
+    """
     if entry.find(_TXN_TAG, *_metadata_span(entry)) < 0:
         return None
     metadata = parse_metadata(entry)
@@ -128,7 +131,7 @@ def txn_bits_of(entry: bytes) -> tuple[int, int] | None:
 
 
 def with_txn_bits(entry: bytes, most: int, least: int) -> bytes:
-    """The entry with these bits in its metadata; the last field of a number is the one that counts."""
+    """Return the entry with these transaction bits. They are appended: the last field of a number counts."""
     start, end = _metadata_span(entry)
     bits = MessageMetadata(txnid_most_bits=most, txnid_least_bits=least).SerializePartialToString()
     metadata = entry[start:end] + bits
@@ -140,19 +143,19 @@ def with_txn_bits(entry: bytes, most: int, least: int) -> bytes:
 
 
 def payload_of(entry: bytes) -> bytes:
-    """What follows the metadata: the message, or the batch, as the producer compressed and encrypted it."""
+    """Return the payload: the message or batch, as the producer compressed and encrypted it."""
     return entry[_metadata_span(entry)[1] :]
 
 
 def split(entry: bytes) -> EntryParts:
-    """Takes an entry apart; EntryError if its sizes do not fit."""
+    """Split an entry into its parts. Raise `EntryError` when its sizes do not fit."""
     start, end = _metadata_span(entry)
     has_checksum = entry.startswith(_CHECKSUM, _after_broker_metadata(entry))
     return EntryParts(parse_broker_metadata(entry), has_checksum, entry[start:end], entry[end:])
 
 
 def parse_broker_metadata(entry: bytes) -> BrokerEntryMetadata | None:
-    """What the broker wrote in front; None if nothing, EntryError if it cannot be read."""
+    """Return the broker entry metadata, or None. Raise `EntryError` when it is damaged."""
     end = _after_broker_metadata(entry)
     if not end:
         return None
@@ -165,14 +168,14 @@ def parse_broker_metadata(entry: bytes) -> BrokerEntryMetadata | None:
 
 
 def strip_broker_metadata(entry: bytes) -> bytes:
-    """The entry as the producer sent it."""
-    if not entry.startswith(_BROKER):  # nearly always: worth the line on the way of every message
+    """Return the entry as the producer sent it."""
+    if not entry.startswith(_BROKER):  # nearly always, on the path of each message
         return entry
     return entry[_after_broker_metadata(entry) :]
 
 
 def strip_checksum(entry: bytes) -> bytes:
-    """The entry without its checksum, for consumers older than v11; broker metadata stays."""
+    """Return the entry without its checksum, for consumers older than v11. Broker entry metadata stays."""
     start = _after_broker_metadata(entry)
     if not entry.startswith(_CHECKSUM, start):
         return entry
@@ -180,13 +183,13 @@ def strip_checksum(entry: bytes) -> bytes:
 
 
 def with_broker_metadata(entry: bytes, metadata: BrokerEntryMetadata) -> bytes:
-    """The entry with `metadata` in front."""
+    """Return the entry with broker entry metadata in front."""
     head = metadata.SerializeToString()
     return b"".join((_HEAD.pack(_BROKER, len(head)), head, entry))
 
 
 def build(metadata: MessageMetadata, payload: bytes, *, checksum: bool = True) -> bytes:
-    """A new entry, as a producer makes it."""
+    """Return a new entry, as a producer makes it."""
     encoded = metadata.SerializeToString()
     head = _U32.pack(len(encoded)) + encoded
     if not checksum:
@@ -195,7 +198,7 @@ def build(metadata: MessageMetadata, payload: bytes, *, checksum: bool = True) -
 
 
 def _after_broker_metadata(entry: bytes) -> int:
-    """Where the producer's part begins; 0 if the broker wrote nothing, or nothing whole."""
+    """Return the offset of the producer's part, or 0 without complete broker entry metadata."""
     if not entry.startswith(_BROKER) or len(entry) < _MAGIC_AND_WORD:
         return 0
     (size,) = _U32.unpack_from(entry, 2)

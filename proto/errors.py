@@ -1,7 +1,7 @@
-"""What can be wrong with bytes and names from outside, and what to do where a library of an extra is missing.
+"""Errors of the protocol, and the error for a missing library of an extra.
 
-Errors of the wire derive from `ProtocolError`; `args[0]` is a text fit for a log line or, for `InvalidTopicName`, for a
-reply.
+Errors of the wire derive from `ProtocolError`. `args[0]` is a text for the log; that of `InvalidTopicName` is a text
+for the reply too.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from importlib.util import find_spec
 
 
 class ProtocolError(ValueError):
-    """Something received does not follow the protocol."""
+    """Base of all violations of the protocol."""
 
 
 class FrameError(ProtocolError):
-    """A frame's lengths make no sense, or it is too big: nothing after it can be read, the connection is lost."""
+    """A frame is too large or has impossible lengths. The connection cannot continue."""
 
 
 class CommandError(ProtocolError):
@@ -36,30 +36,30 @@ class CompressionError(ProtocolError):
 
 
 class AvroError(ProtocolError):
-    """Bytes that are no value of their Avro schema, or a value that is none."""
+    """Bytes or a value do not fit their Avro schema, or the schema is invalid."""
 
 
 class EncryptionError(ProtocolError):
-    """A message cannot be encrypted or decrypted: a key is missing, is the wrong one, or is of a kind nobody uses."""
+    """A message cannot be encrypted or decrypted: a key is missing, wrong, or of an unsupported kind."""
 
 
 class InvalidMessageId(ProtocolError):
-    """A text or bytes that should name a message do not."""
+    """A text or bytes are no message id."""
 
 
 class InvalidTopicName(ProtocolError):
-    """A topic or namespace name Pulsar refuses; `args[0]` is Pulsar's own text."""
+    """Pulsar refuses the name of a topic or namespace. `args[0]` is Pulsar's own text."""
 
 
 class MissingExtra(ImportError):
-    """A library is not installed; the text says how to get it."""
+    """A library is not installed. The text says how to install it."""
 
     def __init__(self, what: str, extra: str, module: str | None) -> None:
         super().__init__(f'{what} needs {module}; install it with: pip install "pulsarium[{extra}]"', name=module)
 
 
 def look_for(what: str, extra: str, *modules: str) -> None:
-    """Raise MissingExtra unless all modules are there; none of them is imported."""
+    """Raise `MissingExtra` when a module is not installed. Import none."""
     for module in modules:
         if find_spec(module) is None:
             raise MissingExtra(what, extra, module)
@@ -67,7 +67,7 @@ def look_for(what: str, extra: str, *modules: str) -> None:
 
 @contextmanager
 def needs(what: str, extra: str) -> Iterator[None]:
-    """Have the imports of `what` stand inside: where one fails, MissingExtra names the extra."""
+    """Turn the failure of an import inside the block into `MissingExtra`, which names the extra."""
     try:
         yield
     except ModuleNotFoundError as error:

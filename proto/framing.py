@@ -1,8 +1,8 @@
-"""Bytes to frames and back.
+"""Decode and encode frames.
 
-A frame is `[u32 total][u32 size][command: size bytes][trailing: the rest]`, big-endian; total counts everything behind
-itself. What trails is the entry of SEND and MESSAGE; other commands may carry bytes there too, and most readers ignore
-them.
+A frame is `[u32 total][u32 size][command: size bytes][trailing: the rest]`, big-endian; total counts all bytes behind
+itself. The trailing bytes of SEND and MESSAGE are the entry. Other commands may have trailing bytes, which most readers
+ignore.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ _LENGTH = Struct(">I")
 
 
 class FrameDecoder:
-    """Cuts a stream of bytes into frames, whatever the pieces it arrives in.
+    """Cut a stream of bytes into frames.
 
-    Memory follows what has arrived, never what a length claims. After a broken length `error` is set and `feed`
-    returns nothing more, because the next frame's beginning is unknown.
+    Memory grows with the bytes that arrived, never with a claimed length. After an impossible length `error` is set,
+    and `feed` returns nothing more, because the start of the next frame is unknown.
     """
 
     __slots__ = ("_limit", "_need", "_tail", "error")
 
     def __init__(self, max_frame_size: int = MAX_FRAME_SIZE) -> None:
-        """`max_frame_size`: bytes of the biggest frame let through, its length word included."""
+        """Accept frames of up to `max_frame_size` bytes, the length word included."""
         self._limit = max_frame_size - 4
         self._tail = bytearray()  # an incomplete frame, from its length word on
-        self._need = 0  # bytes _tail must have before another look at it is worth while
+        self._need = 0  # bytes that _tail needs before it is looked at again
         self.error: FrameError | None = None
 
     @property
     def pending(self) -> int:
-        """Bytes received of a frame that is not complete yet."""
+        """Return how many bytes of an incomplete frame have arrived."""
         return len(self._tail)
 
     def allow(self, max_frame_size: int) -> None:
-        """From the next `feed` on, frames up to this many bytes, their length words included, are let through."""
+        """Accept frames of up to `max_frame_size` bytes, length word included, from the next `feed` on."""
         self._limit = max_frame_size - 4
 
     def feed(self, data: bytes) -> list[tuple[bytes, bytes]]:
-        """Takes the next bytes; returns (command, trailing) of every frame they complete, in order."""
+        """Take the next bytes, and return (command, trailing) of each frame that they complete, in order."""
         frames: list[tuple[bytes, bytes]] = []
         if self.error is not None:
             return frames
@@ -66,7 +66,7 @@ class FrameDecoder:
         return frames
 
     def _begin(self, data: bytes, start: int) -> None:
-        """Keeps what `data` has of an incomplete frame, or finds why there cannot be one."""
+        """Keep the bytes of an incomplete frame, or set `error`."""
         have = len(data) - start
         self._need = 4
         if have >= 4:
@@ -77,9 +77,9 @@ class FrameDecoder:
             self._tail += memoryview(data)[start:]
 
     def _finish(self, data: bytes, frames: list[tuple[bytes, bytes]]) -> int:
-        """Adds to the frame begun by earlier data; returns how much of `data` that took.
+        """Complete the frame that earlier data began, and return how many bytes of `data` it took.
 
-        Only this one frame is put together, so that the rest of a big read is not copied once more.
+        Only this frame is joined, so that the rest of a large read is not copied again.
         """
         tail, start, end = self._tail, 0, len(data)
         while (missing := self._need - len(tail)) <= end - start:
@@ -101,7 +101,7 @@ class FrameDecoder:
         return end
 
     def _measure(self, data: bytes | bytearray, start: int) -> None:
-        """Reads a length word: the frame's size, or what is wrong with it."""
+        """Read the length word of a frame, and set `error` when it is impossible."""
         (total,) = _LENGTH.unpack_from(data, start)
         self._need = 4 + total
         if total > self._limit:
@@ -119,12 +119,12 @@ class FrameDecoder:
 
 
 def frame(command: bytes, trailing: bytes = b"") -> bytes:
-    """The frame of a serialized BaseCommand and what follows it."""
+    """Return the frame of a serialized BaseCommand and its trailing bytes."""
     size = len(command)
     return _HEAD.pack(4 + size + len(trailing), size) + command + trailing
 
 
 def frame_head(command: bytes, trailing_size: int) -> bytes:
-    """A frame up to `trailing_size` bytes before its end, so that a payload need not be copied behind it."""
+    """Return a frame without its last `trailing_size` bytes, so that the caller need not copy the payload."""
     size = len(command)
     return _HEAD.pack(4 + size + trailing_size, size) + command

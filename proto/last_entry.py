@@ -1,7 +1,7 @@
-"""The last compacted entry behind a GET_LAST_MESSAGE_ID_RESPONSE (PIP-429, v22), and which of its messages is the last.
+"""Read and write the buffer behind GET_LAST_MESSAGE_ID_RESPONSE: the last compacted entry (PIP-429, v22).
 
-The buffer is the stored entry as a MESSAGE would carry it to a client that is shown no broker metadata:
-`[u16 0x0e01][u32 CRC32C][u32 size][MessageMetadata][payload]`. Another compaction service may leave the checksum away.
+The buffer is the stored entry without broker entry metadata: `[u16 0x0e01][u32 CRC32C][u32
+size][MessageMetadata][payload]`. Other compaction services may omit the checksum.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pulsarium.proto.generated.PulsarApi_pb2 import MessageMetadata
 
 
 class Buffer(NamedTuple):
-    """A buffer taken apart; the payload is as it was stored: compressed, and perhaps encrypted."""
+    """The parts of a buffer. The payload is compressed and encrypted as stored."""
 
     metadata: MessageMetadata
     metadata_bytes: bytes
@@ -24,12 +24,12 @@ class Buffer(NamedTuple):
 
 
 def buffer_of(stored_entry: bytes) -> bytes:
-    """What follows the response: the entry without what the broker wrote in front."""
+    """Return the buffer of an entry: the entry without broker entry metadata."""
     return strip_broker_metadata(stored_entry)
 
 
 def take_apart(buffer: bytes) -> Buffer:
-    """EntryError if the buffer is cut off, its metadata cannot be read, or it does not fit its checksum."""
+    """Split a buffer. Raise `EntryError` when it is cut off, damaged, or does not fit its checksum."""
     if checksum_matches(buffer) is False:
         raise EntryError("the last entry does not fit its checksum")
     metadata = parse_metadata(buffer)
@@ -38,10 +38,10 @@ def take_apart(buffer: bytes) -> Buffer:
 
 
 def last_batch_index(metadata: MessageMetadata, payload: bytes) -> int:
-    """The batch index of the last message that compaction kept in an entry; -1 where the entry is one message.
+    """Return the batch index of the last retained message of an entry, or -1 when the entry is no batch.
 
-    `payload` as it is stored; it is decompressed only if nothing else tells (S429-16). BatchError or CompressionError
-    if it is not what the metadata says, BatchError if nothing was kept.
+    The stored `payload` is decompressed only when the metadata does not tell (S429-16). Raise `BatchError` or
+    `CompressionError` when the payload does not fit its metadata, and `BatchError` when no message was retained.
     """
     index = known_batch_index(metadata)
     if index is None:
@@ -51,7 +51,7 @@ def last_batch_index(metadata: MessageMetadata, payload: bytes) -> int:
 
 
 def known_batch_index(metadata: MessageMetadata) -> int | None:
-    """What the metadata alone says of it; None: the payload has to be looked into."""
+    """Return the last batch index by the metadata alone, or None when only the payload tells."""
     size = metadata.num_messages_in_batch
     if size <= 1:
         return -1
@@ -63,8 +63,10 @@ def known_batch_index(metadata: MessageMetadata) -> int | None:
 
 
 def last_kept(batch: bytes, size: int) -> int:
-    """The index of the last of `size` messages that is not compacted out, in a batch that is neither compressed nor
-    encrypted any more. BatchError if there is none."""
+    """Return the index of the last of `size` messages that is not compacted out, in a plain batch.
+
+    Raise `BatchError` when there is none.
+    """
     last = max(
         (index for index, (each, _) in enumerate(messages_of(batch, size)) if not each.compacted_out), default=-1
     )

@@ -1,4 +1,4 @@
-"""Names of messages and transactions, in the forms that leave the wire; ack sets.
+"""Ids of messages and transactions as text and bytes, and ack sets.
 
 In an ack set (PIP-54) a set bit is a message of a batch that is NOT yet acknowledged.
 """
@@ -25,10 +25,10 @@ _I32_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class MessageId:
-    """An entry, and in it a message if `batch_index` is not -1.
+    """The id of an entry, or of one message of a batch when `batch_index` is not -1.
 
-    Ids are signed, -1 where the wire has 2^64 - 1. `batch_size` 0 is unknown and says nothing of a batch. Of a chunked
-    message the id is its last chunk's, and `first_chunk` that of its first.
+    Ids are signed: -1 is 2^64 - 1 on the wire. A `batch_size` of 0 is unknown. The id of a chunked message is that of
+    its last chunk, with the id of the first chunk in `first_chunk`.
     """
 
     ledger_id: int
@@ -43,7 +43,10 @@ class MessageId:
 
     @staticmethod
     def parse(text: str) -> MessageId:
-        """Reads `ledger:entry[:partition[:batch index]]`, and of a chunked message `first;last`."""
+        """Parse `ledger:entry[:partition[:batch index]]`, or `first;last` for a chunked message.
+
+        Raise `InvalidMessageId`.
+        """
         first, chunked, last = text.rpartition(";")
         match = _TEXT.fullmatch(last)
         if match is None or (chunked and ";" in first):
@@ -62,22 +65,22 @@ class MessageId:
 
     @staticmethod
     def from_bytes(data: bytes) -> MessageId:
-        """Reads what any client's serialization wrote; InvalidMessageId if it is none."""
+        """Parse the serialized form of any client. Raise `InvalidMessageId` when `data` is none."""
         message = MessageIdData()
         try:
             message.ParseFromString(data)
-            message.SerializeToString()  # fails where a required field is absent
+            message.SerializeToString()  # fails when a required field is absent
         except (DecodeError, EncodeError) as error:
             raise InvalidMessageId(f"not a serialized message id: {error}") from None
         return MessageId.from_data(message)
 
     def to_bytes(self) -> bytes:
-        """What the Java client writes: no partition and no batch index if they are -1, but always a batch size."""
+        """Return Java's serialized form: without a partition or batch index of -1, always with a batch size."""
         return self.to_data().SerializeToString()
 
     @staticmethod
     def from_data(data: MessageIdData) -> MessageId:
-        """Of a message from the wire; its ack_set is left behind."""
+        """Return the id of a MessageIdData, without its ack set."""
         return MessageId(
             _signed(data.ledgerId),
             _signed(data.entryId),
@@ -88,7 +91,7 @@ class MessageId:
         )
 
     def to_data(self) -> MessageIdData:
-        """The message of `to_bytes`."""
+        """Return the MessageIdData that `to_bytes` serializes."""
         data = MessageIdData(ledgerId=self.ledger_id % _U64, entryId=self.entry_id % _U64, batch_size=self.batch_size)
         if self.partition != -1:
             data.partition = self.partition
@@ -108,7 +111,7 @@ def _signed(value: int) -> int:
 
 
 class TxnId(NamedTuple):
-    """`most` is the coordinator's number, `least` counts its transactions."""
+    """The id of a transaction: `most` is its coordinator, `least` counts the coordinator's transactions."""
 
     most: int
     least: int
@@ -121,11 +124,11 @@ _WORD = 2**64 - 1
 
 
 def bits_of(words: Sequence[int]) -> int:
-    """An ack set from the wire, signed 64-bit words, lowest first, as one number."""
+    """Return an ack set from the wire (signed 64-bit words, lowest first) as one number."""
     return int.from_bytes(struct.pack(f"<{len(words)}Q", *(word & _WORD for word in words)), "little")
 
 
 def words_of(bits: int) -> list[int]:
-    """The wire form of an ack set, without trailing zero words."""
+    """Return the wire form of an ack set, without trailing zero words."""
     count = (bits.bit_length() + 63) // 64
     return list(struct.unpack(f"<{count}q", bits.to_bytes(8 * count, "little")))

@@ -1,4 +1,4 @@
-"""Names of topics and namespaces, by Pulsar's rules and with its texts for names it refuses."""
+"""Names of topics and namespaces, with Pulsar's rules and error texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PARTITION = "-partition-"
 _MAX_PARTITION = 2**31 - 1
 _CACHED = 1024  # characters
 
-# Tenants and namespaces; a topic's own name may have any character.
+# Characters of tenants and namespaces. The local name of a topic may have any character.
 _ENTITY = re.compile(r"[-=:.\w]*", re.ASCII)
 
 # Java's idea of white space lacks these of Python's.
@@ -33,19 +33,22 @@ _SHORT = "it should be in the format of <tenant>/<namespace>/<topic> or <topic>"
 
 @dataclass(frozen=True, slots=True)
 class NamespaceName:
-    """`tenant/namespace`."""
+    """The name of a namespace: `tenant/namespace`."""
 
     tenant: str
     namespace: str
 
     @staticmethod
     def parse(text: str | bytes) -> NamespaceName:
-        """InvalidTopicName for a text that names no namespace; slashes at its end do no harm."""
+        """Parse the name of a namespace.
+
+        Raise `InvalidTopicName` when it is invalid. Slashes at its end are ignored.
+        """
         text = text_of(text)
         return _parse_namespace(text) if len(text) <= _CACHED else _parse_namespace.__wrapped__(text)
 
     def topic(self, local_name: str, domain: str = PERSISTENT) -> TopicName:
-        """A topic in here."""
+        """Return the name of a topic in this namespace."""
         return TopicName.parse(f"{domain}://{self}/{local_name}")
 
     def __str__(self) -> str:
@@ -54,7 +57,7 @@ class NamespaceName:
 
 @dataclass(frozen=True, slots=True)
 class TopicName:
-    """`domain://tenant/namespace/local_name`; of a topic, a partitioned topic, or one of its partitions."""
+    """The name of a topic, a partitioned topic or a partition: `domain://tenant/namespace/local_name`."""
 
     domain: str
     tenant: str
@@ -63,18 +66,19 @@ class TopicName:
 
     @staticmethod
     def parse(text: str | bytes) -> TopicName:
-        """A full name, or a short one: `topic` (in public/default) or `tenant/namespace/topic`, both persistent.
+        """Parse a full name, or a short name of a persistent topic.
 
-        InvalidTopicName for any other text. Bytes are what protobuf hands over for a string that is not UTF-8; they
-        are read with replacement characters, as Pulsar reads them.
+        Short names are `topic` (in public/default) and `tenant/namespace/topic`. Raise `InvalidTopicName` for any other
+        text. protobuf returns bytes for a string that is not UTF-8; they are read with replacement characters, as in
+        Pulsar.
         """
         text = text_of(text)
-        # Monstrous names are a stranger's: they are not worth memory.
+        # Very long names come from strangers, and are not cached.
         return _parse_topic(text) if len(text) <= _CACHED else _parse_topic.__wrapped__(text)
 
     @staticmethod
     def from_managed_ledger(path: str) -> TopicName:
-        """The topic of a `managed_ledger_path`."""
+        """Return the topic of a `managed_ledger_path`."""
         tenant, namespace, domain, encoded = path.split("/")
         return TopicName(domain, tenant, namespace, unquote_plus(encoded))
 
@@ -88,7 +92,7 @@ class TopicName:
 
     @property
     def partition_index(self) -> int:
-        """N if the name ends in `-partition-N`, written without sign or leading zeros; else -1."""
+        """Return N of a name that ends in `-partition-N` (no sign, no leading zeros), else -1."""
         _, suffix, number = self.local_name.rpartition(_PARTITION)
         if not suffix or not number.isdecimal() or len(number) > 10:
             return -1
@@ -101,7 +105,10 @@ class TopicName:
 
     @property
     def partitioned_name(self) -> TopicName:
-        """The topic this is a partition of, or itself. InvalidTopicName if nothing stands before `-partition-N`."""
+        """Return the partitioned topic of a partition, or the topic itself.
+
+        Raise `InvalidTopicName` when nothing precedes `-partition-N`.
+        """
         if self.partition_index < 0:
             return self
         name = TopicName(self.domain, self.tenant, self.namespace, self.local_name.rpartition(_PARTITION)[0])
@@ -109,30 +116,30 @@ class TopicName:
         return name
 
     def partition(self, index: int) -> TopicName:
-        """Partition `index` of this topic; itself for -1 or if it is that partition."""
+        """Return partition `index` of this topic. Return the topic itself for -1, or when it is that partition."""
         if index == -1 or self.local_name.endswith(f"{_PARTITION}{index}"):
             return self
         return TopicName(self.domain, self.tenant, self.namespace, f"{self.local_name}{_PARTITION}{index}")
 
     @property
     def encoded_local_name(self) -> str:
-        """The local name in a URL or a path, as Java's URLEncoder writes it."""
-        # `~` and `*` are where the two languages disagree.
+        """Return the local name for a URL or a path, encoded as Java's URLEncoder does."""
+        # Java and Python encode `~` and `*` differently.
         return quote_plus(self.local_name, safe="*").replace("~", "%7E")
 
     @property
     def rest_path(self) -> str:
-        """Under /admin/v2: `domain/tenant/namespace/topic`."""
+        """Return the path below /admin/v2: `domain/tenant/namespace/topic`."""
         return f"{self.domain}/{self.tenant}/{self.namespace}/{self.encoded_local_name}"
 
     @property
     def managed_ledger_path(self) -> str:
-        """The managed ledger's name in metadata: `tenant/namespace/domain/topic`."""
+        """Return the name of the managed ledger: `tenant/namespace/domain/topic`."""
         return f"{self.tenant}/{self.namespace}/{self.domain}/{self.encoded_local_name}"
 
     @property
     def schema_name(self) -> str:
-        """`tenant/namespace/topic`; partitions share the schema of their topic."""
+        """Return the name of the schema, `tenant/namespace/topic`. Partitions share the schema of their topic."""
         return f"{self.tenant}/{self.namespace}/{self.partitioned_name.encoded_local_name}"
 
     def __str__(self) -> str:
@@ -178,7 +185,7 @@ def _parse_namespace(text: str) -> NamespaceName:
 
 
 def _split(text: str, limit: int = 0) -> list[str]:
-    """The parts between slashes, `limit` at most. Only the last may be empty, and not if the limit cut it off."""
+    """Split at slashes, into `limit` parts at most. Only the last part may be empty, and only below the limit."""
     parts = text.split("/", limit - 1)
     if "" in parts[:-1] or (len(parts) == limit and not parts[-1]):
         raise InvalidTopicName(f"Invalid topic name {text}")
@@ -195,7 +202,7 @@ def _check_entity(name: str) -> None:
         raise InvalidTopicName(f"Invalid named entity: {name}")
 
 
-CHANGE_EVENTS: Final = "__change_events"  # policies of topics
+CHANGE_EVENTS: Final = "__change_events"  # topic policies of a namespace
 _SNAPSHOTS: Final = "__transaction_buffer_snapshot"
 _OF_NAMESPACES: Final = frozenset({CHANGE_EVENTS, _SNAPSHOTS, f"{_SNAPSHOTS}_segments", f"{_SNAPSHOTS}_indexes"})
 _PENDING_ACKS: Final = "__transaction_pending_ack"  # behind the name of a topic
@@ -205,7 +212,7 @@ _COORDINATOR_LOG: Final = "__transaction_log_"
 
 
 def is_system_topic(name: TopicName) -> bool:
-    """Whether it is one of them, or a partition of one."""
+    """Return whether the topic is a system topic of Pulsar, or a partition of one."""
     local = name.partitioned_name.local_name
     if local in _OF_NAMESPACES or local.endswith(_PENDING_ACKS):
         return True
@@ -214,10 +221,10 @@ def is_system_topic(name: TopicName) -> bool:
 
 
 def is_change_events(name: TopicName) -> bool:
-    """Whether it is that topic of its namespace."""
+    """Return whether the topic is `__change_events`, which has the topic policies of its namespace."""
     return name.is_persistent and name.local_name == CHANGE_EVENTS
 
 
 def change_events_of(namespace: str) -> TopicName:
-    """The topic that has the changes of a namespace's topic policies."""
+    """Return the topic `__change_events` of a namespace."""
     return TopicName.parse(f"persistent://{namespace}/{CHANGE_EVENTS}")

@@ -7,31 +7,13 @@ from typing import Any, Final
 
 from pulsarium.rest.exchange import NO_BODY
 from pulsarium.rest.group import Group, Namespace, segment, text_of
-from pulsarium.rest.policies import BookieAffinity, Bundles
+from pulsarium.rest.policies import ABSENT, NAMESPACE_DEFAULTS, SCHEMA_AUTO_UPDATE, BookieAffinity, Bundles
 
 # What Pulsar's Policies class says where nothing was; a broker takes what is there literally.
 _NEW_POLICIES: Final[Mapping[str, object]] = {
-    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
-    "replication_clusters": [],
-    "allowed_clusters": [],
-    "backlog_quota_map": {},
-    "clusterDispatchRate": {},
-    "topicDispatchRate": {},
-    "subscriptionDispatchRate": {},
-    "replicatorDispatchRate": {},
-    "clusterSubscribeRate": {},
-    "publishMaxMessageRate": {},
-    "latency_stats_sample_rate": {},
-    "deleted": False,
-    "encryption_required": False,
-    "subscription_auth_mode": "None",
-    "offload_threshold": -1,
-    "offload_threshold_in_seconds": -1,
-    "schema_compatibility_strategy": "UNDEFINED",
-    "schema_validation_enforced": False,
-    "subscription_types_enabled": [],
-    "properties": {},
-    "migrated": False,
+    name: value
+    for name, value in NAMESPACE_DEFAULTS.items()
+    if value is not ABSENT and name != SCHEMA_AUTO_UPDATE.kept  # which brokers show, and no client sends
 }
 
 

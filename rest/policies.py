@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypedDict, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeAlias, TypedDict, TypeVar
 
 T = TypeVar("T")
+
+Long: TypeAlias = Annotated[int, "long"]
+"""A number of 64 bits; others have 32."""
 
 
 class RetentionPolicies(TypedDict):
     """How much acknowledged data is kept: minutes and MB; -1 is without limit, both 0 is nothing."""
 
     retentionTimeInMinutes: int
-    retentionSizeInMB: int
+    retentionSizeInMB: Long
 
 
 class BacklogQuota(TypedDict, total=False):
@@ -25,8 +28,8 @@ class BacklogQuota(TypedDict, total=False):
     `policy`: producer_request_hold, producer_exception or consumer_backlog_eviction.
     """
 
-    limit: int
-    limitSize: int
+    limit: Long
+    limitSize: Long
     limitTime: int
     policy: str
 
@@ -45,14 +48,14 @@ class PublishRate(TypedDict):
     """Per second; -1 is without limit."""
 
     publishThrottlingRateInMsg: int
-    publishThrottlingRateInByte: int
+    publishThrottlingRateInByte: Long
 
 
 class DispatchRate(TypedDict, total=False):
     """Per `ratePeriodInSecond`; -1 is without limit."""
 
     dispatchThrottlingRateInMsg: int
-    dispatchThrottlingRateInByte: int
+    dispatchThrottlingRateInByte: Long
     relativeToPublishRate: bool
     ratePeriodInSecond: int
 
@@ -67,9 +70,9 @@ class SubscribeRate(TypedDict):
 class DelayedDeliveryPolicies(TypedDict, total=False):
     """Milliseconds: how often due messages are looked for, and the longest delay (0: any)."""
 
-    tickTime: int
+    tickTime: Long
     active: bool
-    maxDeliveryDelayInMillis: int
+    maxDeliveryDelayInMillis: Long
 
 
 class InactiveTopicPolicies(TypedDict):
@@ -112,6 +115,73 @@ class Bundles(TypedDict, total=False):
 
     boundaries: list[str]
     numBundles: int
+
+
+class OffloadPolicies(TypedDict, total=False):
+    """Where old ledgers would go: `managedLedgerOffloadDriver` says to what, and the others say how."""
+
+    offloadersDirectory: str
+    managedLedgerOffloadDriver: str
+    managedLedgerOffloadMaxThreads: int
+    managedLedgerOffloadReadThreads: int
+    managedLedgerOffloadPrefetchRounds: int
+    managedLedgerOffloadThresholdInSeconds: Long
+    managedLedgerOffloadThresholdInBytes: Long
+    managedLedgerOffloadDeletionLagInMillis: Long
+    managedLedgerOffloadedReadPriority: str
+    managedLedgerExtraConfigurations: dict[str, str]
+    s3ManagedLedgerOffloadRegion: str
+    s3ManagedLedgerOffloadBucket: str
+    s3ManagedLedgerOffloadServiceEndpoint: str
+    s3ManagedLedgerOffloadMaxBlockSizeInBytes: int
+    s3ManagedLedgerOffloadReadBufferSizeInBytes: int
+    s3ManagedLedgerOffloadCredentialId: str
+    s3ManagedLedgerOffloadCredentialSecret: str
+    s3ManagedLedgerOffloadRole: str
+    s3ManagedLedgerOffloadRoleSessionName: str
+    gcsManagedLedgerOffloadRegion: str
+    gcsManagedLedgerOffloadBucket: str
+    gcsManagedLedgerOffloadMaxBlockSizeInBytes: int
+    gcsManagedLedgerOffloadReadBufferSizeInBytes: int
+    gcsManagedLedgerOffloadServiceAccountKeyFile: str
+    fileSystemProfilePath: str
+    fileSystemURI: str
+    managedLedgerOffloadBucket: str
+    managedLedgerOffloadRegion: str
+    managedLedgerOffloadServiceEndpoint: str
+    managedLedgerOffloadMaxBlockSizeInBytes: int
+    managedLedgerOffloadReadBufferSizeInBytes: int
+
+
+OFFLOAD_DEFAULTS: Final[Mapping[str, Any]] = {
+    "offloadersDirectory": "./offloaders",
+    "managedLedgerOffloadMaxThreads": 2,
+    "managedLedgerOffloadReadThreads": 2,
+    "managedLedgerOffloadPrefetchRounds": 1,
+    "managedLedgerExtraConfigurations": {},
+    "s3ManagedLedgerOffloadMaxBlockSizeInBytes": 64 << 20,
+    "s3ManagedLedgerOffloadReadBufferSizeInBytes": 1 << 20,
+    "s3ManagedLedgerOffloadRoleSessionName": "pulsar-s3-offload",
+    "gcsManagedLedgerOffloadMaxBlockSizeInBytes": 128 << 20,
+    "gcsManagedLedgerOffloadReadBufferSizeInBytes": 1 << 20,
+}
+"""What Pulsar's own class has where nothing is said."""
+
+JAVA: Final[Mapping[Any, str]] = {
+    RetentionPolicies: "RetentionPolicies",
+    BacklogQuota: "impl.BacklogQuotaImpl",
+    PersistencePolicies: "PersistencePolicies",
+    PublishRate: "PublishRate",
+    DispatchRate: "impl.DispatchRateImpl",
+    SubscribeRate: "SubscribeRate",
+    DelayedDeliveryPolicies: "impl.DelayedDeliveryPoliciesImpl",
+    InactiveTopicPolicies: "InactiveTopicPolicies",
+    AutoTopicCreation: "impl.AutoTopicCreationOverrideImpl",
+    AutoSubscriptionCreation: "impl.AutoSubscriptionCreationOverrideImpl",
+    EntryFilters: "EntryFilters",
+    OffloadPolicies: "OffloadPoliciesImpl",
+}
+"""The classes of Pulsar, in org.apache.pulsar.common.policies.data, that have the same fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +354,7 @@ ALLOWED_CLUSTERS = Policy(list[str], "allowed_clusters", "ALLOW_CLUSTERS", "The 
     Place("allowedClusters", removal=""))
 SHADOW_TOPICS = Policy(list[str], "shadowTopics", "SHADOW_TOPIC", "The topics that show the same messages", None,
     Place("shadowTopics", "PUT", is_local=True), "shadowTopics")
-OFFLOAD = Policy(dict[str, Any], "offload_policies", "OFFLOAD", "Where old ledgers would go, by driver",
+OFFLOAD = Policy(OffloadPolicies, "offload_policies", "OFFLOAD", "Where old ledgers would go, by driver",
     Place("offloadPolicies", removed_at="removeOffloadPolicies"), _applied("offloadPolicies"), "offloadPolicies")
 OFFLOAD_THRESHOLD = Policy(int, "offload_threshold", "OFFLOAD",
     "Bytes from which old ledgers would be offloaded; -1: never", Place("offloadThreshold", "PUT", ""))
@@ -295,3 +365,59 @@ OFFLOAD_LAG = Policy(int, "offload_deletion_lag_ms", "OFFLOAD",
 # fmt: on
 
 POLICIES: Final[tuple[Policy[Any], ...]] = tuple(row for row in list(globals().values()) if isinstance(row, Policy))
+
+ABSENT: Final = object()
+_IN_ORDER: Final[dict[str, Any]] = {
+    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
+    "replication_clusters": [],
+    "allowed_clusters": [],
+    "bundles": ABSENT,
+    "backlog_quota_map": {},
+    "clusterDispatchRate": {},
+    "topicDispatchRate": {},
+    "subscriptionDispatchRate": {},
+    "replicatorDispatchRate": {},
+    "clusterSubscribeRate": {},
+    "persistence": ABSENT,
+    "deduplicationEnabled": ABSENT,
+    "autoTopicCreationOverride": ABSENT,
+    "autoSubscriptionCreationOverride": ABSENT,
+    "publishMaxMessageRate": {},
+    "latency_stats_sample_rate": {},
+    "message_ttl_in_seconds": ABSENT,
+    "subscription_expiration_time_minutes": ABSENT,
+    "retention_policies": ABSENT,
+    "deleted": False,
+    "encryption_required": False,
+    "delayed_delivery_policies": ABSENT,
+    "inactive_topic_policies": ABSENT,
+    "subscription_auth_mode": "None",
+    "max_producers_per_topic": ABSENT,
+    "max_consumers_per_topic": ABSENT,
+    "max_consumers_per_subscription": ABSENT,
+    "max_unacked_messages_per_consumer": ABSENT,
+    "max_unacked_messages_per_subscription": ABSENT,
+    "max_subscriptions_per_topic": ABSENT,
+    "compaction_threshold": ABSENT,
+    "offload_threshold": -1,
+    "offload_threshold_in_seconds": -1,
+    "offload_deletion_lag_ms": ABSENT,
+    "max_topics_per_namespace": ABSENT,
+    "schema_auto_update_compatibility_strategy": ABSENT,
+    "schema_compatibility_strategy": "UNDEFINED",
+    "is_allow_auto_update_schema": True,
+    "schema_validation_enforced": False,
+    "offload_policies": ABSENT,
+    "deduplicationSnapshotIntervalSeconds": ABSENT,
+    "subscription_types_enabled": [],
+    "allowed_topic_property_keys_for_metrics": ABSENT,
+    "properties": {},
+    "resource_group_name": ABSENT,
+    "migrated": False,
+    "dispatcherPauseOnAckStatePersistentEnabled": ABSENT,
+    "entryFilters": ABSENT,
+}
+NAMESPACE_DEFAULTS: Final[Mapping[str, Any]] = _IN_ORDER | {
+    row.kept: ABSENT for row in POLICIES if row.namespace is not None and row.kept not in _IN_ORDER
+}
+"""What a new namespace has, in Pulsar's order of its JSON; ABSENT is shown only when it is set."""

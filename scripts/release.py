@@ -22,7 +22,7 @@ VERSION_FILE = Path("broker/config/version.py")
 # What a source distribution must have beside the package.
 WANTED = (
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"),
-    *("docs/", "locks/", "scripts/", "tests/"),
+    *(".ci/", ".github/", "container/", "devcontainer/", "docs/", "examples/", "locks/", "scripts/", "tests/"),
 )
 UNWANTED = re.compile(r"(^|/)(build|dist|__pycache__|\.venv[^/]*|\.git|\.hypothesis|\.[a-z]+_cache)/|\.py[co]$")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,12 +12,18 @@ import hypothesis
 import pytest
 
 from tests.foreign.toolchains import missing_toolchains
+from tests.house.left_out import LeftOut
 from tests.house.nothing_skipped import NothingSkipped
 from tests.house.requirements import RequirementRows, read_rows
 
 HEAVY_TIMEOUT = 900.0
-# Modules that cannot be imported without Spark, which the environments of `scripts/test --python` do not have.
-collect_ignore = [] if find_spec("pyspark") else ["cli/test_analyze.py", "cli/pages/test_pipeline.py"]
+# What cannot be imported without Spark, which only the environment of `scripts/test --all` has.
+NEEDS_SPARK = ("cli/test_analyze.py", "cli/pages/test_pipeline.py", "pipeline")
+collect_ignore = [] if find_spec("pyspark") else list(NEEDS_SPARK)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", metavar="SEED", help="run the files of tests in an order that follows from SEED")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -24,8 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     rows = read_rows(Path(__file__).parent / "requirements.tsv")
     report = config.rootpath / "build" / "requirements-without-test.txt"
     config.pluginmanager.register(RequirementRows(rows, report, must_be_all=in_ci))
-    if in_ci:
-        config.pluginmanager.register(NothingSkipped())
+    config.pluginmanager.register(NothingSkipped() if in_ci else LeftOut())
     # A machine under load is slow now and then; the time limit of a whole test catches what hangs.
     hypothesis.settings.register_profile("pulsarium", deadline=None, print_blob=True, derandomize=in_ci)
     hypothesis.settings.load_profile("pulsarium")
@@ -35,10 +41,19 @@ def pytest_report_header() -> list[str]:
     return [f"missing here: {reason}" for reason in missing_toolchains()]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    folder = Path(__file__).parent
     for item in items:
+        if item.path.relative_to(folder).as_posix().startswith(NEEDS_SPARK):
+            item.add_marker(pytest.mark.spark)
         if item.get_closest_marker("heavy") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(HEAVY_TIMEOUT))
+    if (seed := config.getoption("--shuffle")) is not None:
+        files = sorted({item.path for item in items})
+        places = dict(zip(files, random.Random(seed).sample(range(len(files)), len(files)), strict=True))
+        items.sort(key=lambda item: places[item.path])
+        return
     # Files that take minutes come first: the short ones behind them fill both processes to the end.
     long_files = {item.path for item in items if patience(item) >= HEAVY_TIMEOUT}
     items.sort(key=lambda item: item.path not in long_files)

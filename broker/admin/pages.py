@@ -15,7 +15,6 @@ from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply, text_reply
 from pulsarium.broker.model.policy.without_effect import REPLICATED, SETTING, WithoutEffect
 from pulsarium.broker.model.subscription.base import Subscription
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.slices import Slice
 
@@ -110,7 +109,7 @@ async def _topic(name: str, topic: Topic | None, slice_: Slice) -> dict[str, Any
 def _subscription(subscription: Subscription) -> dict[str, Any]:
     """One subscription; `reason` says why nothing more is delivered."""
     backlog = reason = None
-    if isinstance(subscription, PersistentSubscription):
+    if subscription.cursor is not None and subscription.reason is not None:
         backlog, reason = subscription.cursor.backlog(), subscription.reason.value
     consumers = list(subscription.consumers)
     return {

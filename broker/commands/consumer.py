@@ -211,6 +211,6 @@ def consumer_stats(session: Session, cmd: pb.CommandConsumerStats, trailing: byt
         reply.address = session.address
         reply.connectedSince = instant_text(consumer.connected_ms)
         reply.type = subscription.type_name
-        backlog = subscription.cursor.backlog() if isinstance(subscription, PersistentSubscription) else 0
+        backlog = 0 if subscription.cursor is None else subscription.cursor.backlog()
         reply.msgBacklog = backlog
     session.command(pb.BaseCommand(type=pb.BaseCommand.CONSUMER_STATS_RESPONSE, consumerStatsResponse=reply))

@@ -9,6 +9,7 @@ from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_o
 from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError, OwnerMustAnswerError
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.schema.data import SchemaError
 from pulsarium.broker.model.topic.base import Topic
@@ -141,19 +142,17 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
     if highest < sequence_id or signed(highest) < signed(sequence_id):
         highest = NO_SEQUENCE
     session.gate.publish_started()
+    pending = Pending(publisher, entry, sequence_id, highest, cmd.num_messages, cmd.is_chunk)
     if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
         if session.profile.own_faults_close and not publisher.topic.name.is_persistent:
             raise CloseConnection("SEND in a transaction to a non-persistent topic")
-        txn = TxnId(cmd.txnid_most_bits, cmd.txnid_least_bits)
-        highest = cmd.highest_sequence_id  # as it comes: so Pulsar answers
-        publisher.publish(sequence_id, highest, cmd.num_messages, entry, cmd.is_chunk, txn)
-    elif cmd.HasField("message_id"):
-        if publisher.topic.takes_message_ids:
-            publisher.publish(sequence_id, highest, cmd.num_messages, entry, cmd.is_chunk)
-        else:
-            publisher.refuse(pb.NotAllowedError, NOT_A_SHADOW, sequence_id, 0)
-    else:
-        publisher.publish(sequence_id, highest, cmd.num_messages, entry, cmd.is_chunk)
+        pending.txn = TxnId(cmd.txnid_most_bits, cmd.txnid_least_bits)
+        pending.highest_sequence_id = cmd.highest_sequence_id  # as it comes: so Pulsar answers
+    elif cmd.HasField("message_id") and not publisher.topic.takes_message_ids:
+        pending.highest_sequence_id = 0
+        publisher.refuse(pending, pb.NotAllowedError, NOT_A_SHADOW)
+        return
+    publisher.publish(pending)
 
 
 NO_SEQUENCE = 2**64 - 1

@@ -14,6 +14,7 @@ from typing import Final
 from pulsarium.broker.http.errors import AdminError
 
 HARMLESS: Final = ("GET", "HEAD", "OPTIONS")  # a page cannot read their answers: no answer here allows it (CORS)
+CONSOLE: Final = "/"  # the one page that links of others lead to: some GETs of the admin API make things
 OWN_SITE: Final = ("same-origin", "none")  # none: a person typed the address
 # Names that nobody can register, so no stranger's page comes from there (RFC 6761, 6762, 8375; ICANN: internal).
 PRIVATE_SUFFIXES: Final = (".localhost", ".local", ".internal", ".test", ".home.arpa")
@@ -41,7 +42,7 @@ class BrowserGuard:
         self._allowed = frozenset(each.lower() for each in allowed)
         self._names = frozenset(name.lower() for name in names) | self._allowed
 
-    def check(self, method: str, headers: Mapping[str, str]) -> None:
+    def check(self, method: str, path: str, headers: Mapping[str, str]) -> None:
         """Raise AdminError, 403, for a Host that is not this broker's, and for calls from other sites' pages."""
         if ANY in self._allowed:
             return
@@ -50,8 +51,8 @@ class BrowserGuard:
             raise AdminError(403, f"the Host {host} is not this broker's; {REMEDY}{_name_of(host)}")
         site = headers.get("sec-fetch-site")
         if site is not None:
-            # A link to the console is followed; a page that embeds or calls the broker is not answered.
-            followed = method in HARMLESS and headers.get("sec-fetch-mode") == "navigate"
+            # A link to the console is followed; a page that leads elsewhere, embeds or calls is not answered.
+            followed = method in HARMLESS and path == CONSOLE and headers.get("sec-fetch-mode") == "navigate"
             foreign = site not in OWN_SITE and not followed
         else:
             foreign = method not in HARMLESS and "origin" in headers and not _same(headers["origin"], host or "")

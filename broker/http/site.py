@@ -50,7 +50,7 @@ class Site:
         if request.head_size > self.broker.config.httpMaxRequestHeaderSize:
             return page(431, NAMES[431], request.path, "", {"Connection": "close"})
         try:
-            self._guard.check(request.method, request.headers)
+            self._guard.check(request.method, request.path, request.headers)
         except AdminError as error:
             log.warning("refused a request", peer=request.caller.host, path=request.path, reason=error.reason)
             return replace(reason(error.status, error.reason), headers={"Connection": "close"})

@@ -1,1 +1,1 @@
-"""The nouns: ledgers, cursors, subscriptions, topics. No sockets, no frames."""
+"""Ledgers, cursors, subscriptions and topics, without sockets and frames."""

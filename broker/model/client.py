@@ -1,4 +1,7 @@
-"""What the model needs of a connection. Sessions implement it; the model never sees a socket or a frame."""
+"""The model's view of connections.
+
+Sessions implement these protocols, so that the model needs no socket and no frame.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,16 @@ class Delivery(NamedTuple):
 
     position: Position
     entry: bytes
-    messages: int  # that the consumer does not have yet: what it costs in permits
+    messages: int  # messages that the consumer does not have yet, which is the cost in permits
     redelivery_count: int
-    ack_set: Sequence[int]  # what of a batch remains; empty: all of it
+    ack_set: Sequence[int]  # ack set of the batch's remaining messages; empty for all
 
 
 class Assigned(NamedTuple):
-    """The broker that serves a topic from now on, where that is known (PIP-307); of another cluster if the topic has
-    `migrated` there (PIP-188)."""
+    """The broker that serves a topic from now on, if known (PIP-307).
+
+    With `migrated`, it is one of the cluster to which the topic has migrated (PIP-188).
+    """
 
     service_url: str
     service_url_tls: str = ""
@@ -29,15 +34,17 @@ class Assigned(NamedTuple):
 
 
 class Client(Owner, Protocol):
-    """One client connection, seen from consumers; `topic/producers.py` has what producers need of it."""
+    """A client connection, as consumers see it. `topic/producers.py` has the producers' view."""
 
     address: str
     client_version: str
 
     @property
     def room(self) -> int:
-        """Bytes of messages that the connection takes now; none when 0 or less. When there is room again, its
-        consumers are dispatched to."""
+        """Return how many bytes of messages the connection takes now.
+
+        0 or less is no room. Once there is room again, the session dispatches to its consumers.
+        """
         ...
 
     def messages(
@@ -49,11 +56,11 @@ class Client(Owner, Protocol):
     def active_consumer_change(self, consumer_id: int, is_active: bool) -> None: ...
 
     def reached_end_of_topic(self, consumer_id: int) -> None:
-        """Nothing comes any more from a terminated topic, where the client can bear to hear that."""
+        """Send REACHED_END_OF_TOPIC, unless the client does not support it."""
         ...
 
     def close_consumer(self, consumer_id: int, assigned: Assigned | None = None) -> None:
-        """Tell the client that the broker closed its consumer, and forget it (cmd 16)."""
+        """Tell the client that the broker closed its consumer, and forget the consumer (cmd 16)."""
         ...
 
     def close(self, reason: str) -> None: ...

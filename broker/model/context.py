@@ -1,4 +1,4 @@
-"""The context of the model: what topics share with all others of their cluster; `Cluster` is it."""
+"""The model's view of `Cluster`: state that all topics share."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Context(Stores, Protocol):
-    """Stores, limits, and the compactor."""
+    """Stores, limits and the compactor of a cluster."""
 
-    compactor: Compactor | None  # the one that this run was asked for
+    compactor: Compactor | None  # the compactor that this run was started with
 
     def limits_of(self, topic: TopicName) -> BrokerLimits:
         """Return the limits of the broker that serves a topic."""
         ...
 
     def limits_of_group(self, name: str) -> Limits:
-        """Return the limits of a resource group; "": none."""
+        """Return the limits of a resource group. "" is no group, without limits."""
         ...

@@ -1,4 +1,4 @@
-"""What the model refuses, with the ServerError a client is told."""
+"""Errors of the model, each with the ServerError for the client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
 class BrokerServiceError(Exception):
-    """A request that cannot be served. `code` is a ServerError, `text` the words of the reply."""
+    """A request that cannot be served. `code` is a ServerError, and `text` is the message of the reply."""
 
     code: pb.ServerError = pb.UnknownError
     java_name = "BrokerServiceException"
@@ -20,7 +20,7 @@ class BrokerServiceError(Exception):
 
     @property
     def java_text(self) -> str:
-        """The text as replies to PRODUCER carry it: behind the name of the exception's class."""
+        """Return the text for replies to PRODUCER, which begins with the name of the exception's class."""
         return f"org.apache.pulsar.broker.service.BrokerServiceException${self.java_name}: {self.text}"
 
 
@@ -65,14 +65,14 @@ class NotAllowedError(BrokerServiceError):
 
 
 class UnsupportedSubscriptionTypeError(NotAllowedError):
-    """Messages of such a subscription are not acknowledged one by one."""
+    """A subscription whose messages are not acknowledged individually."""
 
     def __init__(self) -> None:
         super().__init__("Unsupported subscription type.")
 
 
 class NoSuchMessageError(BrokerServiceError):
-    """A message id, or a batch index in it, that names nothing."""
+    """A message id or batch index without a message."""
 
 
 class TopicNotFoundError(BrokerServiceError):
@@ -110,7 +110,7 @@ class PersistenceError(BrokerServiceError):
 
 
 class SourceNotFoundError(PersistenceError):
-    """A shadow topic cannot be loaded: its source is not there."""
+    """A shadow topic whose source does not exist, so that the shadow topic cannot be loaded."""
 
     def __init__(self) -> None:
         package = "org.apache.bookkeeper.mledger.ManagedLedgerException$"
@@ -120,41 +120,44 @@ class SourceNotFoundError(PersistenceError):
 
 
 class TopicHasClientsError(BrokerServiceError):
-    """A topic, subscription or namespace that is in use and was not forced."""
+    """A topic, subscription or namespace that is in use, and whose deletion is not forced."""
 
     code = pb.NotAllowedError
     java_name = "TopicBusyException"
 
 
 class HasShadowsError(TopicHasClientsError):
-    """A topic whose messages go to shadow topics, and was not forced."""
+    """A topic with shadow topics, whose deletion is not forced."""
 
 
 class BacklogQuotaExceededError(BrokerServiceError):
-    """No producer while the backlog is above its quota (P-06); `policy` is what the quota says of producers."""
+    """A producer of a topic whose backlog exceeds its quota (P-06). `policy` is the retention policy of the quota."""
 
     java_name = "TopicBacklogQuotaExceededException"
 
     def __init__(self, policy: str) -> None:
         super().__init__("Cannot create producer on topic with backlog quota exceeded")
-        self.text = self.java_text  # unlike other errors that come so early
+        self.text = self.java_text  # Pulsar sends the exception's class, unlike with other early errors
         holds = policy == "producer_request_hold"
         self.code = pb.ProducerBlockedQuotaExceededError if holds else pb.ProducerBlockedQuotaExceededException
 
 
 class Owner(Protocol):
-    """A connection that has a name or a subscription."""
+    """A connection that owns a producer name or a subscription."""
 
     def check_liveness(self, answered: Callable[[bool], None]) -> None:
-        """PING; `answered(True)` on a sign of life, `answered(False)` after the connection was closed for its silence
-        (connectionLivenessCheckTimeoutMillis)."""
+        """Send PING, and call `answered` with whether the client is alive.
+
+        `answered(True)` follows a sign of life. `answered(False)` follows the end of a silent connection
+        (connectionLivenessCheckTimeoutMillis).
+        """
         ...
 
 
 class OwnerMustAnswerError(BrokerServiceError):
-    """The name or subscription has an owner. Ask `owner` for a sign of life; only a dead one is evicted (P-02, C-04).
+    """A name or subscription with an owner, which is evicted only if its connection is dead (P-02, C-04).
 
-    `refusal` is what the newcomer is told when the owner lives.
+    The caller checks the liveness of `owner`. `refusal` is the error for the newcomer if the owner is alive.
     """
 
     def __init__(self, owner: Owner, refusal: BrokerServiceError) -> None:
@@ -164,25 +167,25 @@ class OwnerMustAnswerError(BrokerServiceError):
 
 
 class CoordinatorNotFoundError(BrokerServiceError):
-    """No such transaction coordinator, or it is not served here."""
+    """A transaction coordinator that does not exist, or that this broker does not serve."""
 
     code = pb.TransactionCoordinatorNotFound
 
 
 class InvalidTxnStatusError(BrokerServiceError):
-    """A transaction that is being committed or aborted already."""
+    """A transaction that is already being committed or aborted."""
 
     code = pb.InvalidTxnStatus
 
 
 class TransactionNotFoundError(BrokerServiceError):
-    """A transaction that is over or never was, or somebody else's."""
+    """A transaction that has ended, never existed, or belongs to another role."""
 
     code = pb.TransactionNotFound
 
 
 class TransactionConflictError(BrokerServiceError):
-    """What a transaction acknowledges another one has acknowledged, which is not over."""
+    """An acknowledgement in a transaction that another open transaction has made already."""
 
     code = pb.TransactionConflict
 

@@ -1,5 +1,4 @@
-"""Do what a broker does for its topics every so often: expiry, trimming, backlog quotas, deletion of what nobody uses
-(B-41)."""
+"""Run the periodic checks of topics (B-41): expiry, trimming, backlog quotas, and deletion when unused."""
 
 from __future__ import annotations
 
@@ -25,7 +24,10 @@ CAUGHT_UP = "delete_when_subscriptions_caught_up"
 
 
 def work(config: Config, topics: Topics) -> Iterator[tuple[float, Callable[[], Iterator[None]]]]:
-    """(interval in seconds, what is done topic by topic) for each periodic check. All look at loaded topics only."""
+    """Yield each periodic check: its interval in seconds, and the function that starts it.
+
+    All checks look at loaded topics only. Each step of a check looks at one topic.
+    """
 
     def each(check: Callable[[PersistentTopic], None]) -> Callable[[], Iterator[None]]:
         return partial(check_all, topics, check)
@@ -33,7 +35,8 @@ def work(config: Config, topics: Topics) -> Iterator[tuple[float, Callable[[], I
     yield config.messageExpiryCheckIntervalInMinutes * 60, each(check_ttl)
     yield config.retentionCheckIntervalInSeconds, each(trim)
     yield config.brokerDeduplicationSnapshotFrequencyInSeconds, each(snapshot_when_old)
-    yield config.brokerDeduplicationProducerInactivityTimeoutMinutes * 20, each(forget_inactive)  # a third of it
+    # in seconds: a third of the timeout
+    yield config.brokerDeduplicationProducerInactivityTimeoutMinutes * 20, each(forget_inactive)
     yield config.brokerServiceCompactionMonitorIntervalInSeconds, each(compact)
     if config.backlogQuotaCheckEnabled:
         yield config.backlogQuotaCheckIntervalInSeconds, each(check_backlog)
@@ -46,51 +49,51 @@ def work(config: Config, topics: Topics) -> Iterator[tuple[float, Callable[[], I
 
 
 def trim(topic: PersistentTopic) -> None:
-    """Close a ledger that is old, delete those that need not be kept."""
+    """Roll over an old ledger, and delete ledgers that need not be kept."""
     topic.ledger.roll_over_when_old()
     topic.trimmer.trim()
 
 
 def compact(topic: PersistentTopic) -> None:
-    """Compact a topic that has as much new as its policy says."""
+    """Compact a topic once its new messages exceed the policy's threshold."""
     topic.compaction.trigger_when_due()
 
 
 def check_all(topics: Topics, check: Callable[[PersistentTopic], None]) -> Iterator[None]:
-    """Check each persistent topic, step by step; the fault of one does not spare the others."""
+    """Check each persistent topic, one a step. An error in one topic does not stop the others."""
     for topic in topics.loaded_persistent():
         if not topic.closed:
             try:
                 check(topic)
             except Exception as error:
-                log.error("a periodic check failed", exception=error, topic=topic.name)
+                log.error("a periodic check of a topic failed", exception=error, topic=topic.name)
         yield
 
 
 def start_upkeep(clock: Clock, config: Config, topics: Topics) -> None:
-    """Begin; it goes on as long as the clock runs."""
+    """Start all periodic checks. They run as long as the clock."""
     for seconds, what in work(config, topics):
         clock.every(seconds, Rounds(clock, what))
 
 
-# what nobody uses
+# unused topics and subscriptions
 
 
 def delete_inactive(topics: Topics) -> Iterator[None]:
-    """Delete topics that were unused for long enough, one by one; partitioned ones stay, with fewer partitions."""
+    """Delete topics that were unused for long enough, one a step. A partitioned topic stays, with fewer partitions."""
     for topic in list(topics.loaded.values()):
         if not topic.closed and may_go(topic):
             with suppress(TopicHasClientsError):
                 topics.delete(topic.name, force=False)
-                INACTIVITY.info("topic deleted: nobody used it", topic=topic.name)
+                INACTIVITY.info("unused topic deleted", topic=topic.name)
         yield
 
 
 def may_go(topic: Topic) -> bool:
-    """Whether a topic was unused for long enough to be deleted; notes that it is in use where it is.
+    """Return whether a topic was unused for long enough to be deleted. Touch a topic that is in use.
 
-    Retention by time keeps one that has messages. Consumers do not count here: where subscriptions need only be caught
-    up, just the deletion itself is refused because of them, as in Pulsar.
+    Retention by time keeps a topic with messages. Consumers do not count in the mode
+    "delete_when_subscriptions_caught_up": there only the deletion itself is refused because of them, as in Pulsar.
     """
     inactivity = topic.policies.inactivity
     if not inactivity.delete:
@@ -111,4 +114,4 @@ def delete_unused_subscriptions(topic: PersistentTopic) -> None:
     for subscription in list(topic.subscriptions.values()):
         if not (subscription.consumers or subscription.replicated) and now - subscription.used > seconds:
             topic.unsubscribe(subscription.name)
-            INACTIVITY.info("subscription deleted: nobody used it", topic=topic.name, subscription=subscription.name)
+            INACTIVITY.info("unused subscription deleted", topic=topic.name, subscription=subscription.name)

@@ -91,10 +91,10 @@ class Outgoing:
         receipt = base.send_receipt
         receipt.producer_id = producer_id
         message_id = receipt.message_id
-        for _, position, sequence_id, highest_sequence_id in entries:
-            receipt.sequence_id = sequence_id
-            receipt.highest_sequence_id = highest_sequence_id
-            message_id.ledgerId, message_id.entryId = position
+        for entry in entries:
+            receipt.sequence_id = entry.sequence_id
+            receipt.highest_sequence_id = entry.highest_sequence_id
+            message_id.ledgerId, message_id.entryId = entry.position
             data = frame(base.SerializeToString())
             add(data)
             size += len(data)

@@ -1,1 +1,1 @@
-"""Where entries and metadata are kept: in memory, or in one SQLite file of a data directory."""
+"""Store entries and metadata, in memory or in a SQLite file of a data directory."""

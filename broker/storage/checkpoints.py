@@ -1,16 +1,16 @@
-"""Keeping the log short: what stands in it is copied into the database file while commits go on.
+"""Keep the log short: copy it into the database file while commits go on.
 
-Commits append to the log. Its length says what happens to it:
+Commits append to the log. The length of the log decides what happens:
 
-* `COPY_BYTES` are not copied yet: a thread copies them, on a connection of its own.
-* The log is `LONG` times as long: SQLite starts a log afresh when a commit finds all of it copied, which never happens
-  while commits come one after the other. So the thread copies again and again, as long as each time leaves less, and
-  the commit thread copies the little that is left.
-* The log is `MOST` times as long: commits wait for the copy, whatever it leaves. So the log has a bound.
+- `COPY_BYTES` are not copied yet: a thread copies them on its own connection.
+- The log is `LONG` times as long: SQLite restarts a log when a commit finds all of it copied, which never happens under
+  constant commits. So the thread copies repeatedly, as long as each copy leaves less, and the commit thread copies
+  the small rest.
+- The log is `MOST` times as long: commits wait for a full copy. So the length of the log is bounded.
 
-A copy begins only after a commit that came when the one before it was seen to end. So there always is something to
-copy, and no commit can start the log afresh in the meantime. Without that, SQLite before 3.51.3 may take what is new
-for copied, and lose it (its WAL-reset bug).
+A copy begins only after a commit that followed the end of the previous copy. So there is always something to copy, and
+no commit can restart the log meanwhile. Otherwise SQLite before 3.51.3 may treat new commits as copied, and lose them
+(its WAL-reset bug).
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ from pulsarium.broker.storage.interface import Durability, StorageError
 from pulsarium.broker.storage.persist import Hook, PersistPoint
 
 COPY_BYTES = 8 << 20  # longer: more to recover after a crash; shorter: more syncs
-COPY_SHARE = 64  # of a small disk no more than this part
-LITTLE = 1 / 8  # of that
-LONG, MOST = 4, 8  # times that
-HARDLY_LESS = 3 / 4  # of what the copy before it left
-RESTART_WAIT_MS = 50  # for readers of the log, but not for somebody who keeps a transaction open from outside
+COPY_SHARE = 64  # on a small disk, at most this part
+LITTLE = 1 / 8  # of that unit
+LONG, MOST = 4, 8  # times that unit
+HARDLY_LESS = 3 / 4  # of the rest that the previous copy left
+RESTART_WAIT_MS = 50  # for readers of the log, but not for another program that keeps a transaction open
 
 
 class Checkpoints:
-    """The log of one database. Of the commit thread, which `connection` belongs to."""
+    """The log of one database. Only the commit thread, which owns `connection`, uses it."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, durability: Durability, at: Hook) -> None:
         self._connection = connection
         self._at = at
         self._copier = open_copier(path, durability)
-        # Closed after every connection: closing a descriptor of a file drops all locks that the process has on it.
+        # Closed after all connections: closing a descriptor of a file drops all locks of the process on it.
         self._file = None if durability == "none" else os.open(path, os.O_RDWR)
         self._share = shutil.disk_usage(path.parent).total // COPY_SHARE
         self._thread = ThreadPoolExecutor(1, "storage checkpoint")
-        self._copy: Future[int] | None = None  # until it was seen to end
-        self._length = 0  # bytes of the log since it was started afresh
-        self._to_copy = 0  # bytes of them that the last copy may have left
+        self._copy: Future[int] | None = None  # until its end was noticed
+        self._length = 0  # bytes of the log since its last restart
+        self._to_copy = 0  # bytes of the log that the last copy may have left
         self._left_before = math.inf  # by the copy before the last
-        self._grew = False  # since the last copy was seen to end
+        self._grew = False  # since the end of the last copy was noticed
 
     def grew(self, size: int) -> None:
-        """Count a commit of so many bytes."""
+        """Count a commit of `size` bytes."""
         self._length += size
         self._to_copy += size
         self._grew = True
 
     def all_at_once(self) -> None:
-        """Have the next step copy everything while commits wait: the log's room is needed."""
+        """Let the next step copy everything while commits wait, because the room of the log is needed."""
         self._length = max(self._length, MOST * self._unit)
 
     @property
@@ -66,7 +66,7 @@ class Checkpoints:
         return min(COPY_BYTES, self._share)
 
     def step(self) -> None:
-        """Do what the length of the log asks for. Raises StorageError; everything committed stays in the log."""
+        """Do what the length of the log requires. Raise `StorageError` on failure; the log keeps all commits."""
         if self._copy is not None:
             if not self._copy.done() and self._length < MOST * self._unit:
                 return
@@ -80,14 +80,14 @@ class Checkpoints:
 
     @property
     def _is_little(self) -> bool:
-        """Whether commits may wait for what is left, or another copy would hardly leave less."""
+        """Return whether commits may wait for the rest, or another copy would hardly leave less."""
         return self._to_copy <= self._unit * LITTLE or self._to_copy >= self._left_before * HARDLY_LESS
 
     def _copy_log(self) -> int:
-        """Copy what stands in the log by now, on the thread. Return how long the log is."""
+        """Copy the current log, on the thread, and return the length of the log in bytes."""
         self._at(PersistPoint.CHECKPOINT)
         _, pages, _ = self._copier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        # SQLite leaves this sync to the checkpoint that copies the last page, which commits wait for.
+        # SQLite leaves this sync to the checkpoint of the last page, which commits wait for.
         if self._file is not None:
             os.fsync(self._file)
         return int(pages) * PAGE_SIZE
@@ -95,12 +95,12 @@ class Checkpoints:
     def _end_copy(self, copy: Future[int]) -> None:
         self._copy, self._grew = None, False
         try:
-            self._length = max(self._length, copy.result())  # longer than counted: readers kept it from starting afresh
+            self._length = max(self._length, copy.result())  # longer than counted when readers prevented a restart
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
 
     def _start_afresh(self) -> None:
-        """Copy the rest on this thread, so that the next commit writes to the beginning of the log."""
+        """Copy the rest on this thread, so that the next commit restarts the log."""
         self._at(PersistPoint.CHECKPOINT)
         self._grew = False
         execute, mode = self._connection.execute, "RESTART" if self._length >= MOST * self._unit else "PASSIVE"
@@ -110,7 +110,7 @@ class Checkpoints:
             execute(f"PRAGMA busy_timeout={BUSY_MS}")
         except sqlite3.Error as error:
             raise self._failed(error) from error
-        # What a reader still looks at is not copied: try again before long.
+        # Pages that a reader still uses are not copied: try again soon.
         self._length, self._to_copy = 0, 0 if pages == copied else self._unit // 2
         self._left_before = math.inf
 
@@ -119,7 +119,7 @@ class Checkpoints:
         return StorageError(f"checkpoint failed: {error}")
 
     def close(self) -> None:
-        """Close after the copy that is under way; the connection of the commit thread too."""
+        """Wait for the current copy, and close, also the connection of the commit thread."""
         self._thread.shutdown()
         self._copier.close()
         self._connection.close()

@@ -1,13 +1,13 @@
-"""The commit thread: the only one that writes and deletes.
+"""The commit thread, the only thread that writes and deletes.
 
-One after the other, for as long as there is something to do:
+While there is work, it repeats these steps:
 
-1. take every batch that waits (up to GROUP_BYTES) and write all of them in one transaction;
-2. hand all their `done` calls to the event loop with one wake-up;
-3. delete a slice of a deleted ledger;
-4. see to the log, which another thread copies into the database file: `checkpoints.py`.
+1. Take all waiting batches (up to GROUP_BYTES), and write them in one transaction.
+2. Hand all their `done` calls to the event loop with one wake-up.
+3. Delete a slice of a deleted ledger.
+4. Let another thread copy the log into the database file: see `checkpoints.py`.
 
-`persist.py` names the points between. A transaction that fails takes the later batches of its era with it: see
+`persist.py` names the points between these steps. A failed transaction fails the later batches of its era: see
 `Storage.commit`.
 """
 
@@ -34,20 +34,20 @@ from pulsarium.broker.storage.worker import Worker
 log = Log("storage")
 
 GROUP_BYTES = 8 << 20  # of entries in one transaction
-LOOK_BYTES = 1 << 20  # of log, between two looks at how much room the disk has
-PLACE_SECONDS = 1.0  # between two looks whether the files are still there, as long as they are
-THREAD_ALIVE_SECONDS = 0.5  # between two looks at a thread that somebody waits for
+LOOK_BYTES = 1 << 20  # of log, between two looks at the room on the disk
+PLACE_SECONDS = 1.0  # between two checks of existing files
+THREAD_ALIVE_SECONDS = 0.5  # between two checks of a thread while a caller waits
 
 
 class Commit(NamedTuple):
-    """A batch, and who waits for it."""
+    """A batch with its callback."""
 
     batch: Batch
     done: Done
 
 
 class Group:
-    """What goes into one transaction: batches in order, merged."""
+    """The merged batches of one transaction, in order."""
 
     def __init__(self) -> None:
         self.waiting: list[Done] = []
@@ -72,13 +72,13 @@ class Group:
 
     @property
     def is_one_row(self) -> bool:
-        """Whether a single statement writes it: a message that somebody waits for before sending the next."""
+        """Return whether a single statement writes the group, as for a message whose producer waits before the next."""
         rest = self.metadata or self.deleted_ledgers or len(self.runs) != 1 or self.bytes > segments.ROW_BYTES
         return not rest and all(len(runs) == 1 for runs in self.runs.values())
 
     def write(self, connection: sqlite3.Connection) -> int:
-        """Put everything into the open transaction. Returns about how many bytes of log that makes."""
-        # Packed one by one as they go in, so that a large group is not in memory twice.
+        """Write everything into the open transaction. Return the bytes that the log grows by, about."""
+        # Runs are packed one by one, so that a large group is not in memory twice.
         rows = (row for ledger_id, runs in self.runs.items() for row in segments.rows_of(ledger_id, runs))
         row_count = segments.insert(connection, rows) if self.runs else 0
         kept = [(path, value) for path, value in self.metadata.items() if value is not None]
@@ -89,12 +89,12 @@ class Group:
             connection.executemany("DELETE FROM metadata WHERE path = ?", gone)
         if self.deleted_ledgers:
             segments.mark_deleted(connection, self.deleted_ledgers)
-        # Whole pages are logged, at least one a row and one a path.
+        # The log takes whole pages, at least one for each row and each path.
         return self.bytes + PAGE_SIZE * (row_count + len(self.metadata))
 
 
 class Barrier:
-    """Something the event loop waits for, without turning: everything that was submitted before is served then."""
+    """A request that the event loop blocks on, until all earlier requests are served."""
 
     def __init__(self) -> None:
         self.finished = threading.Event()
@@ -106,7 +106,7 @@ class Barrier:
 
 
 class Replacement(Barrier):
-    """Another state, in the place of all that is kept."""
+    """A request to replace everything in the store."""
 
     def __init__(self, metadata: Mapping[str, bytes], entries: Entries) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class Replacement(Barrier):
         self._entries = entries
 
     def write(self, connection: sqlite3.Connection) -> None:
-        """Put it into the open transaction, which may be larger than memory."""
+        """Write the new state into the open transaction, which may be larger than memory."""
         connection.execute("PRAGMA cache_spill=ON")
         for table in ("segment", "deleted_ledger", "metadata"):
             connection.execute(f"DELETE FROM {table}")
@@ -124,27 +124,27 @@ class Replacement(Barrier):
 
 
 class Committer(Worker[Commit | Barrier]):
-    """Owns `connection`, closes it in the end."""
+    """Commit batches on a connection, and close the connection at the end."""
 
     def __init__(self, connection: sqlite3.Connection, at: Hook, path: Path, durability: Durability) -> None:
         super().__init__("storage commit")
-        self.refusal = ""  # read by the event loop: why no message is taken
+        self.refusal = ""  # why messages are refused; the event loop reads this
         self._room = Room(connection, path, PAGE_SIZE)
         self._is_full = False
         self._unseen_bytes = LOOK_BYTES  # of log, since the last look
         self._connection = connection
         self._at = at
-        self._deletions = Deletions(connection, at)  # reads, so that there is a log from here on
+        self._deletions = Deletions(connection, at)  # reads, so that the connection knows of the log
         self._checkpoints = Checkpoints(connection, path, durability, at)
         self._place = Place((path, path.with_name(f"{path.name}-wal")))
-        self._gone = ""  # what became of the files
+        self._gone = ""  # what happened to the files
         self._place_seen = time.monotonic()
-        self._barrier: Barrier | None = None  # what came behind a group
+        self._barrier: Barrier | None = None  # the request behind a group
         self._failed_era = -1
-        self._failure = ""  # what happened in it; a text, since an exception would keep the group in memory
+        self._failure = ""  # the error of that era, as text, because an exception would keep the group in memory
 
     def wait_for(self, barrier: Barrier) -> None:
-        """Have it served, and block until it is. Raises StorageError."""
+        """Submit a barrier, and block until it is served. Raise `StorageError` on failure."""
         if self._deadline is not None or not self._thread.is_alive():
             raise StorageError("the store is closed")
         self.submit(barrier)
@@ -170,7 +170,7 @@ class Committer(Worker[Commit | Barrier]):
         self._at(PersistPoint.ACKNOWLEDGED)
         if self._barrier is not None:
             self.serve(self._barrier)
-        self.background()  # also when the next request waits already: it has to keep up with appending
+        self.background()  # even with requests waiting, because deletions and copies have to keep up with commits
 
     def _group(self, request: Commit) -> Group:
         group = Group()
@@ -186,20 +186,20 @@ class Committer(Worker[Commit | Barrier]):
             return StorageError(f"commit failed: {self._gone}")
         try:
             if group.is_one_row and not self._connection.in_transaction:
-                # Its statement is the transaction: BEGIN and COMMIT would double what such a commit costs.
+                # The statement is a transaction by itself: BEGIN and COMMIT would double its cost.
                 self._at(PersistPoint.WRITTEN)
                 log_bytes = group.write(self._connection)
             else:
                 with transaction(self._connection):
                     log_bytes = group.write(self._connection)
                     self._at(PersistPoint.WRITTEN)
-        except Exception as error:  # also what is no database error, an id too large: the thread must live on
+        except Exception as error:  # any error, such as of an id too large, because the thread has to live on
             failure = StorageError(f"commit failed: {error}")
             failure.__cause__ = error
             self.report(failure)
             self._is_gone(look=True)
             if code_of(error) == sqlite3.SQLITE_FULL:
-                # What is in the log already may fit into the database, and then the log's room is free.
+                # The database may still take the contents of the log, which frees the room of the log.
                 self._checkpoints.all_at_once()
                 self._unseen_bytes = LOOK_BYTES
             return failure
@@ -246,29 +246,32 @@ class Committer(Worker[Commit | Barrier]):
         was_full, self._is_full = self._is_full, self._room.is_short()
         if self._unseen_bytes >= LOOK_BYTES:
             self._unseen_bytes = 0
-            if self._is_full:  # as short a log as can be
+            if self._is_full:  # keep the log as short as possible
                 self._checkpoints.all_at_once()
         if self._is_full and not was_full:
-            log.error("the disk is almost full: no message is taken until there is room")
+            log.error("the disk is almost full: messages are refused until there is room")
         elif was_full and not self._is_full:
-            log.info("the disk has room for messages again")
+            log.info("the disk has room again: messages are accepted")
         self._say()
 
     def _is_gone(self, *, look: bool = False) -> bool:
-        """Return whether the files are gone, so that nothing may be written. Looks now and then, or as told."""
+        """Return whether the files are missing, so that writes are forbidden.
+
+        The files are checked about once a second, and at once with `look`.
+        """
         now = time.monotonic()
         if look or self._gone or now - self._place_seen >= PLACE_SECONDS:
             self._place_seen = now
             before, self._gone = self._gone, self._place.problem()
             if self._gone and not before:
-                log.error("the data directory is lost: put it back as it was, or start again", reason=self._gone)
+                log.error("the data directory is lost: put it back, or restart the broker", reason=self._gone)
             elif before and not self._gone:
-                log.info("the data directory is back, as it was: messages are taken again")
+                log.info("the data directory is back: messages are accepted")
             self._say()
         return bool(self._gone)
 
     def _say(self) -> None:
-        self.refusal = f"No message is taken: {self._gone}" if self._gone else NO_ROOM if self._is_full else ""
+        self.refusal = f"The broker refuses messages: {self._gone}" if self._gone else NO_ROOM if self._is_full else ""
 
     def close(self) -> None:
         self._checkpoints.close()

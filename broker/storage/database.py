@@ -1,11 +1,11 @@
-"""The database file of a data directory: how it is opened, and what each durability asks of SQLite.
+"""Open the database file of a data directory, with SQLite's settings for each durability.
 
-Durability, in WAL mode (a commit appends to the log; a checkpoint copies the log into the database file):
+In WAL mode a commit appends to the log, and a checkpoint copies the log into the database file. The durabilities are:
 
-    none    synchronous=OFF     never syncs. Survives the process; a dead machine may leave a broken file.
-    os      synchronous=NORMAL  syncs around checkpoints. Survives the process; a dead machine loses the last commits,
-                                but what is left is a whole state of the store.
-    fsync   synchronous=FULL    syncs the log on every commit, before anybody is told.
+    none    synchronous=OFF     Never sync. Data survives the process; a machine crash may leave a damaged file.
+    os      synchronous=NORMAL  Sync around checkpoints. Data survives the process; a machine crash loses the last
+                                commits, and leaves a consistent earlier state.
+    fsync   synchronous=FULL    Sync the log on every commit, before any answer.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pulsarium.broker.storage.interface import WRITTEN_BY, Durability, StorageEr
 from pulsarium.proto.entry import crc32c
 
 DATABASE_NAME = "pulsarium.db"
-PAGE_SIZE = 16384  # smaller: more CPU for runs; larger: more to write for a lone entry
-CACHE_KIB = 1024  # a connection. Entries have their own cache, and the system has one of the file.
-WAL_KEPT_BYTES = 64 << 20  # a log that a slow reader made longer is cut back to this
-BUSY_MS = 5000  # somebody looks at the file with another tool
+PAGE_SIZE = 16384  # smaller pages take more CPU for runs; larger ones write more for a single entry
+CACHE_KIB = 1024  # for each connection: entries have their own cache, and the system caches the file
+WAL_KEPT_BYTES = 64 << 20  # a log that a slow reader made longer is cut back to this size
+BUSY_MS = 5000  # for another tool that has the file open
 
 APPLICATION_ID = 0x50554C53  # "PULS"
-SCHEMA_VERSION = 2  # older.py has those before
+SCHEMA_VERSION = 2  # older.py reads earlier ones
 TABLES = f"""{segments.SCHEMA}
 CREATE TABLE IF NOT EXISTS metadata
     (path TEXT PRIMARY KEY, value BLOB NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
@@ -38,8 +38,10 @@ _SYNCHRONOUS: dict[Durability, str] = {"none": "OFF", "os": "NORMAL", "fsync": "
 
 
 def open_database(path: Path, durability: Durability) -> sqlite3.Connection:
-    """The one connection that writes, of a file that it makes if need be. Raises StorageError. What is in a file that
-    was there, `probe` has looked at."""
+    """Open the one connection that writes, and create the file if needed. Raise `StorageError` on failure.
+
+    `probe` has checked the contents of an existing file.
+    """
     try:
         connection = _connect(path)
         try:
@@ -53,7 +55,7 @@ def open_database(path: Path, durability: Durability) -> sqlite3.Connection:
 
 
 def advice(error: sqlite3.Error) -> str:
-    """What can be done about a database that cannot be opened."""
+    """Return advice about a database that cannot be opened."""
     return _ADVICE.get(code_of(error), "nothing in it was changed")
 
 
@@ -65,14 +67,14 @@ _ADVICE = {
     sqlite3.SQLITE_READONLY: "this user must be able to write the directory and all files in it",
     sqlite3.SQLITE_PERM: "this user must be able to write the directory and all files in it",
     sqlite3.SQLITE_FULL: "make room on the disk",
-    sqlite3.SQLITE_IOERR: "look after the disk, or for room on it; nothing in it was changed",
-    sqlite3.SQLITE_BUSY: "another program has it open",
-    sqlite3.SQLITE_LOCKED: "another program has it open",
+    sqlite3.SQLITE_IOERR: "check the disk, and the room on it; nothing in it was changed",
+    sqlite3.SQLITE_BUSY: "another program has it open: close that program",
+    sqlite3.SQLITE_LOCKED: "another program has it open: close that program",
 }
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """One more connection to an open database. It can only read, and waits for no commit."""
+    """Open a further connection that only reads, and waits for no commit."""
     try:
         connection = _connect(path)
         connection.execute("PRAGMA query_only=ON")
@@ -82,26 +84,24 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def open_copier(path: Path, durability: Durability) -> sqlite3.Connection:
-    """Open one more connection to an open database, which writes nothing of its own, but checkpoints."""
+    """Open a further connection that writes nothing but checkpoints."""
     try:
         connection = _connect(path)
         _sync(connection, durability)
-        connection.execute(
-            "SELECT count(*) FROM deleted_ledger"
-        ).fetchone()  # it knows that there is a log from here on
+        connection.execute("SELECT count(*) FROM deleted_ledger").fetchone()  # makes the connection aware of the log
     except sqlite3.Error as error:
         raise StorageError(f"cannot use {path}: {error}") from error
     return connection
 
 
 def open_to_look(path: Path) -> sqlite3.Connection:
-    """A connection to a database that nobody uses, which writes nothing, not even what the log holds."""
+    """Open a connection to an unused database. It writes nothing, and does not copy the log either."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
     return sqlite3.connect(uri, uri=True, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
 
 
 def new_database(path: Path, page_size: int | None = None) -> sqlite3.Connection:
-    """A database that is filled once, and of no use before it is whole: nothing is synced, nothing rolled back."""
+    """Create a database that is filled once, and useless before it is complete: without syncs and rollbacks."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         if page_size is not None:
@@ -116,7 +116,7 @@ def new_database(path: Path, page_size: int | None = None) -> sqlite3.Connection
 
 
 def newer(connection: sqlite3.Connection, version: int) -> str:
-    """Why a database of a newer format is refused; it may still say where today's does who wrote it."""
+    """Return why a database of a newer format is refused, with the version that wrote it if readable."""
     try:
         row = connection.execute("SELECT value FROM metadata WHERE path = ?", (WRITTEN_BY,)).fetchone()
         writer = f"pulsarium {row[0].decode('ascii')}"
@@ -126,7 +126,7 @@ def newer(connection: sqlite3.Connection, version: int) -> str:
 
 
 def has_tables(connection: sqlite3.Connection, script: str) -> bool:
-    """Return whether a database has the tables that a script makes, word for word."""
+    """Return whether a database has exactly the tables that a script creates."""
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(script)
         there, wanted = (set(each.execute("SELECT name, sql FROM sqlite_master")) for each in (connection, made))
@@ -134,45 +134,45 @@ def has_tables(connection: sqlite3.Connection, script: str) -> bool:
 
 
 def metadata(connection: sqlite3.Connection) -> dict[str, bytes]:
-    """All of it, by path. Raises StorageError for a damaged one."""
+    """Return all metadata by path. Raise `StorageError` for a damaged value."""
     kept: dict[str, bytes] = {}
     for path, value, checksum in connection.execute("SELECT path, value, checksum FROM metadata"):
         if not (isinstance(path, str) and isinstance(value, bytes)) or checksum != checksum_of(path, value):
-            raise StorageError(f"what is kept at {path!r} is damaged")
+            raise StorageError(f"the value at {path!r} is damaged")
         kept[path] = value
     return kept
 
 
 def put_metadata(connection: sqlite3.Connection, kept: Iterable[tuple[str, bytes]]) -> None:
-    """Keep these values, each in the place of what is at its path."""
+    """Store these values, and replace earlier ones at their paths."""
     rows = ((path, value, checksum_of(path, value)) for path, value in kept)
     connection.executemany("INSERT OR REPLACE INTO metadata VALUES (?, ?, ?)", rows)
 
 
 def checksum_of(path: str, value: bytes) -> int:
-    """Of a piece of metadata and its path."""
+    """Return the checksum of a piece of metadata and its path."""
     return crc32c(value, crc32c(path.encode()))
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All that is done inside is committed, or nothing of it."""
-    if connection.in_transaction:  # the last one could not even be rolled back
+    """Commit everything that happens inside, or nothing."""
+    if connection.in_transaction:  # an earlier rollback failed
         connection.execute("ROLLBACK")
     connection.execute("BEGIN")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # SQLite has rolled back some errors by itself
+        if connection.in_transaction:  # SQLite rolls back some errors by itself
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
         raise
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # isolation_level: transactions are begun and committed where one can see it. check_same_thread: a connection is
-    # opened by the event loop, where errors have somebody to go to, then handed over to the one thread that uses it.
+    # isolation_level: transactions begin and end in visible statements. check_same_thread: the event loop opens a
+    # connection, because it can report errors, and then hands it over to the one thread that uses it.
     connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
     return connection
@@ -180,24 +180,24 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _sync(connection: sqlite3.Connection, durability: Durability) -> None:
     connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS[durability]}")
-    if durability == "fsync":  # macOS syncs to the drive's own cache only, unless asked
+    if durability == "fsync":  # without this, macOS syncs only to the cache of the drive
         connection.execute("PRAGMA fullfsync=ON")
         connection.execute("PRAGMA checkpoint_fullfsync=ON")
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, durability: Durability) -> None:
     _sync(connection, durability)
-    connection.execute(f"PRAGMA page_size={PAGE_SIZE}")  # has a say in a new file only
+    connection.execute(f"PRAGMA page_size={PAGE_SIZE}")  # only a new file takes this
     is_new = not connection.execute("PRAGMA application_id").fetchone()[0]
     mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
     if mode != "wal":
         raise StorageError(
-            f"{path} is on a file system without shared memory maps, which the log needs: use a local one"
+            f"{path} is on a file system without shared memory maps, which the log needs: use a local disk"
         )
-    connection.execute("PRAGMA wal_autocheckpoint=0")  # would happen inside a commit; see committer.py
+    connection.execute("PRAGMA wal_autocheckpoint=0")  # would run inside a commit; see committer.py
     connection.execute(f"PRAGMA journal_size_limit={WAL_KEPT_BYTES}")
-    # A page that stands in the log would be written over when it changes again: killed then, that looks like damage.
+    # With cache spill, a changed page in the log would be overwritten, and a crash then would look like damage.
     connection.execute("PRAGMA cache_spill=OFF")
-    connection.execute("PRAGMA secure_delete=OFF")  # some builds overwrite what they delete, at 100 times the cost
+    connection.execute("PRAGMA secure_delete=OFF")  # some builds overwrite deleted data, which takes 100 times as long
     if is_new:
         connection.executescript(f"BEGIN;{_MAKE}COMMIT;")

@@ -1,8 +1,7 @@
-"""Deleting ledgers a slice at a time, so that no commit waits for more than one slice.
+"""Delete ledgers one slice at a time, so that a commit waits for one slice at most.
 
-A ledger is marked deleted by the commit that deletes it, which hides it at once and for good. Its rows go afterwards;
-a process that ends before that goes on when the store is opened again. Freed pages are used again; the file does not
-shrink.
+The commit that deletes a ledger marks it as deleted, which hides the ledger at once and for good. Its rows are deleted
+afterwards, and after a restart if need be. The file reuses freed pages, and does not shrink.
 """
 
 from __future__ import annotations
@@ -20,27 +19,27 @@ log = Log("storage")
 
 
 class Deletions:
-    """The ledgers marked deleted in a database, which still have rows."""
+    """The ledgers that are marked as deleted, and still have rows."""
 
     def __init__(self, connection: sqlite3.Connection, at: Hook = pass_by) -> None:
         self._connection = connection
         self._at = at
         self._left = deque(segments.marked_deleted(connection))
-        self._next_key = 0  # of the first of them
+        self._next_key = 0  # of the first ledger
         self._paused = False
 
     def add(self, ledger_ids: Iterable[int]) -> None:
-        """Ledgers were marked."""
+        """Add ledgers that were marked as deleted."""
         self._left.extend(ledger_ids)
 
     def resume(self) -> None:
-        """A transaction went well: one of ours may, too."""
+        """Continue after a successful transaction, because deletions may work again."""
         self._paused = False
 
     def step(self) -> bool:
-        """Delete one slice. False: there was none to delete, or it failed and waits for `resume`.
+        """Delete one slice. Return False when none is left, or a failure waits for `resume`.
 
-        Damaged rows stay, and so does a ledger that is damaged otherwise; both are tried again by the next start.
+        Damaged rows stay, and so do ledgers with other damage. The next start tries them again.
         """
         if self._paused or not self._left:
             return False
@@ -51,15 +50,17 @@ class Deletions:
                 segments.delete_slice(self._connection, rows)
                 self._at(PersistPoint.DELETION)
         except sqlite3.OperationalError as error:
-            log.warning("deleting has to wait", ledger=ledger_id, reason=error)
+            log.warning("a deletion has to wait for the next commit", ledger=ledger_id, reason=error)
             self._paused = True
             return False
-        except Exception as error:  # also what is no database error, an id too large: the thread must live on
-            log.error("a ledger cannot be deleted", ledger=ledger_id, reason=error)
+        except Exception as error:  # any error, such as of an id too large, because the thread has to live on
+            log.error("a ledger cannot be deleted: the next start tries again", ledger=ledger_id, reason=error)
             self._go_on(None)
             return True
         if rows.damaged:
-            log.error("damaged rows of a deleted ledger stay", ledger=ledger_id, rows=rows.damaged)
+            log.error(
+                "damaged rows of a deleted ledger stay: the next start tries again", ledger=ledger_id, rows=rows.damaged
+            )
         self._go_on(rows.next_key)
         return True
 

@@ -1,4 +1,4 @@
-"""The store of a broker without a data directory: nothing survives the process, nothing is left on disk."""
+"""The store of a broker without a data directory, which keeps nothing after the end of the process."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 
 
 class MemoryStorage:
-    """A `Storage` that promises nothing: a commit is done at once, and entries stay in the entry cache.
+    """A `Storage` without durability: a commit finishes at once, and entries stay in the entry cache.
 
-    What the cache has no room for is spilled to a temporary file, opened by the first spill with a thread of its own.
+    Entries that the cache has no room for are spilled to a temporary file. The first spill opens the file and a thread.
     """
 
-    refusal = ""  # what cannot be spilled stays in memory
+    refusal = ""  # entries that cannot be spilled stay in memory
     keeps_entries = False
 
     def __init__(self) -> None:
         self._metadata: dict[str, bytes] = {}
         self._spill: Spill | None = None
         self._spilled: set[int] = set()
-        self._nursery: trio.Nursery | None = None  # while it runs
+        self._nursery: trio.Nursery | None = None  # while the store runs
 
     def load_metadata(self) -> dict[str, bytes]:
         return dict(self._metadata)
 
     def stored_runs(self, ledger_id: int) -> list[StoredRun]:
-        """What was spilled of a ledger."""
+        """Return the spilled runs of a ledger."""
         return [] if self._spill is None else self._spill.stored_runs(ledger_id)
 
     def commit(self, batch: Batch, done: Done) -> None:
@@ -54,7 +54,7 @@ class MemoryStorage:
         self._spill.put(ledger_id, run, done)
 
     def _open_spill(self) -> Spill:
-        from pulsarium.broker.storage.spill import Spill  # SQLite, which many a broker never needs
+        from pulsarium.broker.storage.spill import Spill  # most brokers never need SQLite
 
         spill = Spill()
         if self._nursery is not None:
@@ -73,7 +73,7 @@ class MemoryStorage:
         return self._spill.read_now(ledger_id, first, last)
 
     def settle(self) -> None:
-        """A commit is done at once."""
+        """Do nothing, because every commit finishes at once."""
 
     def replace(self, metadata: Mapping[str, bytes], entries: Entries) -> None:
         new, ledgers = None, set[int]()
@@ -91,7 +91,7 @@ class MemoryStorage:
             self._let_go(old)
 
     def _let_go(self, spill: Spill) -> None:
-        """Nobody reads it any more."""
+        """Close a spill that no reader uses."""
         if self._nursery is None:
             spill.abandon()
         else:
@@ -106,4 +106,4 @@ class MemoryStorage:
                 await trio.sleep_forever()
         finally:
             if self._spill is not None:
-                await self._spill.stop(0)  # what is not spilled yet is gone with the rest
+                await self._spill.stop(0)  # the rest of the data ends with the process too

@@ -1,9 +1,9 @@
-"""Migration: the database of an older format becomes one of today's, before anything else uses it.
+"""Migrate a database of an older format to the current one, before anything else uses it.
 
-The new one is made beside the old one, which stays as it is until every row of the new one was read again and compared.
-Then the old log is copied into the old database, which gets a second name, and one rename puts the new one in its
-place. Whoever is killed anywhere in this leaves the old one whole, and the next start begins again; or the new one.
-Memory holds a row at a time, and the metadata, as a broker does.
+The new database is written beside the old one, which stays unchanged until every row was read back and compared. Then
+the old log is copied into the old database, the old database gets a second name, and one rename puts the new one in its
+place. A process that is killed at any step leaves the old or the new database whole, and the next start begins again if
+needed. Memory holds one row at a time, and the metadata.
 """
 
 from __future__ import annotations
@@ -36,54 +36,54 @@ from pulsarium.broker.storage.interface import StorageError
 
 log = Log("storage")
 
-SLICE_BYTES = 4 << 20  # of entries, between two looks at the time
-ROOM_BYTES = 1 << 20  # checksums, and pages that are not full
-NOTE_SECONDS = 1.0  # between two lines that say how far it is
+SLICE_BYTES = 4 << 20  # of entries, between two reports of progress
+ROOM_BYTES = 1 << 20  # for checksums, and pages that are not full
+NOTE_SECONDS = 1.0  # between two lines about progress
 
 
 class Step(Enum):
-    """The moments of a migration, in order. Wherever it ends, the next start finds one of the two databases, whole."""
+    """The steps of a migration, in order. At each step, either database is whole for the next start."""
 
     BEGUN = auto()
-    """Nothing was written yet."""
+    """Nothing is written yet."""
 
     SLICE = auto()
-    """Some more rows were copied or compared; often."""
+    """More rows were copied or compared. This step repeats."""
 
     COPIED = auto()
     """The new database is on the disk, beside the old one."""
 
     COMPARED = auto()
-    """The new one holds what the old one holds."""
+    """The new database equals the old one."""
 
     LOG_EMPTIED = auto()
-    """The old database holds what its log held, which is gone: the new one cannot be taken for the log's."""
+    """The old log is copied and deleted, so that it cannot be applied to the new database."""
 
     LINKED = auto()
     """The old database has a second name."""
 
     REPLACED = auto()
-    """The new one has the old one's name."""
+    """The new database has the name of the old one."""
 
 
 Hook = Callable[[Step], None]
 
 
 def pass_by(step: Step) -> None:
-    """Do nothing: the hook of whoever has nothing to add."""
+    """Do nothing, as the hook outside of tests."""
 
 
 def migrate(path: Path, version: int, at: Hook = pass_by) -> None:
-    """Put a database of today's format in the place of one of format `version`, which keeps another name.
+    """Replace a database of format `version` by one of the current format. The old one keeps another name.
 
-    The caller has the directory's lock. `at` is called at each step; what it raises ends the migration. Raises
-    StorageError, and then the old database is as it was.
+    The caller has the directory's lock. `at` is called at each step, and an exception from it ends the migration. Raise
+    `StorageError` when the migration fails, and leave the old database as it was.
     """
     new = path.with_name(f"{path.name}.migrating")
     try:
-        new.unlink(missing_ok=True)  # of a process that was killed over it
+        new.unlink(missing_ok=True)  # left by a killed process
         _need_room(path, version)
-        log.info("the data have an older format: they are migrated", file=path, format=version, to=SCHEMA_VERSION)
+        log.info("the data has an older format: the broker migrates it", file=path, format=version, to=SCHEMA_VERSION)
         at(Step.BEGUN)
         try:
             _Copy(path, new, at).make()
@@ -101,34 +101,37 @@ def migrate(path: Path, version: int, at: Hook = pass_by) -> None:
     except OSError as error:
         raise StorageError(f"cannot migrate {path}: {error.strerror}; nothing in it was changed") from error
     if kept is None:
-        log.warning("migrated; the old database is not kept: the file system gives no file two names", file=path)
+        log.warning("migrated; the old database is not kept: the file system cannot give a file two names", file=path)
     else:
-        log.warning("migrated; the old database is kept, for an older pulsarium: delete it when you like", kept_as=kept)
+        log.warning(
+            "migrated; the old database is kept for an older pulsarium: delete it when you no longer need it",
+            kept_as=kept,
+        )
 
 
 class _Copy:
-    """A new database that is made of an old one, and compared with it."""
+    """A new database with the contents of an old one."""
 
     def __init__(self, path: Path, new: Path, at: Hook) -> None:
         self._path = path
         self._new = new
         self._at = at
-        self._total = 2 * _size(path)  # it is read twice
+        self._total = 2 * _size(path)  # read twice
         self._read = 0
         self._noted = time.monotonic()
 
     def make(self) -> None:
-        """Make it, and compare it."""
+        """Write the new database, and compare it with the old one."""
         try:
             with closing(open_to_look(self._path)) as old:
-                old.execute("BEGIN")  # all that is read is of one moment, whoever writes meanwhile
+                old.execute("BEGIN")  # one moment of the database, whatever other programs write
                 kept = older.metadata(old)
                 with closing(new_database(self._new, page_size=PAGE_SIZE)) as new, transaction(new):
                     put_metadata(new, kept.items())
                     segments.insert(new, self._counted(older.rows(old)))
                 _sync(self._new)
                 self._at(Step.COPIED)
-                problem = old.execute("PRAGMA quick_check(1)").fetchone()[0]  # there may be rows that nobody reaches
+                problem = old.execute("PRAGMA quick_check(1)").fetchone()[0]  # finds rows that no read reaches
                 if problem != "ok":
                     raise StorageError(" ".join(problem.split()))
                 with closing(open_to_look(self._new)) as new:
@@ -136,7 +139,7 @@ class _Copy:
         except StorageError as error:
             raise StorageError(f"{self._path} is damaged: {error}; {_UNCHANGED}, or {ELSEWHERE}") from error
         if not same:
-            raise StorageError(f"cannot migrate {self._path}: its copy is another one; look after the disk")
+            raise StorageError(f"cannot migrate {self._path}: its copy differs; check the disk, and start again")
         self._at(Step.COMPARED)
 
     def _same_rows(self, old: sqlite3.Connection, new: sqlite3.Connection) -> bool:
@@ -161,37 +164,37 @@ class _Copy:
             log.info("migrating", percent=min(99, 100 * self._read // self._total), file=self._path)
 
 
-_UNCHANGED = "nothing in it was changed: start the pulsarium that wrote it, which serves what is whole"
+_UNCHANGED = "nothing in it was changed: start the pulsarium that wrote it, which serves the undamaged part"
 
 
 def _need_room(path: Path, version: int) -> None:
-    """Raise StorageError unless there is room for the new database, and for the old log in the old one."""
+    """Raise `StorageError` without room for the new database, and for the old log in the old database."""
     in_log = _size(path.with_name(f"{path.name}-wal"))
     needed, free = _size(path) + 2 * in_log + ROOM_BYTES, shutil.disk_usage(path.parent).free
     if free < needed:
         raise StorageError(
-            f"{path} has format {version}, and to migrate it takes {needed >> 20} MB of room on its disk, which has "
+            f"{path} has format {version}, and its migration takes {needed >> 20} MB of room on its disk, which has "
             f"{free >> 20} MB: make room, and start again"
         )
 
 
 def _empty_log(path: Path) -> None:
-    """Copy the log of the old database into it, and remove the log: beside the new database it would be damage."""
+    """Copy the log of the old database into it, and remove the log, which would damage the new database."""
     with closing(sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     if _size(path.with_name(f"{path.name}-wal")):
-        raise StorageError(f"cannot migrate {path}: another program has it open; close that, and start again")
+        raise StorageError(f"cannot migrate {path}: another program has it open; close that program, and start again")
 
 
 def _link(path: Path, version: int) -> Path | None:
-    """Give the old database another name. None: the file system has no such thing."""
+    """Give the old database another name, and return the name. Return None on file systems without second names."""
     names = (f"{path.name}.format-{version}{suffix}" for suffix in chain([""], (f".{n}" for n in count(2))))
     for kept in map(path.with_name, names):
         try:
             os.link(path, kept)
         except FileExistsError:
-            if not kept.samefile(path):  # of an earlier migration, that was gone back from
+            if not kept.samefile(path):  # of an earlier migration that was rolled back
                 continue
         except OSError:
             return None
@@ -200,7 +203,7 @@ def _link(path: Path, version: int) -> Path | None:
 
 
 def _sync(path: Path) -> None:
-    """Have the system write a file to the disk, or the names in a directory, where it lets a directory be opened."""
+    """Sync a file to the disk, or the names in a directory on systems that can sync directories."""
     if path.is_dir() and os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)

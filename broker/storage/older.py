@@ -1,7 +1,6 @@
-"""Databases of older formats: how each of them is read. What is written is always today's (`database.py`).
+"""Read databases of older formats. New data always has the current format (`database.py`).
 
-Format 1 was today's without checksums. What it holds is checked as far as it can be: by its types, by the sizes that
-packed entries tell, and by the order of its keys.
+Format 1 has no checksums. Reads check its types, the sizes in packed entries, and the order of its keys.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ CREATE TABLE IF NOT EXISTS metadata (path TEXT PRIMARY KEY, value BLOB NOT NULL)
 
 
 def metadata(connection: sqlite3.Connection) -> dict[str, bytes]:
-    """All metadata, by path. Raises StorageError, naming the one that is damaged."""
+    """Return all metadata by path. Raise `StorageError` with the path of a damaged value."""
     kept: dict[str, bytes] = {}
     last = ""
     try:
         for path, value in connection.execute("SELECT path, value FROM metadata"):
             if not (isinstance(path, str) and isinstance(value, bytes)) or path < last:
-                raise StorageError(f"what is kept at {path!r} is damaged")
+                raise StorageError(f"the value at {path!r} is damaged")
             kept[path] = value
             last = path
     except sqlite3.DatabaseError as error:
-        raise StorageError(f"what is kept behind {last!r} is damaged: {error}") from error
+        raise StorageError(f"the metadata behind {last!r} is damaged: {error}") from error
     return kept
 
 
 def rows(connection: sqlite3.Connection) -> Iterator[segments.Row]:
-    """All rows as today's, but those of deleted ledgers. Raises StorageError, naming the one that is damaged."""
+    """Yield all rows in the current format, without those of deleted ledgers. Raise `StorageError` at a damaged row."""
     deleted = set(segments.marked_deleted(connection))
     last = -1
     try:
@@ -49,13 +48,15 @@ def rows(connection: sqlite3.Connection) -> Iterator[segments.Row]:
             if key >> 32 in deleted:
                 continue
             if not isinstance(data, bytes):
-                raise StorageError(f"the entries from {_place(key)} on are damaged: they are no bytes")
+                raise StorageError(f"the entries from {_place(key)} on are damaged: the row is not binary")
             try:
                 unpack(data, 0, 0)
             except StorageError as error:
                 raise StorageError(f"the entries from {_place(key)} on are damaged: {error}") from None
             if count != count_of(data):
-                raise StorageError(f"the entries from {_place(key)} on are damaged: not {count}, but {count_of(data)}")
+                raise StorageError(
+                    f"the entries from {_place(key)} on are damaged: not {count} entries, but {count_of(data)}"
+                )
             yield key, count, data, segments.checksum_of(key, data)
     except sqlite3.DatabaseError as error:
         raise StorageError(f"the entries behind {_place(last)} are damaged: {error}") from error

@@ -1,7 +1,7 @@
-"""The persist points: the moments between which a crash makes a difference.
+"""Declare the persist points: the moments between which a crash makes a difference.
 
-A store calls its hook at each of them, on the thread that writes, or that copies the log. Crash tests kill the process
-there, fault tests raise `sqlite3.Error` there.
+A store calls its hook at each point, on the thread that writes or copies the log. Crash tests kill the process in a
+hook, and fault tests raise `sqlite3.Error` there.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from enum import Enum, auto
 
 
 class PersistPoint(Enum):
-    """Where in the life of a transaction the committing thread is, in order."""
+    """A point in the life of a transaction, in order."""
 
     WRITTEN = auto()
-    """Everything is in the open transaction. A crash loses all of it, nobody was told; an error raised fails it, and
-    every later batch of its era. But one whose sync failed (--durability fsync) stands in the log until the next is
-    written over it: a crash before that brings it back, whatever was told."""
+    """The open transaction has all changes, and no caller has an answer. A crash loses all changes. An error fails the
+    transaction and every later batch of its era. But a transaction whose sync failed (--durability fsync) stays in the
+    log until the next one overwrites it, and a crash before that restores it, although callers were told otherwise."""
 
     COMMITTED = auto()
-    """Durable as the durability promises. Nobody was told yet: after a crash here, it is there all the same."""
+    """The changes are durable, as the durability promises. No caller has an answer yet, but they survive a crash."""
 
     ACKNOWLEDGED = auto()
-    """The event loop has been handed the `done` calls. From here on, a loss would be a lie."""
+    """The event loop has the `done` calls. From here on, a loss would break a promise."""
 
     CHECKPOINT = auto()
-    """The log is about to be copied into the database file. Changes nothing that can be read, before or after."""
+    """The log is about to be copied into the database file, which changes nothing that can be read."""
 
     DELETION = auto()
-    """A slice of a deleted ledger's rows is in the open transaction. Goes on after a crash; see `deletions.py`."""
+    """The open transaction deletes a slice of a deleted ledger's rows. A crash only delays it: see `deletions.py`."""
 
 
 Hook = Callable[[PersistPoint], None]
 
 
 def pass_by(point: PersistPoint) -> None:
-    """The hook of every store outside of tests."""
+    """Do nothing, as the hook of every store outside of tests."""

@@ -1,9 +1,8 @@
-"""The folder of a data directory: one process has it, its files stay where they were opened, and the disk has room.
+"""Guard the folder of a data directory: lock it for one process, watch its files, and keep room on its disk.
 
-A system lets a process go on writing into a file that was deleted or moved away, and SQLite does not look: it would all
-be lost with the process. Of the room a little is kept for what is not a message, as a bookie that is almost full takes
-no entries but goes on reading and deleting (diskUsageThreshold): deleting topics, acknowledging and loading a topic are
-commits too, and need room for the log.
+The system lets a process write to a deleted or moved file, and SQLite does not check: these writes would be lost with
+the process. Some room is reserved for commits without messages, because deletions, acknowledgements and loads need room
+in the log too. A bookie with an almost full disk likewise refuses entries, but reads and deletes (diskUsageThreshold).
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ Identity = tuple[int, int]  # device and inode
 
 
 class Place:
-    """Remembers open files by device and inode."""
+    """Remember open files by device and inode."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = {file: _identity(os.stat(file)) for file in files if file.exists()}
 
     def problem(self) -> str:
-        """Return what became of the first file that is not there; empty when all are there."""
+        """Return what happened to the first missing or replaced file, or ""."""
         for file, known in self._files.items():
             try:
                 if _identity(os.stat(file)) != known:
-                    return f"{file} is another file than the one that this broker writes"
+                    return f"{file} was replaced by another file"
             except (FileNotFoundError, NotADirectoryError):
                 return f"{file} is gone"
-            except OSError:  # no answer is no reason to refuse anything
+            except OSError:  # an error of the look-up itself refuses nothing
                 continue
         return ""
 
@@ -50,7 +49,7 @@ LOCK_NAME = "pulsarium.lock"
 def lock_file(file: int | BinaryIO) -> None:
     """Lock an open file for this process, until the file is closed.
 
-    Raises BlockingIOError when another process has the lock, and OSError where there are no locks (Windows).
+    Raise `BlockingIOError` when another process has the lock, and `OSError` on systems without locks (Windows).
     """
     try:
         import fcntl
@@ -60,13 +59,16 @@ def lock_file(file: int | BinaryIO) -> None:
 
 
 class DirectoryLock:
-    """Held from creation to `release`, or to the end of the process however it comes.
+    """A lock on a directory, held until `release` or the end of the process.
 
-    The file stays behind on purpose: removing it would let two processes lock two different files of that name.
+    The lock file stays, because deleting it would let two processes lock two different files of the same name.
     """
 
     def __init__(self, directory: Path) -> None:
-        """Make the directory and lock it. Raises StorageError when it cannot, naming the process that holds it."""
+        """Create and lock the directory.
+
+        Raise `StorageError` when that fails, with the id of the process that has the lock.
+        """
         path = directory / LOCK_NAME
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -87,19 +89,19 @@ class DirectoryLock:
         os.write(self._file, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
-        """Let others have the directory. May be called again."""
+        """Release the lock. Later calls change nothing."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
 
-NO_ROOM = "The disk is almost full: no message is taken until there is room"
-RESERVE_BYTES = 32 << 20  # a log, what a checkpoint adds to the database, and as much again
-RESERVE_SHARE = 8  # of a small disk no more than this part
+NO_ROOM = "The disk is almost full: the broker refuses messages until there is room; delete data, or enlarge the disk"
+RESERVE_BYTES = 32 << 20  # a log, the growth of the database by a checkpoint, and the same again
+RESERVE_SHARE = 8  # on a small disk, at most this part
 
 
 class Room:
-    """The disk of a database file. Of the thread that has `connection`."""
+    """The free room on the disk of a database file. Only the thread of `connection` uses it."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, page_size: int) -> None:
         self._connection = connection
@@ -107,12 +109,12 @@ class Room:
         self._page_size = page_size
 
     def is_short(self) -> bool:
-        """Whether the reserve is touched. Pages of the database that are free are room, too, while the log has them."""
+        """Return whether free room is below the reserve. Free pages of the database count up to the size of the log."""
         try:
             disk = shutil.disk_usage(self._path.parent)
             pages, unused = (self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _COUNTS)
-            to_grow = max(0, pages * self._page_size - _size(self._path))  # still in the log alone
-        except (OSError, sqlite3.Error):  # no answer is no reason to refuse anything
+            to_grow = max(0, pages * self._page_size - _size(self._path))  # pages that only the log has
+        except (OSError, sqlite3.Error):  # an error of the look-up itself refuses nothing
             return False
         room = disk.free - to_grow
         again = min(unused * self._page_size, _size(self._path.with_name(f"{self._path.name}-wal")))

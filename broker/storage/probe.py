@@ -1,6 +1,6 @@
-"""A look at what a data directory holds, before anything in it is written.
+"""Examine a data directory before anything in it is written.
 
-The connection is read-only, since the last one that can write copies the log into the database when it is closed, also
+The connection is read-only, because the last writing connection copies the log into the database when it closes, even
 into a damaged one.
 """
 
@@ -32,16 +32,16 @@ log = Log("storage")
 
 
 class Found(NamedTuple):
-    """A store of a format that can be read."""
+    """A store of a readable format."""
 
     version: int
-    metadata: dict[str, bytes]  # empty for an older one, which is migrated first
+    metadata: dict[str, bytes]  # empty for an older format, which is migrated first
 
 
 def probe(path: Path) -> Found | None:
-    """Look at a store; None when there is none yet. Raises StorageError for what cannot be served."""
+    """Examine a store. Return None when none exists yet. Raise `StorageError` for a store that cannot be served."""
     wal, journal = (path.with_name(f"{path.name}-{each}") for each in ("wal", "journal"))
-    for each in (path.parent, path, wal, journal):  # SQLite opens what it may not write, too
+    for each in (path.parent, path, wal, journal):  # SQLite opens files without write permission, too
         if each.exists() and not os.access(each, os.W_OK):
             raise StorageError(
                 f"cannot write {each}: this user must be able to write the directory and all files in it"
@@ -52,7 +52,7 @@ def probe(path: Path) -> Found | None:
             what = "is empty" if path.exists() else "is missing"
             raise StorageError(f"{path} {what}, but its log is there: bring it back, or move {wal.name} away")
         if path.exists():
-            log.warning("the database was empty: it is made anew", file=path)
+            log.warning("the database was empty: the broker creates it again", file=path)
         return None
     try:
         with closing(open_to_look(path)) as connection:
@@ -65,14 +65,14 @@ def probe(path: Path) -> Found | None:
 
 
 def _was_being_made(journal: Path) -> bool:
-    """Whether a process ended while SQLite made the file a database: it goes back to an empty one when it is opened.
+    """Return whether a process was killed while SQLite created the database. Opening such a file empties it.
 
-    Only then is there a journal beside a store. A connection that is read-only could not go back.
+    Only then does a store have a journal. A read-only connection could not empty the file.
     """
     if not journal.is_file():
         return False
     with journal.open("rb") as file:
-        header = file.read(20)  # its sign, u32 records, a salt, u32 pages of the database before
+        header = file.read(20)  # magic, u32 records, a salt, u32 pages of the database before
     return header[:8] == _JOURNAL and header[16:] == bytes(4)
 
 
@@ -82,7 +82,7 @@ _JOURNAL = bytes.fromhex("d9d505f920a163d7")
 def _look(connection: sqlite3.Connection, path: Path) -> Found | None:
     application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _HEADER)
     if (application, version) == (0, 0) and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-        return None  # the process that made it ended right then
+        return None  # the process that created the file was killed right then
     if application != APPLICATION_ID:
         raise StorageError(f"{path} is not a store of pulsarium; choose another --data DIR")
     if version > SCHEMA_VERSION:
@@ -90,7 +90,7 @@ def _look(connection: sqlite3.Connection, path: Path) -> Found | None:
     try:
         if version < SCHEMA_VERSION:
             if version < older.OLDEST or not has_tables(connection, older.TABLES):
-                raise StorageError(f"it says that it has format {version}, and its tables do not")
+                raise StorageError(f"its header says format {version}, but its tables do not match")
             return Found(version, {})
         problem = connection.execute("PRAGMA quick_check(metadata)").fetchone()[0]
         if problem != "ok":
@@ -106,11 +106,11 @@ _HEADER = ("application_id", "user_version")
 
 
 def _keep_damaged_log(path: Path, wal: Path) -> None:
-    """SQLite takes a log up to its first damaged frame, and forgets what was committed behind it: say so, and keep it.
+    """Report and save a log with commits behind its first damaged frame, because SQLite ignores these commits.
 
-    That is how it has to be after a machine died with --durability os. But frames behind that one are no leftovers
-    when one of them ends a transaction of this log, which its salt tells, and is whole: else it was being written when
-    the process ended, and nobody was told of it.
+    Such a log is expected after a machine crash with --durability os. A later frame proves a lost commit when the frame
+    ends a transaction of this log, as its salt shows, and is undamaged. Other frames were being written when the
+    process ended, so no caller was told of them.
     """
     lost = _lost_commits(path, wal)
     if not lost:
@@ -122,7 +122,7 @@ def _keep_damaged_log(path: Path, wal: Path) -> None:
 
 
 def _lost_commits(path: Path, wal: Path) -> int:
-    """How many transactions stand in the log behind the last frame that counts."""
+    """Return the number of transactions in the log behind the last frame that SQLite accepts."""
     shm = path.with_name(f"{path.name}-shm")
     if not shm.exists():
         return 0
@@ -137,7 +137,7 @@ def _lost_commits(path: Path, wal: Path) -> int:
         step, size, lost = 24 + page_size, wal.stat().st_size, 0
         for offset in range(32 + last * step, size - step + 1, step):
             frames.seek(offset)
-            frame = frames.read(24)  # u32 page, u32 pages of the database if a commit ends here, the salt, a checksum
+            frame = frames.read(24)  # u32 page, u32 pages of the database at the end of a commit, the salt, a checksum
             if frame[8:16] != salt or frame[4:8] == bytes(4):
                 continue
             before = begin[24:]
@@ -150,7 +150,7 @@ def _lost_commits(path: Path, wal: Path) -> int:
 
 
 def _checksum(order: str, before: bytes, data: bytes) -> bytes:
-    """SQLite's, of a frame: it goes on from that of the frame before."""
+    """Return SQLite's checksum of a frame, which continues that of the previous frame."""
     first, second = struct.unpack(">2I", before)
     for one, other in struct.iter_unpack(f"{order}2I", data):
         first = (first + one + second) & 0xFFFFFFFF

@@ -1,8 +1,8 @@
-"""Entries in a SQLite table: one row a run, so that 256 entries cost one insert.
+"""Store entries in a SQLite table, a run in each row, so that 256 entries take one insert.
 
-A row's key is `ledger id << 32 | first entry id`: a ledger is a range of keys, and a run is found by its last key at or
-below the entry. A row has a CRC32C of all of it, which whoever reads it checks: SQLite has none of what a page holds.
-Plain functions on a connection; transactions are the caller's.
+The key of a row is `ledger id << 32 | first entry id`. So a ledger is a range of keys, and the run of an entry has the
+last key at or below that entry. SQLite does not check the contents of pages, so each row has a CRC32C, which readers
+check. The functions work on a connection, in transactions of their callers.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from pulsarium.broker.storage.interface import DamagedEntriesError, Run, Storage
 from pulsarium.proto.entry import crc32c
 
 
-# Many entries as one value: u32 count, u32 length of each, then their bytes; little-endian.
+# Packed entries: u32 count, u32 length of each entry, then their bytes; little-endian.
 def pack(entries: Sequence[bytes]) -> bytes:
-    """One value that holds `entries`, in order."""
+    """Pack entries into one value, in order."""
     count = len(entries)
     return b"".join((struct.pack(f"<{count + 1}I", count, *map(len, entries)), *entries))
 
 
 def unpack(data: bytes, start: int = 0, stop: int | None = None) -> list[bytes]:
-    """`entries[start:stop]` of a packed value, without cutting up the rest. Raises StorageError for a damaged one."""
+    """Return `entries[start:stop]` of a packed value without copying the rest.
+
+    Raise `StorageError` for a damaged value.
+    """
     try:
         (count,) = struct.unpack_from("<I", data)
         lengths = struct.unpack_from(f"<{count}I", data, 4)
@@ -33,7 +36,7 @@ def unpack(data: bytes, start: int = 0, stop: int | None = None) -> list[bytes]:
         raise StorageError(f"damaged entries: {error}") from None
     position = header_size(count)
     if position + sum(lengths) != len(data):
-        raise StorageError(f"damaged entries: {len(data)} bytes where {position + sum(lengths)} belong")
+        raise StorageError(f"damaged entries: {len(data)} bytes instead of {position + sum(lengths)}")
     start, stop, _ = slice(start, stop).indices(count)
     position += sum(lengths[:start])
     entries = []
@@ -44,18 +47,18 @@ def unpack(data: bytes, start: int = 0, stop: int | None = None) -> list[bytes]:
 
 
 def count_of(data: bytes) -> int:
-    """How many entries a packed value holds, which is not damaged."""
+    """Return the number of entries in an undamaged packed value."""
     (count,) = struct.unpack_from("<I", data)
     return int(count)
 
 
 def header_size(count: int) -> int:
-    """Bytes that packing adds to `count` entries."""
+    """Return the bytes that packing adds to `count` entries."""
     return 4 * (count + 1)
 
 
-ROW_BYTES = 256 * 1024  # of entries. Longer rows save nothing more, and make reading a single entry dearer.
-SLICE_BYTES = 8 << 20  # deleting reads each row: about 0.4 ms a MB, half of it for its checksum
+ROW_BYTES = 256 * 1024  # of entries; longer rows save nothing more, and make single reads slower
+SLICE_BYTES = 8 << 20  # a deletion reads each row: about 0.4 ms a MB, half of it for the checksum
 SLICE_ROWS = 1000
 
 SCHEMA = """
@@ -68,14 +71,14 @@ Row = tuple[int, int, bytes, int]  # key, count, packed entries, checksum
 
 
 def key_of(ledger_id: int, entry_id: int) -> int:
-    """Where an entry's row is sorted in. Raises StorageError for ids that the key has no room for."""
+    """Return the key of an entry's row. Raise `StorageError` for ids that are too large for the key."""
     if not (0 <= ledger_id < 1 << 31 and 0 <= entry_id < 1 << 32):
-        raise StorageError(f"ledger {ledger_id}, entry {entry_id}: beyond what the store can number")
+        raise StorageError(f"ledger {ledger_id}, entry {entry_id}: the id is too large for the store")
     return ledger_id << 32 | entry_id
 
 
 def rows_of(ledger_id: int, runs: Iterable[Run]) -> Iterator[Row]:
-    """Rows for the runs of one ledger: adjacent ones joined, long ones cut, to about ROW_BYTES each."""
+    """Yield the rows for the runs of one ledger, joined or cut to about ROW_BYTES each."""
     first, joined, size = 0, list[bytes](), 0
     for run in runs:
         for piece, piece_size in _cut(run):
@@ -96,7 +99,7 @@ def _row(ledger_id: int, first: int, entries: list[bytes]) -> Row:
 
 
 def checksum_of(key: int, data: bytes) -> int:
-    """Of a row: of what it holds, and of where it stands."""
+    """Return the checksum of a row's key and data."""
     return crc32c(data, (key ^ key >> 32) & 0xFFFFFFFF)
 
 
@@ -115,7 +118,7 @@ def _cut(run: Run) -> Iterator[tuple[Run, int]]:
 
 
 def insert(connection: sqlite3.Connection, rows: Iterable[Row]) -> int:
-    """Add rows; returns how many. A run that starts at a stored run's first entry is an error."""
+    """Insert rows, and return their number. A run must not start at the first entry of a stored run."""
     return connection.executemany("INSERT INTO segment VALUES (?, ?, ?, ?)", rows).rowcount
 
 
@@ -131,9 +134,9 @@ _KEYS = f"SELECT key, count {_WANTED}"
 
 
 def read(connection: sqlite3.Connection, ledger_id: int, first: int, last: int) -> list[bytes]:
-    """The entries `first` to `last`, both included, from one snapshot.
+    """Return the entries `first` to `last`, both included, at one moment of the database.
 
-    Raises DamagedEntriesError when some are damaged or missing: those of the first row of which that is so.
+    Raise `DamagedEntriesError` for the entries of the first row that is damaged or missing.
     """
     keys = {"ledger": key_of(ledger_id, 0), "first": key_of(ledger_id, first), "last": key_of(ledger_id, last)}
     keys["ledger_id"] = ledger_id
@@ -142,7 +145,7 @@ def read(connection: sqlite3.Connection, ledger_id: int, first: int, last: int) 
     except sqlite3.DatabaseError as error:
         if code_of(error) != sqlite3.SQLITE_CORRUPT:
             raise
-        for key, count in connection.execute(_KEYS, keys).fetchall():  # they stand on other pages than most of the data
+        for key, count in connection.execute(_KEYS, keys).fetchall():  # most data is on other pages
             if _sound(connection, key) is None:
                 raise _damaged(key, count, first, last) from None
         raise
@@ -150,8 +153,8 @@ def read(connection: sqlite3.Connection, ledger_id: int, first: int, last: int) 
 
 def _read(connection: sqlite3.Connection, keys: dict[str, int], first: int, last: int) -> list[bytes]:
     entries: list[bytes] = []
-    until = last  # where those end that are missing, if any are
-    # Closed even when a row is damaged: an open cursor would keep its snapshot, and the log could not be reused.
+    until = last  # the last missing entry, if any is missing
+    # The cursor is closed even at a damaged row, because an open one would keep the log from being reused.
     with closing(connection.execute(_READ, keys)) as cursor:
         for key, count, data, checksum in cursor:
             row_first, wanted = key & 0xFFFFFFFF, first + len(entries)
@@ -168,16 +171,16 @@ def _read(connection: sqlite3.Connection, keys: dict[str, int], first: int, last
 
 
 def _damaged(key: int, count: int, first: int, last: int) -> DamagedEntriesError:
-    """Those of the entries `first` to `last` that a row has."""
+    """Return the error for those of the entries `first` to `last` that a damaged row has."""
     ledger_id, row_first = key >> 32, key & 0xFFFFFFFF
     text = f"ledger {ledger_id}: damaged entries from {row_first} on"
     return DamagedEntriesError(text, ledger_id, max(row_first, first), min(row_first + count - 1, last))
 
 
 def stored_runs(connection: sqlite3.Connection, ledger_id: int) -> list[StoredRun]:
-    """(first entry id, count, bytes) of each row of a ledger. Reads the entries of the last row only.
+    """Return (first entry id, count, bytes) of each row of a ledger. Of all entries, read only those of the last row.
 
-    Because `count` has no checksum: elsewhere a wrong one leaves a gap, there it would hide entries.
+    `count` has no checksum. A wrong one would hide entries in the last row, and leaves a gap in any other row.
     """
     rows = connection.execute(
         "SELECT key, count, length(data) FROM segment WHERE key BETWEEN ? AND ?"
@@ -190,13 +193,13 @@ def stored_runs(connection: sqlite3.Connection, ledger_id: int) -> list[StoredRu
 
 
 def all_rows(connection: sqlite3.Connection) -> Iterator[Row]:
-    """Every row, as it is: whoever reads them checks them."""
+    """Yield all rows unchecked: the caller checks them."""
     return connection.execute("SELECT key, count, data, checksum FROM segment ORDER BY key")
 
 
 def _sound(connection: sqlite3.Connection, key: int) -> bytes | None:
-    """What a row holds; None when it is damaged."""
-    try:  # CAST: a damaged type may say that it is a text
+    """Return the data of a row, or None when the row is damaged."""
+    try:  # a damaged type may claim to be text
         row = connection.execute("SELECT CAST(data AS BLOB), checksum FROM segment WHERE key = ?", (key,)).fetchone()
     except sqlite3.DatabaseError as error:
         if code_of(error) != sqlite3.SQLITE_CORRUPT:
@@ -206,27 +209,27 @@ def _sound(connection: sqlite3.Connection, key: int) -> bytes | None:
 
 
 def mark_deleted(connection: sqlite3.Connection, ledger_ids: Iterable[int]) -> None:
-    """Hide ledgers: nothing of them is read any more. Their rows go with `delete_slice`. Raises StorageError."""
+    """Hide ledgers from all reads. `delete_slice` deletes their rows later. Raise `StorageError` for an invalid id."""
     rows = ((key_of(each, 0) >> 32,) for each in ledger_ids)
     connection.executemany("INSERT OR IGNORE INTO deleted_ledger VALUES (?)", rows)
 
 
 def marked_deleted(connection: sqlite3.Connection) -> list[int]:
-    """The ledgers which still have rows to be deleted."""
+    """Return the ledgers that are marked as deleted, and still have rows."""
     return [ledger_id for (ledger_id,) in connection.execute("SELECT ledger_id FROM deleted_ledger ORDER BY ledger_id")]
 
 
 class Slice(NamedTuple):
-    """Some rows of a ledger marked deleted."""
+    """Rows of a ledger that is marked as deleted."""
 
     ledger_id: int
     keys: list[int]
-    damaged: int  # rows between them
-    next_key: int | None  # where to go on; None: that is it
+    damaged: int  # rows among them
+    next_key: int | None  # of the next slice; None: the ledger has no more rows
 
 
 def next_slice(connection: sqlite3.Connection, ledger_id: int, first_key: int = 0) -> Slice:
-    """What to delete next. Not inside a transaction: in one, SQLite would write nothing more after a damaged row."""
+    """Return the next rows to delete. Call this outside a transaction, in which SQLite would stop at a damaged row."""
     low, high = _keys_of(ledger_id)
     rows = connection.execute(
         "SELECT key, length(data) FROM segment WHERE key BETWEEN ? AND ? ORDER BY key LIMIT ?",
@@ -245,9 +248,9 @@ def next_slice(connection: sqlite3.Connection, ledger_id: int, first_key: int = 
 
 
 def delete_slice(connection: sqlite3.Connection, rows: Slice) -> None:
-    """Delete these rows, and the mark of their ledger with its last one.
+    """Delete these rows, and with the last ones the mark of their ledger.
 
-    A damaged row stays under its mark: its chain of pages may lead into another row's, which would be freed with it.
+    A damaged row stays marked, because its chain of pages may lead into those of another row, which would be freed too.
     """
     connection.executemany("DELETE FROM segment WHERE key = ?", ((key,) for key in rows.keys))
     if rows.next_key is None:

@@ -1,7 +1,7 @@
-"""A snapshot: everything that a store keeps, in one file.
+"""Write and read snapshots: everything that a store has, in one file.
 
-It is a database as a data directory has it (`database.py`), so that each of them can be restored, a broker's
-`pulsarium.db` too. A snapshot has one more path, which says what wrote it, and the SHA-256 of all that is in it.
+A snapshot is a database like that of a data directory (`database.py`), so that a broker's `pulsarium.db` can be
+restored too. A snapshot has one more path, with its writer and the SHA-256 of its contents.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ SHA256 = "sha256"
 
 
 def write(path: Path, kept: Mapping[str, bytes], entries: Entries, about: Mapping[str, Any]) -> None:
-    """Write a snapshot: whole, or StorageError and no file. Another file at `path` is replaced."""
+    """Write a snapshot, or raise `StorageError` and leave no file. An existing file at `path` is replaced."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        part.unlink(missing_ok=True)  # of a process of this number that died over it
+        part.unlink(missing_ok=True)  # left by a killed process with the same id
         with closing(new_database(part)) as connection, transaction(connection):
             put_metadata(connection, kept.items())
             for ledger_id, run in entries:
@@ -60,9 +60,9 @@ def write(path: Path, kept: Mapping[str, bytes], entries: Entries, about: Mappin
 
 
 class Snapshot:
-    """A snapshot that is read, or the database of a broker that has stopped. A context manager that closes it.
+    """An open snapshot, or the database of a stopped broker. As a context manager it closes the file.
 
-    Raises StorageError for a file that is neither. What is damaged further inside is found while `entries` are read.
+    Raise `StorageError` for any other file. Further damage is found while `entries` are read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,7 +80,7 @@ class Snapshot:
 
     def _open(self, path: Path) -> None:
         try:
-            self._connection.execute("BEGIN")  # all that is read is of one moment, whoever writes meanwhile
+            self._connection.execute("BEGIN")  # one moment of the database, whatever other programs write
             if self._pragma("application_id") != APPLICATION_ID:
                 raise StorageError(f"{path} is not a snapshot")
             version = self._pragma("user_version")
@@ -88,7 +88,7 @@ class Snapshot:
                 raise StorageError(f"{path} {newer(self._connection, version)}: restore it with the newer one")
             self._is_older = version < SCHEMA_VERSION
             tables = older.TABLES if self._is_older else TABLES
-            if not has_tables(self._connection, tables):  # a view may be anything, also without an end
+            if not has_tables(self._connection, tables):  # a view may return anything, and never end
                 raise StorageError(f"{path} is not a snapshot: its tables are not those of a store")
             problem = self._pragma("quick_check(1)")
             if problem != "ok":
@@ -110,10 +110,10 @@ class Snapshot:
         return self._connection.execute(f"PRAGMA {name}").fetchone()[0]
 
     def entries(self) -> Iterator[tuple[int, Run]]:
-        """All of them, once. Raises StorageError, at the end if what was read is not what was written."""
+        """Yield all entries. Raise `StorageError` for damage, at the end when the checksum of the contents differs."""
         try:
             yield from self._entries()
-        except (sqlite3.Error, TypeError) as error:  # a column that says INTEGER or BLOB may hold a text
+        except (sqlite3.Error, TypeError) as error:  # SQLite columns may hold other types than they declare
             raise StorageError(f"{self._path} is damaged: {error}") from error
 
     def _entries(self) -> Iterator[tuple[int, Run]]:
@@ -129,7 +129,7 @@ class Snapshot:
             yield key >> 32, Run(key & 0xFFFFFFFF, unpack(data))
         wanted = self.about.get(SHA256)
         if wanted is not None and wanted != digest.hexdigest():
-            raise StorageError(f"{self._path} is damaged: its checksum is another one")
+            raise StorageError(f"{self._path} is damaged: its checksum differs")
 
     def _rows(self) -> Iterator[segments.Row]:
         if not self._is_older:

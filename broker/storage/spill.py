@@ -1,8 +1,8 @@
-"""Where entries go that have no room in memory, when there is no data directory.
+"""Spill entries that have no room in memory to a temporary file, without a data directory.
 
-A SQLite database with an empty name: a temporary file which SQLite removes from its directory as soon as it is open,
-so that the system frees it with the process, however that ends. SQLITE_TMPDIR or TMPDIR, as they were when the process
-started, choose the directory; otherwise it is /var/tmp, which unlike /tmp is seldom memory in disguise.
+The file is a SQLite database with an empty name. SQLite deletes such a file from its directory after opening it, so
+that the system frees it at the end of the process. SQLITE_TMPDIR or TMPDIR chooses the directory when the process
+starts. The default is /var/tmp, which unlike /tmp is rarely in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pulsarium.broker.storage.deletions import Deletions
 from pulsarium.broker.storage.interface import Done, Run, StoredRun
 from pulsarium.broker.storage.worker import Job, JobWorker
 
-CACHE_KIB = 2048  # written to the file when more is dirty
+CACHE_KIB = 2048  # of changed pages before they are written to the file
 
 
 class Spill(JobWorker):
@@ -27,14 +27,14 @@ class Spill(JobWorker):
         connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
         connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-        connection.execute("PRAGMA journal_mode=MEMORY")  # of the pages changed, none of the pages added
+        connection.execute("PRAGMA journal_mode=MEMORY")  # of changed pages, not of added ones
         connection.execute("PRAGMA secure_delete=OFF")
         connection.executescript(segments.SCHEMA)
         super().__init__("storage spill", connection)
         self._deletions = Deletions(connection)
 
     def put(self, ledger_id: int, run: Run, done: Done) -> None:
-        """Keep a run."""
+        """Store a run. `done` receives the result."""
 
         def insert(connection: sqlite3.Connection) -> None:
             with transaction(connection):
@@ -44,11 +44,11 @@ class Spill(JobWorker):
         self.submit(Job(insert, done, "spill"))
 
     def put_now(self, ledger_id: int, run: Run) -> None:
-        """The same on the calling thread. Raises StorageError."""
+        """Store a run on the calling thread. Raise `StorageError` on failure."""
         self.now(partial(segments.insert, rows=segments.rows_of(ledger_id, [run])))
 
     def forget(self, ledger_ids: Iterable[int]) -> None:
-        """Delete ledgers; what is put later takes their place in the file."""
+        """Delete ledgers. Later runs reuse their room in the file."""
 
         def mark(connection: sqlite3.Connection) -> None:
             segments.mark_deleted(connection, ledger_ids)
@@ -57,11 +57,11 @@ class Spill(JobWorker):
         self.submit(Job(mark, _ignore, "forget"))
 
     def stored_runs(self, ledger_id: int) -> list[StoredRun]:
-        """What was put and is done, on the calling thread."""
+        """Return the stored runs of a ledger, read on the calling thread."""
         return self.now(partial(segments.stored_runs, ledger_id=ledger_id))
 
     def read_now(self, ledger_id: int, first: int, last: int) -> list[bytes]:
-        """What `read` reads, on the calling thread."""
+        """Return the entries `first` to `last`, both included, read on the calling thread."""
         return self.now(partial(segments.read, ledger_id=ledger_id, first=first, last=last))
 
     def serve(self, request: Job) -> None:
@@ -74,4 +74,4 @@ class Spill(JobWorker):
 
 
 def _ignore(result: object) -> None:
-    """Nobody waits for a deletion; the worker has logged what went wrong."""
+    """Ignore the result of a deletion. The worker has logged any error."""

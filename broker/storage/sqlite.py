@@ -1,9 +1,10 @@
 """The store of a data directory: one SQLite file, `pulsarium.db`.
 
-Three connections, each of one thread: the committer's writes; the reader's serves `read`, so that a consumer catching
-up waits for no sync; the event loop's own serves what is synchronous. In WAL mode none of them waits for another.
+Three connections each belong to one thread. The committer writes. The reader serves `read`, so that a catching-up
+consumer waits for no sync. The event loop's own connection serves blocking calls. In WAL mode none waits for another.
 
-Durable is what `commit` reported done; how much that takes to lose is the durability (`database.py`).
+A change is durable when `commit` has reported it as done. The durability says which failures it survives
+(`database.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class SqliteStorage:
-    """A `Storage` on disk. Usable for what is synchronous from the start, for the rest while `run` runs."""
+    """A `Storage` on disk. Blocking calls work from the start, and all others while `run` runs."""
 
     keeps_entries = True
 
@@ -43,19 +44,19 @@ class SqliteStorage:
         migrating: migration.Hook | None = None,
         grace: float = GRACE_SECONDS,
     ) -> None:
-        """Open or make the store in `directory` and lock it. One of an older format is migrated, which may take long.
+        """Open or create the store in `directory`, and lock it. An older format is migrated, which may take long.
 
-        Raises StorageError: the directory cannot be used, is in use, or holds something else. `at` is called at each
-        persist point, on the commit thread, `migrating` at each step of a migration; `grace` is in seconds.
+        `at` is called at each persist point on the commit thread, and `migrating` at each step of a migration. `grace`
+        is in seconds. Raise `StorageError` when the directory cannot be used, is in use, or holds something else.
         """
         path = directory / DATABASE_NAME
-        self._kept: dict[str, bytes] | None = None  # the metadata, until somebody asks
+        self._kept: dict[str, bytes] | None = None  # the metadata, until the first use
         self._grace = grace
         self._look = Barrier()
         self._look.finished.set()
         with ExitStack() as stack:
             stack.callback(DirectoryLock(directory).release)
-            # Closed in the reverse order: the writer is the last, since the last one to close copies the log.
+            # Closed in reverse order: the writer closes last, because the last connection copies the log.
             found = probe(path)
             if found is not None and found.version != SCHEMA_VERSION:
                 from pulsarium.broker.storage import migration
@@ -73,7 +74,7 @@ class SqliteStorage:
 
     @property
     def refusal(self) -> str:
-        """As of the last look; each that says so makes the commit thread look again."""
+        """Return the refusal of the last look. A refusal makes the commit thread look again."""
         if self._committer.refusal and self._look.finished.is_set():
             self._look = Barrier()
             self._committer.submit(self._look)
@@ -89,7 +90,7 @@ class SqliteStorage:
         return attempt(partial(segments.stored_runs, ledger_id=ledger_id), self._connection)
 
     def commit(self, batch: Batch, done: Done) -> None:
-        self._kept = None  # no more than what is kept
+        self._kept = None  # frees memory
         self._committer.submit(Commit(batch, done))
 
     def spill(self, ledger_id: int, run: Run, done: Done) -> None:
@@ -116,11 +117,11 @@ class SqliteStorage:
             await self._committer.finished.wait()
             raise StorageError("the commit thread has died")
         finally:
-            await self._reader.stop(0)  # nobody is left to be sent what it reads
+            await self._reader.stop(0)  # no caller waits for results any more
             self._connection.close()
             await self._committer.stop(self._grace)
             self.close()
 
     def close(self) -> None:
-        """Close a store that was never run. `run` closes its own."""
+        """Close a store that was never run. `run` closes by itself."""
         self._opened.close()

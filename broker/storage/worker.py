@@ -1,4 +1,4 @@
-"""A thread of a store, and the way back from it to the event loop."""
+"""Run the work of a store on a thread, and return results to the event loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 def attempt(work: Callable[[sqlite3.Connection], R], connection: sqlite3.Connection) -> R:
-    """What `work` returns. Raises nothing but StorageError."""
+    """Return the result of `work`. Raise every error as `StorageError`."""
     try:
         return work(connection)
     except StorageError:
@@ -31,12 +31,12 @@ def attempt(work: Callable[[sqlite3.Connection], R], connection: sqlite3.Connect
 
 log = Log("storage")
 
-REMEMBERED = 1000  # texts of errors; beyond, one may be logged again
-GRACE_SECONDS = 1.0  # how long a store that stops goes on with what was handed over
+REMEMBERED = 1000  # texts of errors; later ones may be logged again
+GRACE_SECONDS = 1.0  # seconds that a stopping store works on earlier requests
 
 
 class Request(Protocol):
-    """Something asked of a worker."""
+    """A request to a worker."""
 
     @property
     def done(self) -> Callable[[StorageError], None]: ...
@@ -46,36 +46,37 @@ T = TypeVar("T", bound=Request)
 
 
 class Worker(Generic[T]):
-    """Serves requests in order on its own thread. Subclasses say how; they must not let an exception out."""
+    """Serve requests in order on a thread of its own. Subclasses implement `serve`, which must not raise."""
 
     def __init__(self, name: str) -> None:
-        self._inbox: SimpleQueue[T | None] = SimpleQueue()  # None: stop when nothing is left
+        self._inbox: SimpleQueue[T | None] = SimpleQueue()  # None: stop when the inbox is empty
         self._stopping = False
         self._deadline: float | None = None
         self._closed = False
-        self._last_errors: dict[str, str] = {}  # by what failed
-        # Not a daemon: the interpreter must not end under a commit.
+        self._last_errors: dict[str, str] = {}  # by operation
+        # not a daemon, so that the interpreter does not end during a commit
         self._thread = threading.Thread(target=self._main, name=name)
 
     # on the event loop
 
     def submit(self, request: T) -> None:
-        """Have a request served. Never blocks."""
+        """Submit a request, without blocking."""
         if self._closed:
             request.done(StorageError("the store is closed"))
         else:
             self._inbox.put(request)
 
     def start(self) -> None:
-        """Start the thread. `finished` is set, on the event loop, when it has ended."""
+        """Start the thread. `finished` is set on the event loop when the thread has ended."""
         self._token = trio.lowlevel.current_trio_token()
         self.finished = trio.Event()
         self._thread.start()
 
     async def stop(self, grace: float) -> None:
-        """Serve what was submitted, for `grace` seconds, refuse the rest, then end the thread."""
+        """Serve earlier requests for `grace` seconds, refuse the rest, and end the thread."""
         if self._thread.ident is not None:
-            self._deadline = time.monotonic() + grace  # a real disk's time: the broker's clock may stand still
+            # by the machine's clock, because the broker's clock may be frozen
+            self._deadline = time.monotonic() + grace
             self._inbox.put(None)
             with trio.CancelScope(shield=True):
                 await self.finished.wait()
@@ -83,7 +84,7 @@ class Worker(Generic[T]):
         self.abandon()
 
     def abandon(self) -> None:
-        """Close without, or after, a thread; refuse what nobody will serve. May be called again."""
+        """Close without a thread, or after its end, and refuse the waiting requests. Later calls change nothing."""
         self._closed = True
         self.close()
         while (request := self.poll()) is not None:
@@ -92,18 +93,21 @@ class Worker(Generic[T]):
     # on the thread
 
     def serve(self, request: T) -> None:
-        """Do what is asked and `hand_back` the answer."""
+        """Serve a request, and `hand_back` its result."""
         raise NotImplementedError
 
     def background(self) -> bool:
-        """Do a small piece of what nobody waits for; called while nothing is asked. False: there is nothing."""
+        """Do a small piece of background work while no request waits. Return False when none is left."""
         return False
 
     def close(self) -> None:
-        """Give back what the worker owns. Called last by the thread; once more, to no effect, by the event loop."""
+        """Close what the worker owns.
+
+        The thread calls this at its end, and the event loop once more, without effect.
+        """
 
     def poll(self) -> T | None:
-        """The next request that waits already."""
+        """Return the next request if one waits, else None."""
         while not self._inbox.empty():
             request = self._inbox.get_nowait()
             if request is not None:
@@ -112,16 +116,16 @@ class Worker(Generic[T]):
         return None
 
     def hand_back(self, calls: Sequence[Callable[[], None]]) -> None:
-        """Make the event loop do `calls`, in order, after those handed back before. One wake-up."""
+        """Call `calls` on the event loop in order, after earlier ones, with one wake-up."""
         try:
             self._token.run_sync_soon(_call_all, calls)
         except trio.RunFinishedError:
-            log.warning("nobody is left to be answered", thread=self._thread.name)
+            log.warning("a result is dropped: the event loop has ended", thread=self._thread.name)
 
     def report(self, error: Exception | None, what: str = "") -> None:
-        """Log an error, once until it changes: a full disk must not fill the log as well.
+        """Log an error once until it changes, so that a full disk does not fill the log too.
 
-        `what` was done: reading works where writing fails.
+        `what` names the operation, because reads may work while writes fail.
         """
         text, last = str(error or ""), self._last_errors.get(what, "")
         if text and text != last:
@@ -136,8 +140,8 @@ class Worker(Generic[T]):
         try:
             while self._serve_next():
                 pass
-        except BaseException as error:  # a bug, or a test's hook: whoever runs the store sees that it `finished`
-            log.error("a storage thread died", exception=error, thread=self._thread.name)
+        except BaseException as error:  # a bug, or a test's hook; the runner of the store sees `finished`
+            log.error("a storage thread died: restart the broker", exception=error, thread=self._thread.name)
         finally:
             try:
                 self.close()
@@ -145,7 +149,10 @@ class Worker(Generic[T]):
                 self.hand_back([self.finished.set])
 
     def _serve_next(self) -> bool:
-        """A function of its own: a local variable of the loop would keep the last request alive."""
+        """Serve one request.
+
+        A function of its own, because a local variable of the loop would keep the last request alive.
+        """
         request = self._next()
         if request is None:
             return False
@@ -173,32 +180,35 @@ def _call_all(calls: Sequence[Callable[[], None]]) -> None:
     for call in calls:
         try:
             call()
-        except Exception as error:  # one caller's fault must not leave the others without an answer
+        except Exception as error:  # the other callers still need their answers
             log.error("a storage callback failed", exception=error)
 
 
 class Job(NamedTuple):
-    """`done` gets what `work` returned, or the StorageError that stopped it."""
+    """A job of a worker. `done` receives the result of `work`, or the `StorageError`."""
 
     work: Callable[[sqlite3.Connection], Any]
     done: Callable[[Any], None]
-    what: str = "read"  # as Worker.report has it
+    what: str = "read"  # the operation for `Worker.report`
 
 
 class JobWorker(Worker[Job]):
-    """Owns `connection`, closes it in the end."""
+    """Run jobs on a connection, and close the connection at the end."""
 
     def __init__(self, name: str, connection: sqlite3.Connection) -> None:
         super().__init__(name)
         self._connection = connection
-        self._using = threading.Lock()  # the connection: for `now`, while the thread is at work
+        self._using = threading.Lock()  # guards the connection, which `now` uses on other threads
 
     def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
         """Read the entries `first` to `last`, both included."""
         self.submit(Job(partial(segments.read, ledger_id=ledger_id, first=first, last=last), done))
 
     def now(self, work: Callable[[sqlite3.Connection], R]) -> R:
-        """Do some short work on the calling thread, after the job at hand. Raises StorageError."""
+        """Do short work on the calling thread after the current job, and return its result.
+
+        Raise `StorageError` on failure.
+        """
         with self._using:
             if self._closed:
                 raise StorageError("the store is closed")
@@ -210,7 +220,7 @@ class JobWorker(Worker[Job]):
                 result = attempt(request.work, self._connection)
             except StorageError as error:
                 result = error
-        if isinstance(result, DamagedEntriesError):  # which says nothing of others: told once, whatever is read between
+        if isinstance(result, DamagedEntriesError):  # logged once, because damage says nothing about other reads
             self.report(result, str(result))
         else:
             self.report(result if isinstance(result, StorageError) else None, request.what)

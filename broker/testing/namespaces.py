@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, count
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.namespace.policies import DEFAULTS, is_readable, read_bundles, read_policies
+from pulsarium.broker.model.namespace.policies import is_readable, read_bundles, read_policies
 from pulsarium.proto.topic_name import NamespaceName, TopicName
+from pulsarium.rest.policies import NAMESPACE_DEFAULTS
 
 TENANT = "public"
 LONGEST_NAME = 80
@@ -24,7 +25,7 @@ def create_namespace(cluster: Cluster, name: str, policies: Mapping[str, object]
     """
     metadata = cluster.metadata
     for policy, value in policies.items():
-        if policy not in DEFAULTS or not is_readable(policy, value):
+        if policy not in NAMESPACE_DEFAULTS or not is_readable(policy, value):
             raise ValueError(f"{policy}={value!r} is no policy of a namespace")
     if "/" not in name:
         name = _unused(f"{TENANT}/{_entity(name)}", metadata.namespaces)

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 import click
 
 from pulsarium.cli.admin.command import Values, option
 from pulsarium.cli.admin.values import BYTES, LONG, MILLISECONDS, SECONDS
+from pulsarium.rest.policies import OFFLOAD_DEFAULTS
 
 _S3: Final = ("S3", "aws-s3", "aliyun-oss")
 _DRIVERS: Final = ("S3", "aws-s3", "google-cloud-storage", "filesystem", "azureblob", "aliyun-oss")
-_MAX_BLOCK_SIZE: Final = 64 * 2**20
-_READ_BUFFER_SIZE: Final = 2**20
-
-# What Pulsar's own class has where nothing is said; it sends all of it.
-_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "offloadersDirectory": "./offloaders",
-        "managedLedgerOffloadMaxThreads": 2,
-        "managedLedgerOffloadReadThreads": 2,
-        "managedLedgerOffloadPrefetchRounds": 1,
-        "managedLedgerExtraConfigurations": {},
-        "s3ManagedLedgerOffloadMaxBlockSizeInBytes": _MAX_BLOCK_SIZE,
-        "s3ManagedLedgerOffloadReadBufferSizeInBytes": _READ_BUFFER_SIZE,
-        "s3ManagedLedgerOffloadRoleSessionName": "pulsar-s3-offload",
-        "gcsManagedLedgerOffloadMaxBlockSizeInBytes": 2 * _MAX_BLOCK_SIZE,
-        "gcsManagedLedgerOffloadReadBufferSizeInBytes": _READ_BUFFER_SIZE,
-    }
-)
+_MAX_BLOCK_SIZE: Final = OFFLOAD_DEFAULTS["s3ManagedLedgerOffloadMaxBlockSizeInBytes"]
+_READ_BUFFER_SIZE: Final = OFFLOAD_DEFAULTS["s3ManagedLedgerOffloadReadBufferSizeInBytes"]
 
 
 def options(
@@ -76,7 +59,7 @@ def body(values: Values) -> dict[str, Any]:
         raise click.UsageError(f"The driver {values.driver} is not supported, (Possible values: {','.join(_DRIVERS)}).")
     if driver in _S3 and not (values.region or values.endpoint):
         raise click.UsageError(f"The driver {values.driver} needs --region or --endpoint")
-    found = dict(_DEFAULTS)
+    found = dict(OFFLOAD_DEFAULTS)  # Pulsar's client sends all of it
     found["managedLedgerOffloadDriver"] = values.driver
     _add(found, "managedLedgerOffloadThresholdInSeconds", values.seconds)
     _add(found, "managedLedgerOffloadThresholdInBytes", values.size)

@@ -38,8 +38,19 @@ def _receiving(command: Callable[..., None]) -> Callable[..., None]:
                 default="FAIL",
                 help="What becomes of a message that it does not open.",
             ),
-            click.option("-mc", "--max_chunked_msg", type=int, default=0, help="For split messages. Not there yet."),
-            click.option("-ac", "--auto_ack_chunk_q_full", is_flag=True, help="For split messages. Not there yet."),
+            click.option(
+                "-mc",
+                "--max_chunked_msg",
+                type=int,
+                default=0,
+                help="Join at most this many chunked messages at a time.",
+            ),
+            click.option(
+                "-ac",
+                "--auto_ack_chunk_q_full",
+                is_flag=True,
+                help="Acknowledge the oldest incomplete one beyond that.",
+            ),
             click.option("-pm", "--pool-messages", type=bool, default=True, help="Of Java's memory; no effect."),
         )
     ):
@@ -147,11 +158,13 @@ def _options(asked: dict[str, Any]) -> dict[str, Any]:
     from pulsarium.client import ConsumerCryptoFailureAction
 
     only_bytes("--schema-type", asked["schema_type"])
-    refuse("--max_chunked_msg", asked["max_chunked_msg"], "split messages are not put together yet")
-    refuse("--auto_ack_chunk_q_full", asked["auto_ack_chunk_q_full"], "split messages are not put together yet")
     options: dict[str, Any] = {"crypto_failure_action": ConsumerCryptoFailureAction[asked["crypto_failure_action"]]}
     if asked["encryption_key_value"]:
         options["crypto_key_reader"] = Keys(asked["encryption_key_value"])
+    if asked["max_chunked_msg"]:
+        options["max_pending_chunked_message"] = asked["max_chunked_msg"]
+    if asked["auto_ack_chunk_q_full"]:
+        options["auto_ack_oldest_chunked_message_on_queue_full"] = True
     if asked["queue_size"]:
         options["receiver_queue_size"] = asked["queue_size"]
     return options

@@ -44,7 +44,7 @@ class _Commands(Commands):
 )
 @says_who_calls
 @click.option("-ml", "--memory-limit", metavar="SIZE", help="Taken for pulsar-client's sake; no effect.")
-@click.option("--listener-name", metavar="NAME", help="Not there yet.")
+@click.option("--listener-name", metavar="NAME", help="Connect to this listener of advertisedListeners.")
 @click.option("--proxy-url", metavar="URL", help="Not there yet.")
 @click.option("--proxy-protocol", type=click.Choice(["SNI"]), help="Not there yet.")
 @click.pass_context
@@ -58,7 +58,6 @@ def client(ctx: click.Context, /, memory_limit: str | None, **given: Any) -> Non
       pulsarium client produce orders --messages first,second
       pulsarium client consume orders --subscription-name billing --subscription-position Earliest -n 2
     """
-    refuse("--listener-name", given.pop("listener_name"), "this client follows the broker's own listener only")
     refuse("--proxy-url", given.pop("proxy_url"), "connecting through an SNI proxy is not there yet")
     refuse("--proxy-protocol", given.pop("proxy_protocol"), "connecting through an SNI proxy is not there yet")
     ctx.obj = Session(**given)

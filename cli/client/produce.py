@@ -27,7 +27,12 @@ MOST = 1000
 @click.option("-db", "--disable-batching", is_flag=True, help="Each message in an entry of its own.")
 @click.option("-ekn", "--encryption-key-name", metavar="NAME", help="Encrypt for the key of this name.")
 @click.option("-ekv", "--encryption-key-value", metavar="URI", help="It: file:///... or data:...;base64,... in PEM.")
-@click.option("-c", "--chunking", is_flag=True, help="Split large messages. Not there yet.")
+@click.option(
+    "-c",
+    "--chunking",
+    is_flag=True,
+    help="Split messages that are larger than the broker accepts; batching is then off.",
+)
 @click.option(
     "-dr", "--disable-replication", is_flag=True, help="Keep them in this cluster, as one broker does anyway."
 )
@@ -45,7 +50,6 @@ def produce(session: Session, /, topic: str, **asked: Any) -> None:
       pulsarium client produce orders --messages first,second --key alice
       pulsarium client produce orders --files order.json --properties source=shop
     """
-    refuse("--chunking", asked["chunking"], "large messages are not split yet")
     refuse("--key-value-encoding-type", asked["key_value_encoding_type"], "key-value schemas are not there yet")
     refuse("--key-value-key", asked["key_value_key"], "key-value schemas are not there yet")
     refuse("--key-value-key-file", asked["key_value_key_file"], "key-value schemas are not there yet")
@@ -57,7 +61,11 @@ def produce(session: Session, /, topic: str, **asked: Any) -> None:
     key_name, key_value = asked["encryption_key_name"], asked["encryption_key_value"]
     if bool(key_name) != bool(key_value):
         raise click.UsageError("--encryption-key-name and --encryption-key-value go together")
-    options: dict[str, Any] = {"batching_enabled": not asked["disable_batching"]}
+    chunking = asked["chunking"]
+    options: dict[str, Any] = {
+        "batching_enabled": not (asked["disable_batching"] or chunking),
+        "chunking_enabled": chunking,
+    }
     if key_name:
         options |= {"encryption_keys": (key_name,), "crypto_key_reader": Keys(key_value)}
     properties = _properties(asked["properties"])

@@ -43,6 +43,7 @@ class Session(Caller):
     """The options of one run."""
 
     url: str | None = None
+    listener_name: str | None = None
 
     def run(self, job: Callable[[Client], Awaitable[None]]) -> None:
         """Run `job` on a client; Failed says what went wrong, UsageError what cannot be."""
@@ -59,6 +60,7 @@ class Session(Caller):
             async with connect(
                 self.url or self.settings.get("brokerServiceUrl") or DEFAULT_URL,
                 authentication=self._authentication(),
+                listener_name=self.listener_name,
                 tls_trust_certs_file_path=self.trusted,
                 tls_allow_insecure_connection=self.trusts_any,
                 tls_validate_hostname=self.verifies_hostname,

@@ -18,6 +18,7 @@ from pulsarium.cli.pages.client import client_page
 from pulsarium.cli.pages.launchers import launchers_page
 from pulsarium.cli.pages.lint import lint_page
 from pulsarium.cli.pages.pipeline import pipeline_page
+from pulsarium.cli.pages.requirements import requirements_page
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
 
 SENDERS = {Direction.CLIENT: "client", Direction.BROKER: "broker", Direction.BOTH: "both"}
@@ -128,6 +129,7 @@ PAGES = {
     "launchers.md": launchers_page,
     "lint.md": lint_page,
     "pipeline-options.md": pipeline_page,
+    "requirements.md": requirements_page,
 }
 
 

@@ -23,7 +23,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 SLOW = 0.7  # seconds without an answer, after which the log says so
 
 
-class _Way(NamedTuple):
+class _Target(NamedTuple):
     """Where a connection leads, and the how maniest it is there."""
 
     address: Address
@@ -38,28 +38,28 @@ class Pool:
         self.waiting: Waiting = Waiting()
         self._tasks = tasks
         self._settings = settings
-        self._connections: dict[_Way, Connection] = {}
-        self._opening: dict[_Way, anyio.Lock] = {}
+        self._connections: dict[_Target, Connection] = {}
+        self._opening: dict[_Target, anyio.Lock] = {}
         self._numbers = itertools.cycle(range(settings.connections_per_broker))
         self._closed = False
 
     async def get(self, address: Address, proxy_to: Address | None = None) -> Connection:
         """The connection to `address`, and through a proxy there to `proxy_to`; ConnectError if there is none."""
-        way = _Way(address, proxy_to if proxy_to != address else None, next(self._numbers))
-        opening = self._opening.setdefault(way, anyio.Lock())
+        target = _Target(address, proxy_to if proxy_to != address else None, next(self._numbers))
+        opening = self._opening.setdefault(target, anyio.Lock())
         try:
             async with opening:
                 if self._closed:
                     raise AlreadyClosed("the client was closed")
-                connection = self._connections.get(way)
+                connection = self._connections.get(target)
                 if connection is None or connection.is_lost:
-                    connection = self._connections[way] = await self._open(way)
-                    self._tasks.start_soon(self._run, way, connection)
+                    connection = self._connections[target] = await self._open(target)
+                    self._tasks.start_soon(self._run, target, connection)
                 connection.touch()
                 return connection
         finally:
             if not opening.locked():  # brokers may name any number of others
-                self._opening.pop(way, None)
+                self._opening.pop(target, None)
 
     async def aclose(self) -> None:
         """Close them all and open none."""
@@ -67,15 +67,15 @@ class Pool:
         await together([connection.aclose for connection in self._connections.values()])
         self._connections.clear()
 
-    async def _run(self, way: _Way, connection: Connection) -> None:
+    async def _run(self, target: _Target, connection: Connection) -> None:
         try:
             await connection.run()
         finally:
-            if self._connections.get(way) is connection:
-                del self._connections[way]
+            if self._connections.get(target) is connection:
+                del self._connections[target]
 
-    async def _open(self, way: _Way) -> Connection:
-        settings, (address, proxy_to, _) = self._settings, way
+    async def _open(self, target: _Target) -> Connection:
+        settings, (address, proxy_to, _) = self._settings, target
         protocol = ClientProtocol(
             max_protocol_version=settings.max_protocol_version,
             proxy_to_broker_url=None if proxy_to is None else str(proxy_to),

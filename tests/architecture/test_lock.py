@@ -39,10 +39,12 @@ def named(lock: str) -> list[Requirement]:
         "unit": [*required, *extras["matrix"], *groups["editable"], *groups["test"]],
         "dev": [*required, *(line for group in (*extras.values(), *groups.values()) for line in group)],
         "release": groups["release"],
+        "docs": groups["docs"],
     }[lock]
     requirements = [Requirement(line) for line in lines if isinstance(line, str)]
-    # What only scripts/release needs is in a lock of its own.
-    return [one for one in requirements if one.name != "pulsarium" and (one.name, lock) != ("twine", "dev")]
+    # What only scripts/release and scripts/docs need is in locks of their own.
+    apart = {"twine", "mkdocstrings-python", "zensical"} if lock == "dev" else set()
+    return [one for one in requirements if one.name not in {"pulsarium", *apart}]
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from typing import Any
 
 import pytest
@@ -9,13 +11,14 @@ import trio
 import trio.testing
 
 from pulsarium.broker import slices
-from pulsarium.broker.accepting import Hallway
+from pulsarium.broker.accepting import Hallway, accept_one
 from pulsarium.broker.http.reply import Reply
 from pulsarium.broker.http.site import Site
+from pulsarium.broker.logs import Log
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.slices import Door
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.http.test_server import GET, answer, served
+from tests.broker.http.served import GET, answer, served
 from tests.broker.passes import passes_of_the_loop
 from tests.broker.wire import Type, frame_of, serving
 
@@ -26,6 +29,31 @@ MANY = 20
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step takes a slice."""
     monkeypatch.setattr(slices, "SLICE", 0)
+
+
+async def test_without_a_file_descriptor_left_it_asks_ten_times_a_second_and_says_so_once(
+    autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Full(socket.socket):
+        refusals = 50
+
+        def accept(self) -> tuple[socket.socket, Any]:
+            if self.refusals:
+                self.refusals -= 1
+                raise OSError(errno.EMFILE, "Too many open files")
+            return super().accept()
+
+    with Full() as listener:
+        listener.setblocking(False)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        with socket.create_connection(listener.getsockname()) as client:
+            start = trio.current_time()
+            sock, *peer = await accept_one(listener, Log("full"))
+            sock.close()
+            assert trio.current_time() - start == pytest.approx(5)
+            assert tuple(peer) == client.getsockname()
+    assert caplog.text.count("cannot accept connections") == 1
 
 
 async def test_they_go_through_a_door_one_after_the_other() -> None:

@@ -16,9 +16,8 @@ from pulsarium.broker.auth.tls import context_of
 from pulsarium.broker.config import Config
 from pulsarium.broker.slices import Door
 from tests.broker.auth.secured import Authority
-from tests.broker.http.test_connection import everything
-from tests.broker.http.test_server import served
-from tests.broker.loopback import listening
+from tests.broker.http.served import everything, served
+from tests.broker.loopback import HANGS, listening
 from tests.broker.wire import Type, frame_of
 
 CONNECT = frame_of(Type.CONNECT, client_version="a client", protocol_version=21)
@@ -46,7 +45,7 @@ async def said_at_the_binary_port(first: bytes) -> bytes:
     async with listening() as loopback:
         wire = await loopback.dial()
         await wire.write(first)
-        with trio.fail_after(10):
+        with trio.fail_after(HANGS):
             return await all_of(wire.stream)
 
 
@@ -99,7 +98,7 @@ async def port_with_tls(folder: Path) -> AsyncIterator[trio.SocketStream]:
 
     async with listener, trio.open_nursery() as nursery:
         nursery.start_soon(serve)
-        with trio.fail_after(10):
+        with trio.fail_after(HANGS):
             async with await trio.open_tcp_stream(*listener.socket.getsockname()) as stream:
                 yield stream
 

@@ -28,7 +28,7 @@ from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 TOPIC = "persistent://public/default/t"
-PATIENCE = 10.0  # seconds of the test's clock until something that must come is missed; below any keep-alive
+PATIENCE = 25.0  # seconds of the test's clock until something that must come is missed; below any keep-alive
 VERSION = 21
 
 Type = pb.BaseCommand

@@ -21,8 +21,7 @@ from pulsarium.broker.server import open_core
 from pulsarium.cli.compact import Watched, entries_to_read, run
 from pulsarium.cli.main import cli
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.model.compaction.test_compaction import publish, single, topic_of
-from tests.broker.model.compaction.topics import Single, compacted_entries, messages_in
+from tests.broker.model.compaction.topics import Single, compacted_entries, messages_in, publish, single, topic_of
 from tests.broker.storage.test_past import unpack
 from tests.broker.wire import TOPIC
 

@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 
 def heard(number, frame):
     url = urlsplit(os.environ["PULSAR_SERVICE_URL"])
-    socket.create_connection((url.hostname, url.port), timeout=5).close()
+    socket.create_connection((url.hostname, url.port), timeout=30).close()
     print(signal.Signals(number).name, flush=True)
 
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
@@ -131,7 +131,7 @@ def test_a_signal_goes_on_to_the_command_and_the_broker_outlives_the_command(num
         assert run.stdout is not None
         run.send_signal(number)
         assert run.stdout.readline() == f"{number.name}\n"
-        assert run.communicate("end\n", timeout=20) == ("", "")
+        assert run.communicate("end\n", timeout=30) == ("", "")
         assert run.returncode == 0
 
 
@@ -156,7 +156,7 @@ def test_ctrl_c_on_a_terminal_reaches_the_command_once() -> None:
         assert run.stdout.readline() == "SIGINT\n"
         os.write(leader, b"end\n")
         assert run.stdout.read() == ""
-        assert run.wait(20) == 0
+        assert run.wait(30) == 0
     os.close(leader)
 
 

@@ -88,7 +88,7 @@ class Consuming(NamedTuple):
     def interrupt(self) -> tuple[int, bytes]:
         """Its exit code, and all that it says."""
         self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=20)
+        out, err = self.process.communicate(timeout=50)
         return self.process.returncode, out + err
 
 

@@ -69,7 +69,7 @@ def ended(home: Path, *options: str) -> tuple[int, str, str]:
 def connected(service_url: str) -> socket.socket:
     """A raw client that has its CONNECTED."""
     url = urlsplit(service_url)
-    client = socket.create_connection((url.hostname, url.port), timeout=10)
+    client = socket.create_connection((url.hostname, url.port), timeout=30)
     client.sendall(CONNECT)
     assert client.recv(4096)[8:10] == bytes.fromhex("0803")  # BaseCommand.type CONNECTED
     return client
@@ -81,7 +81,7 @@ def test_a_signal_stops_it_with_ten_clients(number: signal.Signals, home: Path) 
         for _ in range(10):
             clients.enter_context(connected(service_url))
         process.send_signal(number)
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
     assert "Traceback" not in (home.parent / "stderr").read_text()
 
 
@@ -90,7 +90,7 @@ def test_a_signal_stops_it_with_data(durability: str, home: Path, tmp_path: Path
     data = ("--data", str(tmp_path / "data"), "--durability", durability)
     with serving(home, *data) as (process, service_url, _), connected(service_url):
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
     assert "Traceback" not in (home.parent / "stderr").read_text()
 
 
@@ -101,9 +101,9 @@ def test_the_ready_file_says_what_the_ready_line_says(home: Path, tmp_path: Path
         assert json.loads(path.read_text()) == {**broker, "brokers": [broker], "pid": process.pid}
         assert (urlsplit(service_url).scheme, urlsplit(admin_url).scheme) == ("pulsar", "http")
         for url in (service_url, admin_url):
-            socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=10).close()
+            socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=30).close()
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
     assert not path.exists()
 
 
@@ -124,7 +124,7 @@ def test_nothing_is_left_on_disk(home: Path) -> None:
         with connected(service_url):
             pass
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
     assert list(home.rglob("*")) == []
 
 
@@ -149,7 +149,7 @@ def test_json_log_lines(home: Path) -> None:
         with connected(service_url):
             pass
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
     lines = [json.loads(line) for line in (home.parent / "stderr").read_text().splitlines()]
     assert {"level", "logger", "message", "time"} <= set.intersection(*(set(line) for line in lines))
     assert "stopping" in [line["message"] for line in lines]
@@ -159,10 +159,10 @@ def test_a_directory_of_a_killed_process_is_free(home: Path, tmp_path: Path) -> 
     data = str(tmp_path / "data")
     with serving(home, "--data", data) as (process, _, _):
         process.kill()
-        process.wait(10)
+        process.wait(30)
     with serving(home, "--data", data) as (process, _, _):
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
 
 
 @pytest.mark.parametrize("kind", ["no database", "damaged", "below a file"])

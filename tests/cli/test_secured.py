@@ -63,7 +63,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         urls = [ready[name].replace("127.0.0.1", "localhost") for name in ("service_url_tls", "admin_url_tls")]
         yield Secured(folder, *urls)
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
 
 
 def lines(folder: Path) -> dict[str, tuple[tuple[str, ...], ...]]:

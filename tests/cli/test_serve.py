@@ -212,7 +212,7 @@ def test_an_engine_of_compaction(runs: Runs) -> None:
 
 def test_an_engine_that_is_not_installed(runs: Runs) -> None:
     said = refused(runs, "--compaction-engine", "spork")
-    assert said.startswith("compaction engine spork: no such engine is installed; there are: ")
+    assert said.startswith("compaction engine spork: no such engine is installed; use one of: ")
 
 
 def test_spark_without_its_packages(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:

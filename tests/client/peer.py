@@ -67,7 +67,7 @@ def pipes() -> tuple[Pipe, Pipe]:
 
 
 class Peer:
-    """What a test does as the broker on one connection."""
+    """Acts as the broker on one connection."""
 
     def __init__(self, stream: ByteStream) -> None:
         self.stream = stream

@@ -1,4 +1,4 @@
-"""What a method shows in its signature is what its options take."""
+"""Tests that a method's signature shows what its options take."""
 
 from __future__ import annotations
 

@@ -15,11 +15,10 @@ from pulsarium.client import ConsumerType, Message, MessageId, PulsarError, Tran
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, InvalidTxnStatusError
 from pulsarium.client.together import together
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
 from tests.client.consumer.started import started
-from tests.client.consumer.test_ending import deliver
+from tests.client.hostile.clocks import on_both
 from tests.client.hostile.left_over import connections_of
-from tests.client.hostile.played import TOPIC, playing, saying, silence, subscribed
+from tests.client.hostile.played import TOPIC, deliver, playing, saying, silence, subscribed
 from tests.client.peer import Type
 from tests.client.transaction.stage import coordinated
 

@@ -35,7 +35,7 @@ def batched(sent: Draft) -> Message[Any]:
         (b"\xff", "/w==", b"\xff"),
     ],
 )
-def test_keys(received: Any, key: str | bytes | None, text: str, in_bytes: bytes | None) -> None:
+def test_keys_are_texts_and_bytes(received: Any, key: str | bytes | None, text: str, in_bytes: bytes | None) -> None:
     message = received(draft(b"", partition_key=key))
     assert message.has_partition_key() is (key is not None)
     assert message.partition_key() == text
@@ -55,5 +55,5 @@ def test_a_key_that_only_claims_to_be_base64() -> None:
 
 
 @pytest.mark.parametrize("properties", [{}, {"a": "b"}, {"a": "", "é": "c", "d": "e"}])
-def test_properties(properties: dict[str, str]) -> None:
+def test_properties_come_back(properties: dict[str, str]) -> None:
     assert batched(draft(b"", properties=properties)).properties() == properties

@@ -43,7 +43,7 @@ def test_a_chunked_message_keeps_its_first_chunk() -> None:
 
 
 @given(st.lists(message_ids))
-def test_they_are_ordered_as_they_stand(found: list[MessageId]) -> None:
+def test_ids_are_ordered_as_they_stand(found: list[MessageId]) -> None:
     assert sorted(found) == sorted(found, key=lambda i: (i.ledger_id, i.entry_id, i.partition, i.batch_index))
     assert all(MessageId.earliest < message_id <= MessageId.latest for message_id in found if message_id.partition < 0)
 
@@ -53,7 +53,7 @@ def test_the_size_of_a_batch_does_not_distinguish() -> None:
     assert len({MessageId(1, 2, -1, 3, batch_size=5), MessageId(1, 2, -1, 3)}) == 1
 
 
-def test_what_it_looks_like() -> None:
+def test_an_id_is_shown_as_the_official_client_shows_it() -> None:
     assert str(MessageId(12, 1, -1, 2)) == "(12,1,-1,2)"
     assert MessageId(12, 1, -1, 2).entry == (12, 1)
 

@@ -1,18 +1,49 @@
-"""The client's public members are those that applications use, and obey one rule.
-
-What an object tells is a method, as in the official Python client; parts to call on (`client.admin`) and the fields of
-values (MessageId, options) are attributes. A duration is seconds, a point in time milliseconds since the epoch.
-"""
+"""The public face of the client: its members, the types that are inferred, its errors, and rules of its source."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
-from collections.abc import Mapping
+import pkgutil
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, assert_type
 
 import pytest
+from trio.testing import MockClock
 
-from pulsarium.client import Client, Consumer, Message, Producer, RawReader, Reader, Receipt, TableView, Transaction
+import pulsarium.client
+from pulsarium.client import (
+    AvroSchema,
+    Client,
+    Consumer,
+    FixError,
+    GiveUpError,
+    Int32Schema,
+    JsonSchema,
+    Message,
+    MessageId,
+    Producer,
+    PulsarError,
+    RawReader,
+    Reader,
+    Receipt,
+    RetryError,
+    StringSchema,
+    TableView,
+    TimestampSchema,
+    Transaction,
+    errors,
+)
+from pulsarium.client.admin import errors as admin_errors
+from pulsarium.client.admin.errors import AdminError
+from pulsarium.client.consumer.options import InitialPosition
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.client.consumer.started import started
 
 SHOWN: Mapping[type, str] = {
     Client: "aclose admin begin_transaction create_producer create_raw_reader create_reader create_table_view"
@@ -47,3 +78,114 @@ def test_what_an_object_tells_is_a_method(shown: type) -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"
     }
     assert {name for name in attributes if not name.startswith("_")} == ({"admin"} if shown is Client else set())
+
+
+# ---- Rules of the client's own rooms: who owns what, and what every part may rely on
+
+
+FILES = sorted(Path(pulsarium.client.__file__).parent.rglob("*.py"))
+
+#: Async methods that always wait for the broker.
+ELSEWHERE = {"__aenter__", "__aexit__"}
+
+
+def assigned_elsewhere(tree: ast.AST) -> Iterator[str]:
+    """Names of attributes that a module assigns to other objects than `self`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) != "self":
+            yield node.attr
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_nobody_assigns_a_callback_of_another_object(path: Path) -> None:
+    found = assigned_elsewhere(ast.parse(path.read_text()))
+    assert [name for name in found if name.startswith(("on_", "_on_"))] == []
+
+
+@pytest.mark.parametrize("kind", [Consumer, Producer, RawReader, Reader, Receipt])
+def test_every_async_method_is_held_to_be_a_checkpoint(kind: type) -> None:
+    """A new one belongs into tests/client/test_checkpoints.py."""
+    held = Path(__file__).with_name("test_checkpoints.py").read_text().replace("anext(", "__anext__")
+    methods = {name for name, one in vars(kind).items() if inspect.iscoroutinefunction(one)} - ELSEWHERE
+    shown = [name for name in methods if name.strip("_") == name or name == "__anext__"]
+    assert [name for name in shown if not re.search(rf"\b{name}\b", held)] == []
+
+
+# ---- Each error says what can be done, and has a code that stays
+
+
+KINDS = (RetryError, FixError, GiveUpError)
+RAISED: set[type[PulsarError]] = {
+    error
+    for module in (errors, admin_errors)
+    for error in vars(module).values()
+    if isinstance(error, type) and issubclass(error, PulsarError)
+} - {PulsarError, AdminError, *KINDS}
+
+
+@pytest.mark.parametrize("error", sorted(RAISED, key=str))
+def test_each_error_is_of_one_kind(error: type[PulsarError]) -> None:
+    assert sum(issubclass(error, kind) for kind in KINDS) == 1
+
+
+def test_no_part_of_the_client_raises_an_error_without_a_kind() -> None:
+    for module in pkgutil.walk_packages(pulsarium.client.__path__, "pulsarium.client."):
+        importlib.import_module(module.name)
+    rest = {*PulsarError.__subclasses__(), *AdminError.__subclasses__()} - {*KINDS, AdminError}
+    assert {error for error in rest if not issubclass(error, KINDS)} == set()
+    assert PulsarError.code == "PulsarError"
+
+
+def test_codes_are_pulsars_and_tell_errors_apart() -> None:
+    assert {error.code for error in RAISED} >= set(pb.ServerError.keys())
+    assert len({error.code for error in RAISED}) == len(RAISED)
+    assert errors.error_of(pb.ServiceNotReady, "").code == "ServiceNotReady"
+    assert errors.ProducerQueueIsFull.code == "ProducerQueueIsFull"
+
+
+def test_what_is_tried_again_is_worth_it() -> None:
+    assert all(issubclass(error, RetryError) for error in errors.TRANSIENT)
+    assert not any(issubclass(error, RetryError) for error in errors.FATAL)
+
+
+# ---- What a type checker infers: mypy reads these lines, and pytest sees that they are so
+
+
+@dataclass
+class User:
+    name: str
+    age: int = 0
+
+
+def test_schemas_know_the_types_of_their_values() -> None:
+    definition: dict[str, Any] = {"type": "record", "name": "R", "fields": []}
+    assert_type(AvroSchema(User), AvroSchema[User])
+    assert_type(AvroSchema(definition), AvroSchema[dict[str, Any]])
+    assert_type(JsonSchema(User).decode(b'{"name": ""}'), User)
+    assert_type(JsonSchema('{"type": "record", "name": "R", "fields": []}').decode(b"{}"), dict[str, Any])
+    assert_type(StringSchema().decode(b""), str)
+    assert_type(Int32Schema().decode(bytes(4)), int)
+    assert_type(TimestampSchema().decode(bytes(8)), datetime)
+
+
+async def test_producers_consumers_and_readers_know_the_types_of_their_values(autojump_clock: MockClock) -> None:
+    schema = AvroSchema(User)
+    async with (
+        started() as (_, client),
+        client.create_producer("t", schema=schema) as producer,
+        client.subscribe("t", "s", schema=schema, initial_position=InitialPosition.Earliest) as consumer,
+        client.create_reader("t", MessageId.earliest, schema=schema) as reader,
+        client.subscribe("t", "plain", initial_position=InitialPosition.Earliest) as plain,
+    ):
+        assert_type(producer, Producer[User])
+        assert_type(consumer, Consumer[User])
+        assert_type(reader, Reader[User])
+        assert_type(plain, Consumer[bytes])
+        await producer.send(User("Ada", 36))
+        message = await consumer.receive()
+        assert_type(message, Message[User])
+        assert_type(message.value(), User)
+        assert message.value() == (await reader.read_next()).value() == User("Ada", 36)
+        value = (await plain.receive()).value()
+        assert_type(value, bytes)
+        assert value == schema.encode(User("Ada", 36))

@@ -1,4 +1,4 @@
-"""What producers and consumers count."""
+"""Tests of what producers and consumers count."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pulsarium.client.errors import MessageTooBig
 from tests.client.consumer.started import data_of, started
 
 
-async def test_what_a_producer_counts() -> None:
+async def test_a_producer_counts_messages_bytes_and_errors() -> None:
     async with started() as (inside, client), client.create_producer("t", batching_max_publish_delay=10) as producer:
         assert producer.statistics() == ProducerStatistics(0, 0, 0, 0, 0, 0, 0.0, 0.0)
         producer.send_nowait(b"123")
@@ -43,7 +43,7 @@ async def test_what_fails_with_the_producer_is_counted_once() -> None:
         assert (found.send_errors, found.pending_messages, found.pending_bytes) == (1, 0, 0)
 
 
-async def test_what_a_consumer_counts() -> None:
+async def test_a_consumer_counts_messages_acknowledgements_and_queue() -> None:
     async with (
         started() as (inside, client),
         client.subscribe("t", "s", consumer_type=ConsumerType.Shared) as consumer,
@@ -71,7 +71,7 @@ async def test_what_a_consumer_counts() -> None:
         assert (found.messages_received, found.reconnections) == (5, 1)
 
 
-async def test_partitions_count_together() -> None:
+async def test_partitions_are_counted_together() -> None:
     async with started() as (inside, client):
         inside.partitioned("p", 3)
         async with client.create_producer("p") as producer, client.subscribe("p", "s") as consumer:

@@ -10,17 +10,15 @@ import trio
 from trio.testing import MockClock
 
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.client.client import Client
+from pulsarium.client import Client, Int32Schema, StringSchema, TableView
 from pulsarium.client.errors import CryptoError, InvalidMessage
-from pulsarium.client.schema.primitives import Int32Schema, StringSchema
-from pulsarium.client.table_view import TableView
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.compaction.topics import compact
 from tests.broker.wire import TOPIC, batch_of, plain
-from tests.client.both import on_both
 from tests.client.entry.encrypted import Keys
+from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import playing
 from tests.client.in_process import InProcess, in_process
 from tests.client.peer import Type
@@ -74,7 +72,7 @@ async def test_of_an_empty_topic(autojump_clock: MockClock) -> None:
         assert dict(view) == {"a": "1"}
 
 
-async def test_compacted(autojump_clock: MockClock) -> None:
+async def test_a_view_follows_a_compacted_topic(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         await put(client, a="1", b="2", c="3")
         await put(client, a="4", c=None)
@@ -145,7 +143,7 @@ async def test_what_was_read_is_not_kept(autojump_clock: MockClock) -> None:
             assert len(part._acknowledgements) == 0
 
 
-async def test_listeners(autojump_clock: MockClock) -> None:
+async def test_listeners_hear_what_is_and_what_comes(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         await put(client, a="1", b="2")
         seen: list[tuple[str, str, str | None]] = []
@@ -225,7 +223,7 @@ async def test_partitions_and_those_that_come(autojump_clock: MockClock) -> None
             assert view["new"] == "x"
 
 
-async def test_through_lost_connections(autojump_clock: MockClock) -> None:
+async def test_a_view_goes_on_through_lost_connections(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client, table(client) as view:
         for number in range(20):
             await put(client, **{f"k{number % 3}": str(number)})
@@ -245,7 +243,7 @@ async def test_a_topic_that_keeps_nothing(autojump_clock: MockClock) -> None:
         assert dict(view) == {"a": "1"}
 
 
-async def test_its_subscription_goes_with_it(autojump_clock: MockClock) -> None:
+async def test_the_subscription_of_a_view_goes_with_it(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         async with table(client, subscription_name="mine"):
             assert list(topic_of(inside).subscriptions) == ["mine"]

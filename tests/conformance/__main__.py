@@ -12,7 +12,7 @@ from pathlib import Path
 from . import report
 from .brokers import CONFIGS, DEFAULT, PULSAR, BrokerError, as_is, foreign, pulsarium
 from .catalogue import DIFFERENCES, Catalogue, CatalogueError, Scenario, load, undocumented
-from .replay import PROTO, NewBroker, Replay, Verdict
+from .replay import NewBroker, Replay, Verdict
 from .rest.command import main as rest
 
 ABOUT = """\
@@ -49,7 +49,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--texts", action="store_true", help="compare the wording of errors too")
     parser.add_argument("--strict", action="store_true", help="let every scenario played decide the exit code")
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep the recordings and the brokers' logs here")
-    parser.add_argument("--proto", type=Path, default=PROTO, metavar="DIR", help="folder of PulsarApi_pb2.py")
     parser.add_argument("--list", action="store_true", help="name the scenarios and play none")
     return parser.parse_args()
 
@@ -97,7 +96,7 @@ def play(catalogue: Catalogue, options: argparse.Namespace, out: Path) -> int:
         return verdict.scenario.number not in counting or report.good(verdict, known)
 
     begin = time.monotonic()
-    verdicts = Replay(out, options.proto, options.texts).run(scenarios, new_broker, jobs, tell, good)
+    verdicts = Replay(out, options.texts).run(scenarios, new_broker, jobs, tell, good)
     failed = report.failures(verdicts, known, counting)
     print(report.summary(verdicts, failed, time.monotonic() - begin))
     return 1 if failed else 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
+import os
 import queue
 import re
-import runpy
 import subprocess
 import sys
 import threading
@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+
+from tests.transcripts.compare import compare
 
 from .brokers import CONFIGS, Broker, BrokerError
 from .catalogue import TRANSCRIPTS, Scenario
 
-PROTO = TRANSCRIPTS.parent.parent / "proto" / "generated"
-COMPARE: Any = SimpleNamespace(**runpy.run_path(str(TRANSCRIPTS / "compare.py")))
+ROOT = TRANSCRIPTS.parents[1]
 NewBroker = Callable[[str], AbstractContextManager[Broker]]
 
 
@@ -44,10 +43,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Replay:
-    """One run: recordings go to `out`; `proto` holds PulsarApi_pb2.py; `texts` compares the wording of errors too."""
+    """One run: recordings go to `out`; `texts` compares the wording of errors too."""
 
     out: Path
-    proto: Path = PROTO
     texts: bool = False
 
     def run(
@@ -109,11 +107,7 @@ class Replay:
         return verdicts
 
     def _work(
-        self,
-        name: str,
-        waiting: queue.SimpleQueue[Scenario],
-        new_broker: NewBroker,
-        heard: Callable[[Verdict], None],
+        self, name: str, waiting: queue.SimpleQueue[Scenario], new_broker: NewBroker, heard: Callable[[Verdict], None]
     ) -> None:
         """Plays what is waiting. A broker that dies costs its scenario; a new one plays the next."""
         scenarios = _drain(waiting)
@@ -126,7 +120,7 @@ class Replay:
 
     def play(self, scenario: Scenario, broker: Broker) -> Verdict:
         """Records one scenario and compares it."""
-        command = [sys.executable, str(TRANSCRIPTS / "record.py"), "--proto", str(self.proto), "--out", str(self.out)]
+        command = [sys.executable, "-P", "-m", "tests.transcripts.record", "--out", str(self.out)]
         command += ["--broker", broker.binary, "--admin", broker.address.admin_url, "--profile", scenario.profile]
         if broker.process is not None:
             command.append("--in-order")
@@ -135,7 +129,12 @@ class Replay:
         limit = 60 + 4 * scenario.seconds
         try:
             recording = subprocess.run(
-                [*command, scenario.name], check=False, capture_output=True, text=True, timeout=limit
+                [*command, scenario.name],
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=limit,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
             )
         except subprocess.TimeoutExpired:
             return Verdict(scenario, 0, 0, trouble=f"no end after {limit:.0f} s")
@@ -150,11 +149,10 @@ class Replay:
     def compare(self, scenario: Scenario) -> Verdict:
         """Set what was recorded in `out` against the golden recordings."""
         try:
-            found = COMPARE.scenario(str(TRANSCRIPTS), str(self.out), scenario.name, self.texts, verbose=True)
+            found = compare(TRANSCRIPTS, self.out, scenario.name, self.texts)
         except ValueError as error:
             return Verdict(scenario, 0, 0, trouble=f"the recording cannot be read: {error!r}")
-        same, total, answers, words = found
-        return Verdict(scenario, same, total, "\n".join(words), answers=tuple(answers))
+        return Verdict(scenario, found.same, found.total, "\n".join(found.words), answers=found.answers)
 
 
 def _drain(waiting: queue.SimpleQueue[Scenario]) -> Iterator[Scenario]:

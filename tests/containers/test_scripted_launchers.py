@@ -133,10 +133,10 @@ def round_trip(
     client = pulsar.Client(
         f"pulsar://127.0.0.1:{container.port(6650)}",
         authentication=authentication,
-        operation_timeout_seconds=15,
+        operation_timeout_seconds=30,
         logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn),
     )
     consumer = client.subscribe(topic, "billing")
     client.create_producer(topic).send(b"3 apples")
-    assert consumer.receive(timeout_millis=10_000).data() == b"3 apples"
+    assert consumer.receive(timeout_millis=30_000).data() == b"3 apples"
     client.close()

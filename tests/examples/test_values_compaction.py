@@ -88,7 +88,7 @@ async def compacted_by_it(*entries: bytes, config: Config | None = None) -> Asyn
 async def all_of(reader: Reader) -> list[tuple[str, bytes, int]]:
     """Key, value and index of all messages."""
     found = []
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while await reader.has_message_available():
             message = await reader.read_next()
             found.append((message.partition_key(), message.data(), message.message_id().batch_index))

@@ -123,7 +123,7 @@ class BrokerProcess:
             log.seek(max(start, size - limit))
             return log.read().decode(errors="replace")
 
-    def stop(self, seconds: float = 10.0) -> int:
+    def stop(self, seconds: float = 30.0) -> int:
         """SIGTERM; the exit status. One that does not stop is killed, and that fails the test."""
         self._process.terminate()
         try:

@@ -69,7 +69,7 @@ def topic(namespace: str) -> str:
 def official(broker: Address) -> Iterator[pulsar.Client]:
     """The official Python client."""
     client = pulsar.Client(
-        broker.service_url, operation_timeout_seconds=15, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn)
+        broker.service_url, operation_timeout_seconds=30, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn)
     )
     yield client
     client.close()

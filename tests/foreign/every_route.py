@@ -28,7 +28,7 @@ from .java_admin import CONFIG
 from .route_inputs import BODIES, GRANTED, QUERIES, VALUES
 
 STATUSES = Path(__file__).with_name("routes.tsv")
-SECONDS = 10.0
+SECONDS = 30.0
 NO_ANSWER = 0
 """In place of a status, when none came within `SECONDS`: a few calls never end on a real broker."""
 

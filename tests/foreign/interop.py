@@ -21,7 +21,7 @@ from .lines import LineProgram
 
 BATCHED, CHUNKED = "batch", "chunks"
 SENDING = ("single", BATCHED, CHUNKED)
-SECONDS = 20
+SECONDS = 50
 MINUTE_MS = 60_000
 
 

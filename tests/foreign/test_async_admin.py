@@ -149,7 +149,7 @@ async def status(process: BrokerProcess) -> dict[str, str]:
 async def settled(ask: Callable[[], Awaitable[Any]], value: Any) -> None:
     """Waits until a policy is what was set: a real broker reads it from a topic."""
     found = await ask()
-    for _ in range(200):
+    for _ in range(600):
         if same(found, value):
             break
         await anyio.sleep(0.05)

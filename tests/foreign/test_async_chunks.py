@@ -36,7 +36,7 @@ def triple(message_id: Any) -> tuple[int, int, int]:
 
 async def settled(admin: Admin, topic: str) -> None:
     """Every chunk is acknowledged."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while admin.backlog(topic, "s"):  # noqa: ASYNC110 (of another process)
             await anyio.sleep(0.05)
 
@@ -104,7 +104,7 @@ async def test_what_we_send(
         initial_position=pulsar.InitialPosition.Earliest,
         crypto_key_reader=pulsar.CryptoKeyReader(keys.public, keys.private),
     )
-    messages = [consumer.receive(15_000) for _ in SIZES]
+    messages = [consumer.receive(30_000) for _ in SIZES]
     assert all(message.data() == content(size) for message, size in zip(messages, SIZES, strict=True))
     assert [triple(message.message_id()) for message in messages] == [(*one.entry, one.batch_index) for one in ids]
     consumer.close()

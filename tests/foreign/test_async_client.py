@@ -31,7 +31,7 @@ async def test_the_official_client_reads_what_we_send(
             ]
             ids = [await receipt.wait() for receipt in receipts]
     consumer = official.subscribe(topic, "s", initial_position=pulsar.InitialPosition.Earliest)
-    messages = [consumer.receive(5000) for _ in CONTENTS]
+    messages = [consumer.receive(30_000) for _ in CONTENTS]
     assert [message.data() for message in messages] == CONTENTS
     assert {(m.partition_key(), m.properties()["a"], m.event_timestamp()) for m in messages} == {("k", "ä", 5)}
     assert {message.producer_name() for message in messages} == {producer.producer_name()}

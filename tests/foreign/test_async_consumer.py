@@ -93,7 +93,7 @@ async def test_what_one_client_acknowledges_the_other_does_not_get(
                 if number % 5:
                     await consumer.acknowledge(message)
         theirs = official.subscribe(topic, "s", batch_index_ack_enabled=True)
-        left = [theirs.receive(5000) for _ in CONTENTS[::5]]
+        left = [theirs.receive(30_000) for _ in CONTENTS[::5]]
         assert [message.data() for message in left] == CONTENTS[::5]
         for message in left[:3]:
             theirs.acknowledge(message)

@@ -108,7 +108,7 @@ async def test_the_official_client_reads_what_we_encrypt(
         initial_position=pulsar.InitialPosition.Earliest,
         crypto_key_reader=pulsar.CryptoKeyReader(*keys),
     )
-    messages = [consumer.receive(5000) for _ in CONTENTS]
+    messages = [consumer.receive(30_000) for _ in CONTENTS]
     consumer.close()
     assert [message.data() for message in messages] == CONTENTS
     assert [message.partition_key() for message in messages] == KEYS

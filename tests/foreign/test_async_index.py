@@ -79,7 +79,7 @@ async def test_the_recipe(stamping: BrokerProcess) -> None:
 
 @on_both
 async def test_a_table_that_the_official_client_fills(broker: Address, admin: Admin, topic: str) -> None:
-    official = pulsar.Client(broker.service_url, operation_timeout_seconds=15)
+    official = pulsar.Client(broker.service_url, operation_timeout_seconds=30)
     producer = official.create_producer(topic, schema=pulsar.schema.StringSchema())
     for key, value in (("a", "1"), ("b", "2"), ("a", "3")):
         producer.send(value, partition_key=key)
@@ -98,7 +98,7 @@ async def test_a_table_that_the_official_client_fills(broker: Address, admin: Ad
 
 @on_both
 async def test_raw_entries(broker: Address, topic: str) -> None:
-    official = pulsar.Client(broker.service_url, operation_timeout_seconds=15)
+    official = pulsar.Client(broker.service_url, operation_timeout_seconds=30)
     producer = official.create_producer(
         topic, batching_enabled=True, batching_max_messages=3, compression_type=pulsar.CompressionType.ZSTD
     )

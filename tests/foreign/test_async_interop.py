@@ -85,7 +85,7 @@ def little(broker: Address, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture(scope="module")
 def python(little: Address) -> Iterator[Python]:
     client = pulsar.Client(
-        little.service_url, operation_timeout_seconds=15, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn)
+        little.service_url, operation_timeout_seconds=30, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn)
     )
     yield Python(client, MAX_MESSAGE_SIZE)
     client.close()

@@ -36,7 +36,7 @@ async def test_the_official_client_reads_what_we_send(broker: Address, official:
     consumer = official.subscribe(parts, "s", initial_position=pulsar.InitialPosition.Earliest)
     found = {}
     for _ in CONTENTS:
-        message = consumer.receive(5000)
+        message = consumer.receive(30_000)
         one = message.message_id()
         found[message.data()] = MessageId(one.ledger_id(), one.entry_id(), one.partition(), one.batch_index())
     assert found == dict(zip(CONTENTS, ids, strict=True))
@@ -76,7 +76,7 @@ async def test_partitions_that_come_later(broker: Address, admin: Admin, parts: 
     ):
         admin.grow(parts, 5)
         seen: set[int] = set()
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while seen != {0, 1, 2, 3, 4}:
                 await producer.send(b"x")
                 seen.add((await consumer.receive()).message_id().partition)
@@ -94,7 +94,7 @@ async def test_topics_by_pattern(broker: Address, admin: Admin, own_namespace: s
         for name in names:
             async with client.create_producer(name) as producer:
                 if name != names[2]:
-                    with anyio.fail_after(10):
+                    with anyio.fail_after(30):
                         while not any(part.topic.startswith(name) for part in consumer._parts.all):
                             await client._core.brokers.partitions(name)
                 await producer.send(name.encode())

@@ -33,7 +33,7 @@ def content(size: int) -> bytes:
 
 def read(official: pulsar.Client, topic: str, count: int, **options: Any) -> list[Any]:
     consumer = official.subscribe(topic, "s", initial_position=pulsar.InitialPosition.Earliest, **options)
-    messages = [consumer.receive(15_000) for _ in range(count)]
+    messages = [consumer.receive(30_000) for _ in range(count)]
     with pytest.raises(pulsar.Timeout):
         consumer.receive(100)
     return messages

@@ -32,7 +32,7 @@ Earliest = InitialPosition.Earliest
 Shared = ConsumerType.Shared
 
 
-async def within(consumer: Consumer, seconds: float = 10) -> Message:
+async def within(consumer: Consumer, seconds: float = 30) -> Message:
     with anyio.fail_after(seconds):
         return await consumer.receive()
 
@@ -63,7 +63,7 @@ async def test_dead_letters_are_those_of_the_official_client(
 
     send()
     for _ in range(3):
-        theirs.negative_acknowledge(theirs.receive(5000))
+        theirs.negative_acknowledge(theirs.receive(30_000))
     expected = dead.receive(10000)
     dead.acknowledge(expected)
     theirs.close()

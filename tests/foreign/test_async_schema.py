@@ -118,7 +118,7 @@ FORMS = pytest.mark.parametrize(
 
 @pytest.fixture
 def them(broker: Address) -> Iterator[pulsar.Client]:
-    client = pulsar.Client(broker.service_url, operation_timeout_seconds=15)
+    client = pulsar.Client(broker.service_url, operation_timeout_seconds=30)
     yield client
     client.close()
 
@@ -130,7 +130,7 @@ async def ours_of(client: Client, topic: str, schema: Any, count: int) -> list[M
 
 def theirs_of(them: pulsar.Client, topic: str, schema: Any, count: int) -> list[Any]:
     consumer = them.subscribe(topic, "s", initial_position=pulsar.InitialPosition.Earliest, schema=schema)
-    found = [consumer.receive(5000) for _ in range(count)]
+    found = [consumer.receive(30_000) for _ in range(count)]
     consumer.close()
     return found
 

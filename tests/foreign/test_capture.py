@@ -30,7 +30,7 @@ def test_everything_is_captured_and_breaks_no_rule(launch: Launch, tmp_path: Pat
         producer.send_async(b"%d" % number, None)
     producer.flush()
     for _ in range(20):
-        consumer.acknowledge(consumer.receive(10_000))
+        consumer.acknowledge(consumer.receive(30_000))
     client.close()
     assert broker.stop() == 0
     [path] = (tmp_path / "captures").iterdir()

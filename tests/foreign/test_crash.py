@@ -110,7 +110,7 @@ def read_all(broker: BrokerProcess) -> list[tuple[Position, int]]:
     reader = client.create_reader(TOPIC, pulsar.MessageId.earliest)
     stored = []
     while reader.has_message_available():
-        message = reader.read_next(timeout_millis=10_000)
+        message = reader.read_next(timeout_millis=30_000)
         stored.append((position(message.message_id()), number_of(message.data())))
     client.close()
     return stored

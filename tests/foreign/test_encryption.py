@@ -124,7 +124,7 @@ def test_read_by_python(
         initial_position=pulsar.InitialPosition.Earliest,
         crypto_key_reader=pulsar.CryptoKeyReader(*rsa_keys),
     )
-    received = [consumer.receive(timeout_millis=20_000) for _ in range(MESSAGES)]
+    received = [consumer.receive(timeout_millis=30_000) for _ in range(MESSAGES)]
     consumer.close()
     assert [message.data().decode() for message in received] == values()
     assert [message.partition_key() for message in received] == [f"k{number}" for number in range(MESSAGES)]

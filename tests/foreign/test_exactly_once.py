@@ -185,6 +185,6 @@ def read_all(cluster: Cluster, topic: str) -> list[int]:
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
     numbers = []
     while reader.has_message_available():
-        numbers.append(int(reader.read_next(timeout_millis=10_000).data()))
+        numbers.append(int(reader.read_next(timeout_millis=30_000).data()))
     client.close()
     return numbers

@@ -23,6 +23,7 @@ from .lines import LineProgram
 from .pairwise import pairwise
 from .python.traffic import assert_nothing_more, consume, receive
 from .test_java import java_program
+from .toolchains import JAVA, require
 
 CLIENTS = ("python", "java")
 KINDS = {"Exclusive": pulsar.ConsumerType.Exclusive, "Shared": pulsar.ConsumerType.Shared}
@@ -143,6 +144,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     """All that is done before the restart, then the restart."""
     if given_address() is not None:
         pytest.skip(f"needs brokers of its own: {COMMAND} can start them, {ADDRESS} cannot")
+    require(JAVA)  # before anything runs that would be left behind
     folder = tmp_path_factory.mktemp("kept")
     broker = BrokerProcess(folder, ["--data", str(folder / "data")])
     java = java_program(broker.address, folder)
@@ -154,14 +156,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
         prepare_batches(clients, admin)
         prepare_sequence_ids(python.client, admin)
         delayed = Delayed(python.client)
-        settled = time.monotonic() + 1.1
         java.close()
         python.client.close()
         if os.environ.get(COMMAND):
             broker.stop(60)
         else:
-            # A broker that is killed may forget the last second's acknowledgements.
-            eventually(lambda: time.monotonic() > settled, what="a second", every=0.1)
+            admin.keep_acknowledgements()
             broker.kill()
         broker = BrokerProcess(folder, ["--data", str(folder / "data")], broker.address.port, broker.address.http_port)
         python = Python(broker)

@@ -36,7 +36,7 @@ def there_and_back(client: pulsar.Client, topic: str) -> None:
     for number in range(5):
         producer.send(b"%d" % number)
     for number in range(5):
-        message = consumer.receive(10_000)
+        message = consumer.receive(30_000)
         assert message.data() == b"%d" % number
         consumer.acknowledge(message)
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
@@ -66,5 +66,5 @@ def test_a_producer_lives_on_after_a_reset(launch: Launch) -> None:
     after = producer.send(b"2")
     assert after.ledger_id() > before.ledger_id()
     consumer = client.subscribe("t", "s", initial_position=pulsar.InitialPosition.Earliest)
-    assert consumer.receive(10_000).data() == b"2"
+    assert consumer.receive(30_000).data() == b"2"
     client.close()

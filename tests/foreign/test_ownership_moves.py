@@ -169,7 +169,7 @@ def stored_in(client: pulsar.Client, topic: str) -> list[int]:
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
     contents = []
     while reader.has_message_available():
-        contents.append(int(reader.read_next(timeout_millis=10_000).data()))
+        contents.append(int(reader.read_next(timeout_millis=30_000).data()))
     reader.close()
     return contents
 

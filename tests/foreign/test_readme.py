@@ -1,4 +1,4 @@
-"""The programs of the README, run as they stand there, with only the broker's port replaced."""
+"""Run the programs and commands of the README and of docs/ as they stand, with only the broker's port replaced."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ EXAMPLE = re.compile(r"<!-- example: (?P<file>\S+) -->\n```\w+\n(?P<code>.*?)^``
 SECONDS = 120  # the Go compiler may have nothing cached
 
 
-def examples() -> dict[str, str]:
-    return {found["file"]: found["code"] for found in EXAMPLE.finditer((ROOT / "README.md").read_text())}
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_the_readme_shows_the_examples() -> None:
+def test_pages_show_the_programs_of_examples() -> None:
     """Each program is in examples/ too, so that it can be run, and both are the same."""
-    shown = examples()
-    assert sorted(shown) == [
+    shown = [(found["file"], found["code"]) for page in PAGES for found in EXAMPLE.finditer(page.read_text())]
+    assert sorted({file for file, _ in shown}) == [
         "examples/go/hello.go",
         "examples/java/Hello.java",
         "examples/python/async_client.py",
@@ -42,7 +41,7 @@ def test_the_readme_shows_the_examples() -> None:
         "examples/python/transactions.py",
         "examples/python/typed_values.py",
     ]
-    for file, code in shown.items():
+    for file, code in shown:
         assert (ROOT / file).read_text() == code
 
 
@@ -66,23 +65,19 @@ def output(
     return run.stdout
 
 
-COMMAND = re.compile(r"^pulsarium ((?:admin|client|fault|clock|why|mask|state|capture st\w+|lint --live) .*)$", re.M)
+BLOCK = re.compile(r"^```bash\n(.*?)^```", re.M | re.S)
+COMMAND = re.compile(r"^pulsarium ((?:admin|client|fault|clock|why|mask|state|capture|lint) .*)$", re.M)
 
 
-def test_the_commands(launch: Launch, tmp_path: Path) -> None:
-    """What the README types, in its order; the environment says where the broker is."""
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/administer.md"])
+def test_commands_of_a_page_succeed_in_its_order(page: str, launch: Launch, tmp_path: Path) -> None:
+    """The environment says where the broker is."""
     broker = launch().address
     where = {"PULSARIUM_ADMIN_URL": broker.admin_url, "PULSARIUM_SERVICE_URL": broker.service_url}
-    topics = "admin topics list public/default"
-    *lines, last = COMMAND.findall((ROOT / "README.md").read_text())
-    assert len(lines) >= 15
-    assert last.startswith("state reset")
-    said = {
-        line: output([sys.executable, "-P", "-m", "pulsarium", *shlex.split(line, comments=True)], tmp_path, where)
-        for line in (*lines, topics, last)
-    }
-    assert "persistent://public/default/orders-partition-3" in said[topics]
-    assert (tmp_path / "run.pulscap").exists()
+    lines = [line for block in BLOCK.findall((ROOT / page).read_text()) for line in COMMAND.findall(block)]
+    assert lines
+    for line in lines:
+        output([sys.executable, "-P", "-m", "pulsarium", *shlex.split(line, comments=True)], tmp_path, where)
 
 
 @pytest.mark.parametrize("program", ["examples/python/hello.py"], indirect=True)

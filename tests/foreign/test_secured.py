@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(not is_pulsarium(), reason="keys and certificate
 SECRET_OF_TEST = b"the secret of one broker, of thirty-two bytes at least"
 OTHER = b"another key that is long enough for it"
 REFRESH_SECONDS = 1
-OPERATION_SECONDS = 10
+OPERATION_SECONDS = 30
 NO_HEADERS: Mapping[str, str] = {}
 HUSHED = pulsar.FileLogger(pulsar.LoggerLevel.Error, "/dev/null")
 
@@ -147,7 +147,7 @@ def test_a_role_with_grants_over_tls(secured: Secured) -> None:
         for number in range(100):
             producer.send_async(b"%d" % number, None)
         producer.flush()
-        assert [consumer.receive(10_000).data() for _ in range(100)] == [b"%d" % number for number in range(100)]
+        assert [consumer.receive(30_000).data() for _ in range(100)] == [b"%d" % number for number in range(100)]
 
 
 def test_large_messages_over_tls(secured: Secured) -> None:
@@ -158,7 +158,7 @@ def test_large_messages_over_tls(secured: Secured) -> None:
         payloads = [bytes([number]) * 4_000_000 for number in range(5)]
         for payload in payloads:
             producer.send(payload)
-        assert [consumer.receive(10_000).data() for _ in payloads] == payloads
+        assert [consumer.receive(30_000).data() for _ in payloads] == payloads
 
 
 @pytest.mark.req("B-45", "B-46")
@@ -208,7 +208,7 @@ def test_wrong_credentials_are_refused_by_their_code(case: str, secured: Secured
     context = ssl.create_default_context(cafile=str(secured.authority.path))
     port = urlsplit(secured.service_url).port
     with (
-        socket.create_connection(("localhost", port), timeout=10) as raw,
+        socket.create_connection(("localhost", port), timeout=30) as raw,
         context.wrap_socket(raw, server_hostname="localhost") as connection,
     ):
         connect = pb.CommandConnect(client_version="test", protocol_version=21, **WRONG[case])

@@ -44,6 +44,8 @@ attack();
 FORM = """<!doctype html><iframe name="inside"></iframe>
 <form method="post" enctype="text/plain" target="inside" action="http://127.0.0.1:PORT/lab/reset"></form>
 <script>document.forms[0].submit()</script>"""
+FRAME = """<!doctype html>
+<iframe src="http://127.0.0.1:PORT/admin/v2/persistent/public/mine/seen/subscription/evil/position/1"></iframe>"""
 ALL = {"httpAllowedHosts": "*"}
 
 
@@ -63,7 +65,7 @@ def attacked_by(page: str, broker: PulsarBroker, profile: Path) -> str:
 
 def asked(broker: PulsarBroker, path: str) -> list[str]:
     """Return a list that the admin API gives a program."""
-    with urllib.request.urlopen(f"{broker.admin_url}/admin/v2/{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"{broker.admin_url}/admin/v2/{path}", timeout=30) as answer:
         found: list[str] = json.load(answer)
     return found
 
@@ -99,6 +101,23 @@ def test_the_same_form_wipes_a_broker_that_allows_every_host(tmp_path: Path) -> 
         assert "public/mine" not in namespaces(broker)
 
 
+def subscriptions_after_a_frame(broker: PulsarBroker, profile: Path) -> list[str]:
+    """Have a stranger's page embed what peeks, which makes a subscription; return those that there are then."""
+    broker.create_topic("public/mine/seen")
+    attacked_by(FRAME, broker, profile)
+    return asked(broker, "persistent/public/mine/seen/subscriptions")
+
+
+def test_a_frame_makes_nothing(tmp_path: Path) -> None:
+    with broker_with_something_to_lose() as broker:
+        assert subscriptions_after_a_frame(broker, tmp_path) == []
+
+
+def test_the_same_frame_makes_a_subscription_on_a_broker_that_allows_every_host(tmp_path: Path) -> None:
+    with broker_with_something_to_lose(**ALL) as broker:
+        assert subscriptions_after_a_frame(broker, tmp_path) == ["evil"]
+
+
 @pytest.mark.parametrize("path", ["admin/v2/namespaces/public", "pulsarium/topics", ""])
 def test_a_site_whose_name_suddenly_resolves_to_this_machine_reads_nothing(path: str, tmp_path: Path) -> None:
     with broker_with_something_to_lose() as broker:
@@ -122,7 +141,7 @@ def test_the_brokers_own_page_works(tmp_path: Path) -> None:
 def test_a_topic_with_a_line_break_in_its_name_is_shown(tmp_path: Path) -> None:
     with running() as broker:
         path = "persistent/public/default/first%0Asecond"
-        urllib.request.urlopen(urllib.request.Request(f"{broker.admin_url}/admin/v2/{path}", method="PUT"), timeout=10)
+        urllib.request.urlopen(urllib.request.Request(f"{broker.admin_url}/admin/v2/{path}", method="PUT"), timeout=30)
         assert "<h2>public/default/first\nsecond" in visit(broker.admin_url, tmp_path, resolve=STRANGER)
 
 

@@ -50,12 +50,6 @@ class Served:
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
     @property
-    def cpu_seconds(self) -> float:
-        """Spent so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    @property
     def files(self) -> int:
         """Open file descriptors."""
         return len(os.listdir(f"/proc/{self.pid}/fd"))
@@ -90,7 +84,7 @@ def serving(home: Path, *options: str, files: tuple[int, int] | None = None) -> 
             yield Served(process.pid, log, words[2], words[3])
             process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(10)
+                process.wait(30)
         finally:
             process.kill()
     assert "Traceback" not in log.read_text()

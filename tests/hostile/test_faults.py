@@ -26,7 +26,7 @@ from pulsarium.broker.session.session import Session
 from pulsarium.broker.session.transport import SocketTransport
 from pulsarium.proto.commands import Direction
 from tests.broker.held import HeldStorage
-from tests.broker.http.test_server import TENANTS, answer, served
+from tests.broker.http.served import TENANTS, answer, served
 from tests.broker.loopback import Loopback, listening
 from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, plain, serving
 

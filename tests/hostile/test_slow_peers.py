@@ -6,9 +6,10 @@ from contextlib import suppress
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from pulsarium.broker.http import connection
-from tests.broker.http.test_server import GET, TENANTS, answer, served
+from tests.broker.http.served import GET, TENANTS, answer, served
 from tests.broker.wire import Bed, Type, Wire, frame_of, plain
 
 MB = 1 << 20
@@ -59,19 +60,17 @@ async def test_a_frame_that_stops_in_the_middle(bed: Bed) -> None:
     assert not bed.broker.sessions
 
 
-async def test_a_head_of_http_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_head_of_http_that_never_ends(mock_clock: MockClock) -> None:
     """However many bytes keep coming, and others are served meanwhile."""
-    monkeypatch.setattr(connection, "FIRST_SECONDS", 0.3)
     async with served() as http, await http.connect() as slow:
         await slow.send_all(b"GET /admin/v2/tenants HTTP/1.1\r\n")
-        with trio.fail_after(5), suppress(trio.BrokenResourceError):
-            ended = False
-            while not ended:
-                await slow.send_all(b"X-A: b\r\n")
-                async with await http.connect() as good:
-                    assert (await answer(good, GET))[1] == TENANTS
-                with trio.move_on_after(0.02):
-                    ended = not await slow.receive_some(1)
+        for _ in range(4):
+            await slow.send_all(b"X-A: b\r\n")
+            async with await http.connect() as good:
+                assert (await answer(good, GET))[1] == TENANTS
+            mock_clock.jump(connection.FIRST_SECONDS / 4)
+        with suppress(trio.BrokenResourceError):
+            assert not await slow.receive_some(1)
 
 
 async def test_an_http_client_that_takes_no_answer(

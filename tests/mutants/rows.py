@@ -374,7 +374,7 @@ MUTANTS: Final = (
         "        return self.drafts[0].txn == message.txn and self._bytes",
         "        return self._bytes",
         "A message of one transaction goes into a batch of another.",
-        ("tests/client/producer/test_transactions.py", "tests/client/producer/test_batching.py"),
+        ("tests/client/producer/test_outbox.py", "tests/client/producer/test_packing.py"),
     ),
     Mutant(
         "key-batches-out-of-order",
@@ -382,7 +382,7 @@ MUTANTS: Final = (
         "key=lambda drafts: drafts[-1].sequence_id)",
         "key=lambda drafts: drafts[0].sequence_id)",
         "Batches by key are sent so that a broker that deduplicates drops some.",
-        ("tests/client/producer/test_batching.py", "tests/client/producer/test_deduplication.py"),
+        ("tests/client/producer/test_packing.py", "tests/client/producer/test_outbox.py"),
     ),
     Mutant(
         "chunks-claim-uncompressed-size",
@@ -390,7 +390,7 @@ MUTANTS: Final = (
         "        metadata.total_chunk_msg_size = len(payload)\n",
         "        metadata.total_chunk_msg_size = len(content)\n",
         "Chunks of a compressed message claim the size that it had before.",
-        ("tests/client/producer/test_chunks.py",),
+        ("tests/client/producer/test_packing.py", "tests/client/producer/test_outbox.py"),
     ),
     Mutant(
         "router-scatters-a-batch",
@@ -406,7 +406,7 @@ MUTANTS: Final = (
         "        if ids and not self._send(ids):\n            self._ids = ids\n",
         "        if ids:\n            self._send(ids)\n",
         "Acknowledgements that were collected while there was no connection are never sent.",
-        ("tests/client/consumer/test_ack_group.py",),
+        ("tests/client/consumer/test_acknowledgements.py",),
     ),
     Mutant(
         "cumulative-ack-takes-unread-rest",
@@ -432,7 +432,7 @@ MUTANTS: Final = (
         "        self._takes_transactions = False\n        self._go_on(self._unconfirmed)\n",
         "        self._takes_transactions = False\n        self._go_on(())\n",
         "What had no receipt is not sent again on the next connection.",
-        ("tests/client/producer/test_resend.py",),
+        ("tests/client/producer/test_outbox.py", "tests/client/producer/test_topic_producer.py"),
     ),
     Mutant(
         "opening-outlives-its-connection",
@@ -457,7 +457,7 @@ MUTANTS: Final = (
         "        if redelivery_count > self._policy.max_redeliver_count:\n",
         "        if redelivery_count > self._policy.max_redeliver_count + 1:\n",
         "A message that came too often is delivered once more before it becomes a dead letter.",
-        ("tests/client/consumer/test_dead_letters.py",),
+        ("tests/client/consumer/test_letters.py",),
     ),
     Mutant(
         "only-the-first-key-decrypts",
@@ -498,7 +498,7 @@ MUTANTS: Final = (
         "        while self._waiting and self.used < self.limit:\n",
         "        if self._waiting and self.used < self.limit:\n",
         "Of several sends that wait for memory one goes on, although there is room for all.",
-        ("tests/client/test_memory.py",),
+        ("tests/client/producer/test_outbox.py",),
     ),
     Mutant(
         "commit-does-not-wait",
@@ -514,6 +514,6 @@ MUTANTS: Final = (
         "        if len(self._ready) > 1:  # then it is another's turn\n",
         "        if False:\n",
         "A consumer of several topics gets all of one before the first message of another.",
-        ("tests/client/consumer/test_inbox.py", "tests/client/consumer/test_several_topics.py"),
+        ("tests/client/consumer/test_inbox.py", "tests/client/consumer/test_parts.py"),
     ),
 )

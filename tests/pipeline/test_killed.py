@@ -167,7 +167,7 @@ def assert_exactly_the_input(broker: Address) -> None:
                 f"{TARGET}-partition-{partition}", pulsar.MessageId.earliest, receiver_queue_size=10_000
             )
             while reader.has_message_available():
-                message = reader.read_next(timeout_millis=10_000)
+                message = reader.read_next(timeout_millis=30_000)
                 data = message.data()
                 assert data.startswith(MARK), data
                 number = int(data.removeprefix(MARK))

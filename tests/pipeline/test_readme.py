@@ -59,6 +59,6 @@ def test_the_examples(run: Callable[[str], None], fresh: Address, capsys: pytest
     reader = client.create_reader("hello-loud", pulsar.MessageId.earliest)
     values = []
     while reader.has_message_available():
-        values.append(reader.read_next(timeout_millis=5000).data())
+        values.append(reader.read_next(timeout_millis=30_000).data())
     client.close()
     assert sorted(values) == [b"A PEAR", b"THREE APPLES"]

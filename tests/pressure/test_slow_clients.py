@@ -56,7 +56,8 @@ async def test_a_consumer_that_stops_reading(type: int) -> None:
         while seen[1] < 20 * BURST:
             await others[1].message()
             seen[1] += 1
-        assert seen[0] > 0
+        if not seen[0]:
+            await others[0].message()
         assert {each.command.type for each in await others[0].rest(0.1)} <= {Type.MESSAGE}
         for wire in (*others, publisher):
             await wire.alive()

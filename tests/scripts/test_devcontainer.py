@@ -72,7 +72,7 @@ def test_a_broker_starts_with_the_container(wheel: Path, tmp_path: Path) -> None
     with started(tmp_path) as line:
         ready, said, service_url, _ = line.split()
         assert (ready, said) == ("pulsarium", "ready")
-        socket.create_connection(("127.0.0.1", int(service_url.rpartition(":")[2])), timeout=10).close()
+        socket.create_connection(("127.0.0.1", int(service_url.rpartition(":")[2])), timeout=30).close()
 
 
 @pytest.mark.heavy

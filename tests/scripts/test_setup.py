@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+VERSION_FILE = "src/pulsarium/broker/config/version.py"
 
 # Stands in for each interpreter: makes environments of itself, and writes down what else it was asked for.
 PYTHON = """#!/usr/bin/env bash
@@ -28,7 +29,7 @@ class Checkout:
     def __init__(self, root: Path) -> None:
         self.root = root
         shutil.copytree(ROOT / "locks", root / "locks")
-        for name in ("scripts/setup", "pyproject.toml", "broker/config/version.py"):
+        for name in ("scripts/setup", "pyproject.toml", VERSION_FILE):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
         self.python = root / "an-interpreter"
@@ -114,7 +115,7 @@ def test_a_new_lock_of_the_broker_takes_nothing_from_development(checkout: Check
     assert checkout.done() == []
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", "broker/config/version.py"])
+@pytest.mark.parametrize("name", ["pyproject.toml", VERSION_FILE])
 def test_a_change_of_the_project_is_installed(checkout: Checkout, name: str) -> None:
     checkout.done("--base")
     file = checkout.root / name

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.policies.values import DATA, TEXT, record, request_failed
 from pulsarium.broker.auth.needs import SUPERUSER
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.values import DATA, TEXT, record, request_failed
 
 BOOKIES = "/admin/v2/bookies"
 ONE = f"{BOOKIES}/racks-info/{{bookie}}"

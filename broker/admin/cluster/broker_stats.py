@@ -14,7 +14,6 @@ from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, Written, done, json_reply
 from pulsarium.broker.model.namespace.policies import bundle_of
 from pulsarium.broker.model.subscription.base import Subscription
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.slices import Slice
 
@@ -212,8 +211,8 @@ class Subscriptions:
 
 def _subscription(stats: dict[str, Any], subscription: Subscription | None) -> dict[str, Any]:
     figures = _some(stats, SUBSCRIPTION) | {"consumers": [_some(each, CONSUMER) for each in stats["consumers"]]}
-    if isinstance(subscription, PersistentSubscription):
-        cursor = subscription.cursor
+    cursor = None if subscription is None else subscription.cursor
+    if cursor is not None:
         figures["numberOfEntriesSinceFirstNotAckedMessage"] = entries_to_read_position(cursor)
         figures["totalNonContiguousDeletedMessagesRange"] = cursor.individual_acks.count_ranges()
     return figures

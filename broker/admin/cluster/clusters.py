@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from pulsarium.broker.admin.policies.policy import with_value
-from pulsarium.broker.admin.policies.values import BOOL, TEXT, record, request_failed
 from pulsarium.broker.auth.needs import ANYBODY, SUPERUSER, cluster_operation, cluster_policy
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.http.call import Call, wrong_type
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply, nothing
+from pulsarium.broker.http.values import BOOL, NAME, TEXT, record, request_failed
 from pulsarium.broker.model.topic.migration import MIGRATION
 
 CLUSTER = "/admin/v2/clusters/{cluster}"
 FOLDER = "/admin/clusters"
-NAME = re.compile(r"[-=:.\w]+", re.ASCII)
 DATA_TYPE = "org.apache.pulsar.common.policies.data.ClusterDataImpl"
 FLAGS = ("brokerClientTlsEnabled", "tlsAllowInsecureConnection", "brokerClientTlsEnabledWithKeyStore")
 FIELDS = (

@@ -9,12 +9,12 @@ from typing import Any
 
 from pulsarium.broker.admin.cluster.clusters import CLUSTER, FOLDER, existing_cluster
 from pulsarium.broker.admin.namespace.bundles import unload_namespace
-from pulsarium.broker.admin.policies.values import DATA, TEXT, TEXT_LIST, choice, mapping, record
 from pulsarium.broker.auth.needs import cluster_policy
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.values import DATA, TEXT, TEXT_LIST, choice, mapping, record
 
 POLICIES = "namespaceIsolationPolicies"
 ALL = f"{CLUSTER}/{POLICIES}"

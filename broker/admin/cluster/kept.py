@@ -11,12 +11,12 @@ from pulsarium.broker.admin.cluster.clusters import CLUSTER, FOLDER, existing_cl
 from pulsarium.broker.admin.namespace.bundles import named_bundle
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import POLICIES_MISSING, named, with_value
-from pulsarium.broker.admin.policies.values import BOOL, DATA, DOUBLE, TEXT, TEXTS, integer, record
 from pulsarium.broker.auth.needs import SUPERUSER, Needs, cluster_operation, namespace_policy
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import Handler, Route, route
 from pulsarium.broker.http.reply import Reply, done, json_reply, nothing, text_reply
+from pulsarium.broker.http.values import BOOL, DATA, DOUBLE, TEXT, TEXTS, integer, record
 from pulsarium.broker.model.namespace.metadata import LOCAL_POLICIES, RESOURCE_QUOTAS
 from pulsarium.broker.model.rate.rates import FOLDER as GROUPS
 

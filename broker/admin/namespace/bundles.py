@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
-from pulsarium.broker.admin.policies.values import Kind, integer, listed
 from pulsarium.broker.auth.needs import SUPERUSER, namespace_operation, namespace_policy
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config.keys import MOST_BUNDLES
@@ -15,6 +14,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.values import Kind, integer, listed
 from pulsarium.broker.model.namespace import policies
 from pulsarium.broker.model.namespace.policies import (
     bundle_named,

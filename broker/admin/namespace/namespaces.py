@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from pulsarium.broker.admin.namespace import bundles
-from pulsarium.broker.admin.policies.namespaces import KINDS, NAMESPACE
+from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import with_value
 from pulsarium.broker.admin.policies.retention import validate_retention
-from pulsarium.broker.admin.policies.values import TEXT, mapping
 from pulsarium.broker.auth.needs import TENANT_ADMIN, namespace_operation, namespace_policy, tenant_operation
 from pulsarium.broker.broker import Broker
-from pulsarium.broker.http.call import Call, wrong_type
+from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, ContainerError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply, nothing, text_reply
-from pulsarium.broker.model.namespace.policies import is_readable, read_bundles, read_policies, whole_policies
+from pulsarium.broker.http.values import POLICIES_TYPE, TEXT, mapping, read_policy
+from pulsarium.broker.model.namespace.policies import read_bundles, read_policies, whole_policies
 from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT
-
-POLICIES_TYPE = "org.apache.pulsar.common.policies.data.Policies"
 
 
 @route("GET", "/admin/v2/namespaces/{tenant}", needs=tenant_operation("LIST_NAMESPACES"))
@@ -65,15 +63,6 @@ def create_namespace(call: Call) -> Reply:
         raise AdminError(409, "Namespace already exists")
     metadata.put_namespace(name, read_policies({**policies, "replication_clusters": clusters, "bundles": bundles}))
     return done()
-
-
-def read_policy(field: str, value: Any) -> Any:
-    """One of the policies that a namespace is made with."""
-    if field in KINDS:
-        return KINDS[field].value_of(value)
-    if not is_readable(field, value):
-        raise wrong_type(POLICIES_TYPE, value)
-    return value
 
 
 @route("DELETE", NAMESPACE, needs=tenant_operation("DELETE_NAMESPACE"))

@@ -7,15 +7,15 @@ from typing import Any
 
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
 from pulsarium.broker.admin.policies.policy import MISSING
-from pulsarium.broker.admin.policies.values import DATA, TEXTS, Kind, choice, listed, request_failed
 from pulsarium.broker.auth.needs import TENANT_ADMIN, namespace_operation
 from pulsarium.broker.http.call import Call, text_of, wrong_type
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.registry import of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply
-from pulsarium.broker.model.namespace.policies import DEFAULTS
+from pulsarium.broker.http.values import DATA, TEXTS, Kind, choice, listed, request_failed
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.rest.policies import NAMESPACE_DEFAULTS
 
 FIELD = "auth_policies"
 OF_NAMESPACE, OF_TOPICS, OF_SUBSCRIPTIONS = "namespace_auth", "destination_auth", "subscription_auth_roles"
@@ -50,7 +50,7 @@ ACTIONS = Kind(SET_OF_ACTIONS, read_actions)
 
 def grants(call: Call, namespace: str, what: str) -> dict[str, Any]:
     """What is granted there."""
-    kept = call.broker.metadata.namespaces[namespace].get(FIELD) or DEFAULTS[FIELD]
+    kept = call.broker.metadata.namespaces[namespace].get(FIELD) or NAMESPACE_DEFAULTS[FIELD]
     return dict(kept.get(what) or {})
 
 
@@ -58,7 +58,7 @@ def keep(call: Call, namespace: str, what: str, granted: Grants) -> Reply:
     """Keep it."""
     metadata = call.broker.metadata
     kept = metadata.namespaces[namespace]
-    auth = {**(kept.get(FIELD) or DEFAULTS[FIELD]), what: granted}
+    auth = {**(kept.get(FIELD) or NAMESPACE_DEFAULTS[FIELD]), what: granted}
     metadata.put_namespace(namespace, {**kept, FIELD: auth})
     return done()
 

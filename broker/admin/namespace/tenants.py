@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from pulsarium.broker.admin.cluster import clusters
 from pulsarium.broker.admin.namespace.namespaces import remove_namespace
-from pulsarium.broker.admin.policies.values import DATA, TEXTS, record
 from pulsarium.broker.auth.needs import tenant_operation
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.values import DATA, NAME, TEXTS, record
 
-NAME = re.compile(r"[-=:.\w]+", re.ASCII)
 INFO = record(f"{DATA}.TenantInfoImpl", {"adminRoles": TEXTS, "allowedClusters": TEXTS})
 
 

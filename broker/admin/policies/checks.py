@@ -6,9 +6,9 @@ from typing import Any
 
 from pulsarium.broker.admin.cluster import clusters
 from pulsarium.broker.admin.policies.policy import Json
-from pulsarium.broker.admin.policies.values import BOOKIES, FILTER_NAMES, TEXT_LIST, Kind, request_failed
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.values import BOOKIES, FILTER_NAMES, request_failed
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
 
@@ -85,7 +85,6 @@ def check_persistence(call: Call, kept: Json, value: Any) -> None:
 
 CLUSTERS = "replication_clusters"
 ALLOWED = "allowed_clusters"
-SET = Kind(TEXT_LIST.java_type, lambda value: list(dict.fromkeys(TEXT_LIST.of(value))))
 
 
 def check_known(call: Call, value: Any) -> None:

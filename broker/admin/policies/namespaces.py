@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pulsarium.broker.admin.policies.policy import MISSING, Rule, Taken, named, taken
-from pulsarium.broker.admin.policies.retention import QUOTA_MAP
 from pulsarium.broker.admin.policies.rules import OF_NAMESPACES
-from pulsarium.broker.admin.policies.values import TEXTS, Kind, mapping
 from pulsarium.broker.auth.needs import namespace_policy
+from pulsarium.broker.http import values
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import Handler, Route
@@ -20,14 +19,10 @@ NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
 POLICIES: tuple[Taken, ...] = tuple(
     found
     for row in rows.POLICIES
-    for found in taken(row, row.namespace, OF_NAMESPACES.get(row, Rule()), namespace_policy)
+    for found in taken(
+        row, row.namespace, OF_NAMESPACES.get(row, Rule()), namespace_policy, values.OF_NAMESPACES.get(row)
+    )
 )
-# how those are read that come with a new namespace, where subscription types are but texts
-KINDS: Mapping[str, Kind] = {
-    rows.BACKLOG_QUOTAS.kept: QUOTA_MAP,
-    **{each.name: mapping(each.kind) if each.row.per_cluster else each.kind for each in POLICIES},
-    rows.SUBSCRIPTION_TYPES.kept: TEXTS,
-}
 
 
 def _routes(policy: Taken) -> Iterator[tuple[Route, Handler]]:

@@ -2,82 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from pulsarium.broker.admin.policies.policy import Json, Rule, anything, with_value
-from pulsarium.broker.admin.policies.values import DATA, INTEGER, LONG, TEXT, Kind, choice, integer, mapping, record
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
+from pulsarium.broker.http.values import shown_policies
+from pulsarium.rest.policies import OFFLOAD_DEFAULTS
 
 POLICIES = "offload_policies"
 DRIVERS = ("S3", "aws-s3", "google-cloud-storage", "filesystem", "azureblob", "aliyun-oss")
-S3_DRIVERS = ("s3", "aws-s3", "aliyun-oss")
-LONG_OBJECT = integer("java.lang.Long", 64)
-
-# in Pulsar's order
-FIELDS: Mapping[str, Kind] = {
-    "offloadersDirectory": TEXT,
-    "managedLedgerOffloadDriver": TEXT,
-    "managedLedgerOffloadMaxThreads": INTEGER,
-    "managedLedgerOffloadReadThreads": INTEGER,
-    "managedLedgerOffloadPrefetchRounds": INTEGER,
-    "managedLedgerOffloadThresholdInSeconds": LONG_OBJECT,
-    "managedLedgerOffloadThresholdInBytes": LONG_OBJECT,
-    "managedLedgerOffloadDeletionLagInMillis": LONG_OBJECT,
-    "managedLedgerOffloadedReadPriority": choice(
-        f"{DATA}.OffloadedReadPriority", ("BOOKKEEPER_FIRST", "TIERED_STORAGE_FIRST")
-    ),
-    "managedLedgerExtraConfigurations": mapping(TEXT),
-    "s3ManagedLedgerOffloadRegion": TEXT,
-    "s3ManagedLedgerOffloadBucket": TEXT,
-    "s3ManagedLedgerOffloadServiceEndpoint": TEXT,
-    "s3ManagedLedgerOffloadMaxBlockSizeInBytes": INTEGER,
-    "s3ManagedLedgerOffloadReadBufferSizeInBytes": INTEGER,
-    "s3ManagedLedgerOffloadCredentialId": TEXT,
-    "s3ManagedLedgerOffloadCredentialSecret": TEXT,
-    "s3ManagedLedgerOffloadRole": TEXT,
-    "s3ManagedLedgerOffloadRoleSessionName": TEXT,
-    "gcsManagedLedgerOffloadRegion": TEXT,
-    "gcsManagedLedgerOffloadBucket": TEXT,
-    "gcsManagedLedgerOffloadMaxBlockSizeInBytes": INTEGER,
-    "gcsManagedLedgerOffloadReadBufferSizeInBytes": INTEGER,
-    "gcsManagedLedgerOffloadServiceAccountKeyFile": TEXT,
-    "fileSystemProfilePath": TEXT,
-    "fileSystemURI": TEXT,
-    "managedLedgerOffloadBucket": TEXT,
-    "managedLedgerOffloadRegion": TEXT,
-    "managedLedgerOffloadServiceEndpoint": TEXT,
-    "managedLedgerOffloadMaxBlockSizeInBytes": INTEGER,
-    "managedLedgerOffloadReadBufferSizeInBytes": INTEGER,
-}
-DEFAULTS: Mapping[str, Any] = {
-    "offloadersDirectory": "./offloaders",
-    "managedLedgerOffloadMaxThreads": 2,
-    "managedLedgerOffloadReadThreads": 2,
-    "managedLedgerOffloadPrefetchRounds": 1,
-    "managedLedgerExtraConfigurations": {},
-    "s3ManagedLedgerOffloadMaxBlockSizeInBytes": 64 << 20,
-    "s3ManagedLedgerOffloadReadBufferSizeInBytes": 1 << 20,
-    "s3ManagedLedgerOffloadRoleSessionName": "pulsar-s3-offload",
-    "gcsManagedLedgerOffloadMaxBlockSizeInBytes": 128 << 20,
-    "gcsManagedLedgerOffloadReadBufferSizeInBytes": 1 << 20,
-}
-
-
-def shown_policies(policies: Json) -> dict[str, Any]:
-    """Offload policies as Pulsar writes them, with what it tells of the driver."""
-    driver = str(policies.get("managedLedgerOffloadDriver", "")).lower()
-    return {
-        **{name: policies[name] for name in FIELDS if policies.get(name) is not None},
-        "s3Driver": driver in S3_DRIVERS,
-        "gcsDriver": driver == "google-cloud-storage",
-        "fileSystemDriver": driver == "filesystem",
-    }
-
-
-_RECORD = record(f"{DATA}.OffloadPoliciesImpl", FIELDS, DEFAULTS)
-OFFLOAD_POLICIES = Kind(_RECORD.java_type, lambda value: shown_policies(_RECORD.of(value)), is_object=True)
 
 
 def check_offload(call: Call, kept: Json, value: Any) -> None:
@@ -100,10 +34,10 @@ def set_part(name: str) -> Rule:
         return (kept.get(POLICIES) or {}).get(PARTS[name], kept.get(name))
 
     def changed(kept: Json, value: Any) -> dict[str, Any]:
-        policies = {**(kept.get(POLICIES) or DEFAULTS), PARTS[name]: value}
+        policies = {**(kept.get(POLICIES) or OFFLOAD_DEFAULTS), PARTS[name]: value}
         return with_value(without_older(kept), POLICIES, shown_policies({**older_parts(kept), **policies}))
 
-    return Rule(kind=LONG, check=anything, value_in=value_in, changed=changed)
+    return Rule(check=anything, value_in=value_in, changed=changed)
 
 
 def set_whole(kept: Json, value: Any) -> dict[str, Any]:

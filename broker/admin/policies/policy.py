@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from pulsarium.broker.admin.policies.values import KINDS, Kind
 from pulsarium.broker.auth.needs import Needs
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.reply import Reply, done, json_reply, nothing
+from pulsarium.broker.http.values import KINDS, Kind
 from pulsarium.broker.model.namespace.metadata import GLOBAL
 from pulsarium.proto.topic_name import TopicName
 from pulsarium.rest.policies import Place, Policy
@@ -113,11 +113,13 @@ class Taken:
         return with_value(kept, self.name, self.rule.removed if value is None else value)
 
 
-def taken(row: Policy[Any], place: Place | None, rule: Rule, right: Callable[..., Needs]) -> Iterator[Taken]:
-    """Yield what REST has of a row there; `right` makes Needs of the row's."""
+def taken(
+    row: Policy[Any], place: Place | None, rule: Rule, right: Callable[..., Needs], kind: Kind | None = None
+) -> Iterator[Taken]:
+    """Yield what REST has of a row there; `right` makes Needs of the row's, `kind` is another than its type says."""
     if place is None or not place.setting:
         return
-    kind = rule.kind or KINDS[row.json]
+    kind = kind or rule.kind or KINDS[row.json]
     checked = rule.check or (at_least_0(f"{place.word} must be 0 or more") if row.json is int else anything)
     removal = (place.removal,) if place.removal not in ("", place.setting) and not place.removed_at else ()
     yield Taken(row, place, ("GET", place.setting, *removal), rule, kind, checked, right)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pulsarium.broker.admin.policies.policy import Json, with_value
-from pulsarium.broker.admin.policies.values import QUOTA, Kind, record
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, ContainerError, unexpected_body
 from pulsarium.broker.http.reply import NAMES
+from pulsarium.broker.http.values import QUOTA, shown_quota
 from pulsarium.broker.model.policy.policies import AGE, STORAGE, Quota
 
 QUOTAS = "backlog_quota_map"
@@ -18,15 +18,6 @@ ONE_LIMIT = (
     "Setting a single time or size limit to 0 is invalid when one of the limits has a non-zero value. Use the value of "
     "-1 instead of 0 to ignore a specific limit. To disable retention both limits must be set to 0."
 )
-
-
-def read_quotas(value: Any) -> dict[str, Any]:
-    """The quotas that a namespace is made with."""
-    return {kind: shown_quota(quota) for kind, quota in QUOTAS_RECORD.of(value).items()}
-
-
-QUOTAS_RECORD = record("java.util.Map", {STORAGE: QUOTA, AGE: QUOTA})
-QUOTA_MAP = Kind("java.util.Map", read_quotas, is_object=True)
 
 
 def validate_retention(value: Json | None) -> None:
@@ -94,13 +85,6 @@ def read_quota(call: Call, *, null: bool) -> dict[str, Any] | None:
         text = f"Set namespace[{call.namespace}] backlog quota failed because the data validation failed. "
         raise AdminError(400, text + "the attribute policy cannot be null")
     return shown_quota(value)
-
-
-def shown_quota(value: Json) -> dict[str, Any]:
-    """A quota that was read, as it is kept and shown; `limit` is the older name of `limitSize`."""
-    size = value.get("limit", value.get("limitSize", 0))
-    rest = {name: value[name] for name in ("limitTime", "policy") if name in value}
-    return {"limit": size, "limitSize": size, **rest}
 
 
 def quota_in_force(quota: Quota) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pulsarium.broker.admin.policies import checks, offload, retention, values
+from pulsarium.broker.admin.policies import checks, offload, retention
 from pulsarium.broker.admin.policies.policy import POLICIES_MISSING, Json, Rule, at_least_0, with_value
 from pulsarium.broker.admin.topic.partitions import JAVA_INT, NUMBER
 from pulsarium.broker.auth.needs import SUPERUSER, TENANT_ADMIN
+from pulsarium.broker.http import values
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import ContainerError, unexpected_body
 from pulsarium.broker.http.reply import NAMES, done, json_reply, nothing
@@ -70,34 +71,30 @@ OF_NAMESPACES: Mapping[Policy[Any], Rule] = {
     rows.MESSAGE_TTL: Rule(check=at_least_0("Invalid value for message TTL, message TTL must >= 0")),
     rows.RETENTION: Rule(check=retention.check_retention_of_namespace, missing=NO_POLICIES),
     rows.INACTIVE_TOPICS: Rule(missing=NO_POLICIES),
-    rows.COMPACTION_THRESHOLD: Rule(kind=values.LONG),
     rows.SUBSCRIPTION_EXPIRATION: Rule(check=at_least_0("Invalid value for subscription expiration time")),
     rows.MAX_SUBSCRIPTIONS: Rule(missing=NO_POLICIES),
     rows.MAX_TOPICS: Rule(unset=json_reply(0), missing=NO_POLICIES),
     rows.DISPATCH_RATE: Rule(changed=dispatch_rate_twice),
     rows.REPLICATOR_DISPATCH_RATE: Rule(missing=(404, ""), missing_for_get=POLICIES_MISSING),
     rows.DEDUPLICATION_SNAPSHOTS: Rule(
-        kind=values.INTEGER, check=at_least_0("interval must be greater than or equal to 0"), missing=NO_POLICIES),
+        check=at_least_0("interval must be greater than or equal to 0"), missing=NO_POLICIES),
     rows.DELAYED_DELIVERY: Rule(missing=NO_POLICIES, guard=SUPERUSER),
     rows.AUTO_TOPIC_CREATION: Rule(check=checks.check_auto_creation),
-    rows.SUBSCRIPTION_TYPES: Rule(
-        kind=values.SET_OF_TYPES, check=checks.check_types_of_namespace, unset=json_reply([])),
-    rows.SUBSCRIPTION_AUTH_MODE: Rule(kind=values.AUTH_MODE, unset=json_reply("None")),
+    rows.SUBSCRIPTION_TYPES: Rule(check=checks.check_types_of_namespace, unset=json_reply([])),
+    rows.SUBSCRIPTION_AUTH_MODE: Rule(unset=json_reply("None")),
     rows.ENCRYPTION_REQUIRED: Rule(unset=json_reply(False)),
-    rows.SCHEMA_STRATEGY: Rule(kind=values.COMPATIBILITY, unset=json_reply(UNDEFINED)),
-    rows.OLDER_SCHEMA_STRATEGY: Rule(kind=values.OLDER_STRATEGY, unset=done()),
+    rows.SCHEMA_STRATEGY: Rule(unset=json_reply(UNDEFINED)),
+    rows.OLDER_SCHEMA_STRATEGY: Rule(unset=done()),
     rows.SCHEMA_AUTO_UPDATE: Rule(unset=json_reply(True)),
     rows.SCHEMA_VALIDATION: Rule(unset=json_reply(False)),
     rows.ENTRY_FILTERS: Rule(check=checks.check_filters),
     rows.DISPATCHER_PAUSE: Rule(
         unset=json_reply(False), read=lambda call: True, removed=False, missing_for_get=POLICIES_MISSING),
     rows.PERSISTENCE: Rule(check=checks.check_persistence),
-    rows.REPLICATION: Rule(
-        kind=checks.SET, check=checks.check_clusters_of_namespace, answer=nothing()),
-    rows.ALLOWED_CLUSTERS: Rule(
-        kind=checks.SET, check=checks.check_allowed_clusters, unset=json_reply([]), answer=nothing()),
+    rows.REPLICATION: Rule(check=checks.check_clusters_of_namespace, answer=nothing()),
+    rows.ALLOWED_CLUSTERS: Rule(check=checks.check_allowed_clusters, unset=json_reply([]), answer=nothing()),
     rows.OFFLOAD: Rule(
-        kind=offload.OFFLOAD_POLICIES, check=offload.check_offload, changed=offload.set_whole,
+        check=offload.check_offload, changed=offload.set_whole,
         missing=(500, unexpected_body(NO_NODE).reason),
         missing_for_delete=(409, "Concurrent modification")),
     rows.OFFLOAD_THRESHOLD: replace(offload.set_part(rows.OFFLOAD_THRESHOLD.kept), unset=json_reply(-1)),
@@ -136,6 +133,6 @@ OF_TOPICS: Mapping[Policy[Any], Rule] = {
         in_force=lambda call, kept, namespace: kept.get(checks.CLUSTERS) or namespace.get(checks.CLUSTERS)),
     rows.SHADOW_TOPICS: Rule(kind=values.TEXT_LIST, check=checks.check_shadow_topics),
     rows.OFFLOAD: Rule(
-        kind=offload.OFFLOAD_POLICIES, check=offload.check_offload, in_force=offload.offload_in_force),
+        kind=values.OFFLOAD_POLICIES, check=offload.check_offload, in_force=offload.offload_in_force),
 }
 # fmt: on

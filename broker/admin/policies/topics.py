@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pulsarium.broker.admin.policies.policy import Json, Rule, Taken, keep, kept_of, named, taken, topic_of, with_value
 from pulsarium.broker.admin.policies.retention import policies_of_namespace
 from pulsarium.broker.admin.policies.rules import OF_TOPICS
-from pulsarium.broker.admin.policies.values import DISPATCH_RATE
 from pulsarium.broker.auth.needs import topic_policy
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.registry import Handler, Route, of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply, nothing
+from pulsarium.broker.http.values import DISPATCH_RATE
 from pulsarium.broker.model.policy.policies import in_force
 from pulsarium.rest import policies as rows
 

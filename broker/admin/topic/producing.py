@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
-from pulsarium.broker.admin.policies.values import LONG, TEXT_LIST
 from pulsarium.broker.admin.topic.backlog import number_of
 from pulsarium.broker.admin.topic.reading import pause_after
 from pulsarium.broker.auth.needs import topic_operation
@@ -19,6 +18,7 @@ from pulsarium.broker.http.call import Call, text_of, texts_of, wrong_type
 from pulsarium.broker.http.errors import AdminError, UnreadableBody
 from pulsarium.broker.http.registry import DOMAINS, route
 from pulsarium.broker.http.reply import Reply, json_reply
+from pulsarium.broker.http.values import LONG, TEXT_LIST
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.schema.data import SchemaData, SchemaError, split

@@ -8,12 +8,13 @@ from pulsarium.broker.clock import instant_text
 from pulsarium.broker.model.compaction.compaction import LastRun
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
 from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.policy.policies import AGE, STORAGE
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.broker.model.subscription.dispatcher import Dispatcher
-from pulsarium.broker.model.subscription.persistent import Expired, PersistentSubscription, SubscribedPersistentTopic
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producers import Producer
@@ -118,7 +119,7 @@ class StatsWriter:
             "compaction": compaction_figures(topic),
             "ownerBroker": self._owner,
             "topicCreationTimeStamp": 0 if topic.ledger is None else topic.ledger.created_ms,
-            "lastPublishTimeStamp": last_publish_ms(topic) if isinstance(topic, PersistentTopic) else 0,
+            "lastPublishTimeStamp": last_publish_ms(topic),
         }
         if not topic.name.is_persistent:
             clients = {"publishers": publishers, "subscriptions": subscriptions, "replication": {}}
@@ -194,7 +195,7 @@ class StatsWriter:
         rate = self._rates.total(consumers)
         dispatcher = subscription.dispatcher
         active = None if dispatcher is None else dispatcher.active
-        durable = isinstance(subscription, PersistentSubscription)
+        durable = subscription.cursor is not None
         ranges, waiting = key_ranges(dispatcher), held_back(subscription)
         shown = []
         for each in () if self._exclude_consumers else consumers:
@@ -226,7 +227,7 @@ class StatsWriter:
             **self._kept(subscription),
             **NO_FILTERS,
             **NO_THROTTLING,
-            **(subscription.throttle.events if isinstance(subscription, PersistentSubscription) else {}),
+            **(subscription.throttle.events if subscription.throttle is not None else {}),
             **({} if durable else {"msgDropRate": self._rates.drops(subscription)}),
             "durable": subscription.durable,
             "replicated": replicated,
@@ -239,7 +240,7 @@ class StatsWriter:
             backlog = cursor.backlog()
             size = size_after(subscription.topic, cursor.mark_delete) if self._backlog_size else -1
             if self._earliest_time:
-                since = publish_time(subscription.topic, cursor.ledger.next(cursor.mark_delete)) if backlog else -1
+                since = publish_time(cursor.ledger, cursor.ledger.next(cursor.mark_delete)) if backlog else -1
         return {
             "msgBacklog": backlog,
             "backlogSize": size,
@@ -260,9 +261,9 @@ class StatsWriter:
         return dict(zip(SUBSCRIPTION_TIMES, times, strict=True))
 
     def _kept(self, subscription: Subscription) -> Json:
-        if not isinstance(subscription, PersistentSubscription):
-            return {"subscriptionProperties": {}}
         cursor = subscription.cursor
+        if cursor is None:
+            return {"subscriptionProperties": {}}
         return {
             "nonContiguousDeletedMessagesRanges": cursor.individual_acks.count_ranges(),
             "nonContiguousDeletedMessagesRangesSerializedSize": cursor.individual_acks_size(),
@@ -336,19 +337,21 @@ def transaction_counts(topic: Topic) -> Json:
     return dict(zip(("ongoingTxnCount", "abortedTxnCount", "committedTxnCount"), counts, strict=True))
 
 
-def publish_time(topic: SubscribedPersistentTopic, position: Position) -> int:
+def publish_time(ledger: ManagedLedger, position: Position) -> int:
     """When the entry there was published, by its producer's clock; 0 when nobody can tell."""
-    if not topic.ledger.is_valid(position):
+    if not ledger.is_valid(position):
         return 0
     try:
-        return signed(parse_metadata(topic.ledger.read_now(position)).publish_time)
+        return signed(parse_metadata(ledger.read_now(position)).publish_time)
     except (EntryError, BrokerServiceError, StorageError):
         return 0
 
 
-def last_publish_ms(topic: PersistentTopic) -> int:
+def last_publish_ms(topic: Topic) -> int:
     """When the last entry was published; 0 when none was since the topic was loaded."""
-    return publish_time(topic, topic.ledger.last_confirmed) if topic.messages_in else 0
+    if topic.ledger is None or not topic.messages_in:
+        return 0
+    return publish_time(topic.ledger, topic.ledger.last_confirmed)
 
 
 NO_DRAINING = {"drainingHashesCount": 0, "drainingHashesClearedTotal": 0, "drainingHashesUnackedMessages": 0}
@@ -429,10 +432,9 @@ def quotas(topic: Topic) -> Json:
 
 def expired(subscription: Subscription, rates: Rates) -> Json:
     """How many entries of a subscription expired, in the last interval and in all."""
-    found = subscription.expired if isinstance(subscription, PersistentSubscription) else Expired()
     return {
         "msgRateExpired": rates.of(subscription).messages,
         "msgExpired": rates.events(subscription),
-        "totalMsgExpired": found.total,
-        "lastExpireTimestamp": found.tried_ms,
+        "totalMsgExpired": subscription.expired.total,
+        "lastExpireTimestamp": subscription.expired.tried_ms,
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.broker.admin.policies.values import BOOL
 from pulsarium.broker.admin.topic.positions import read_start
 from pulsarium.broker.admin.topic.topics import each, parts
 from pulsarium.broker.auth.needs import topic_operation
@@ -12,6 +11,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import SUBSCRIPTION, of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.values import BOOL
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
-from pulsarium.broker.admin.policies.values import request_failed
 from pulsarium.broker.admin.topic.backlog import persistent_only
 from pulsarium.broker.admin.topic.positions import message_id_json, read_message_id
 from pulsarium.broker.admin.topic.topics import each, find, find_persistent, parts
@@ -12,6 +11,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import of_topic, route
 from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.values import request_failed
 from pulsarium.broker.model.errors import NotAllowedError
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pulsarium.broker.admin.policies.values import INT, NUMBER, request_failed
 from pulsarium.broker.admin.topic.backlog import number_in
 from pulsarium.broker.admin.topic.internal_stats import NOTHING_STORED
 from pulsarium.broker.admin.transactions.on_topics import check_enabled, metadata_of
@@ -19,6 +18,7 @@ from pulsarium.broker.http.owner import redirect
 from pulsarium.broker.http.permission import check_target
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.http.values import INT, NUMBER, request_failed
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     CoordinatorNotFoundError,

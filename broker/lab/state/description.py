@@ -13,14 +13,13 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any, Final
 
-from pulsarium.broker.admin.namespace.namespaces import read_policy
-from pulsarium.broker.admin.namespace.tenants import NAME
 from pulsarium.broker.http.errors import AdminError, UnreadableBody
-from pulsarium.broker.model.namespace.policies import DEFAULTS
+from pulsarium.broker.http.values import NAME, read_policy
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, RESERVED_NAME
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import NamespaceName, TopicName
+from pulsarium.rest.policies import NAMESPACE_DEFAULTS
 
 Json = dict[str, Any]
 PAYLOADS: Final = ("text", "json", "base64")
@@ -91,7 +90,8 @@ def read(text: str) -> Description:
     try:
         found = PatientDecoder().decode(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SeedError(f"neither TOML nor JSON: {error}") from None
+        why = str(error).partition("; use sys.")[0]  # a number of very many digits: the rest is for programs
+        raise SeedError(f"neither TOML nor JSON: {why}") from None
     part = Part("", found, ("tenants", "namespaces", "topics"))
     tenants = {
         _tenant_name(each): _tenant(each) for each in part.tables("tenants", ("name", "adminRoles", "allowedClusters"))
@@ -206,8 +206,10 @@ def _policies(part: Part) -> Json:
     found: Json = part.get("policies", dict, "a table of policies, as REST shows them", {})
     read: Json = {}
     for name, value in found.items():
-        if name not in DEFAULTS:
-            raise part.wrong(f"policies.{name}", f"no policy of a namespace; there are {', '.join(sorted(DEFAULTS))}")
+        if name not in NAMESPACE_DEFAULTS:
+            raise part.wrong(
+                f"policies.{name}", f"no policy of a namespace; there are {', '.join(sorted(NAMESPACE_DEFAULTS))}"
+            )
         try:
             read[name] = read_policy(name, value)
         except (AdminError, UnreadableBody) as error:

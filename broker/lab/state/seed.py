@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulsarium.broker.lab.state.description import Description, Message, SeedError, Topic, read
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.ledger.managed_ledger import Unwatched
+from pulsarium.broker.model.ledger.managed_ledger import Pending, Unwatched
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.slices import Slice
 from pulsarium.proto.entry import build
@@ -128,7 +128,7 @@ class Seeding:
         entry = build(metadata, message.payload)
         topic.messages_in += 1
         topic.bytes_in += len(entry)
-        topic.append(Unwatched(), number, number, 1, entry)
+        topic.append(Pending(Unwatched(), entry, number, number))
         self.made["messages"] += 1
 
 

@@ -1,1 +1,1 @@
-"""Compaction: the latest message of each key, for readers that ask for nothing else."""
+"""Compaction: keep the latest message of each key, for readers of the compacted topic."""

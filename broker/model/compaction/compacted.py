@@ -1,4 +1,4 @@
-"""The compacted topic: what compaction left of a topic, in a ledger of its own; who writes that, and how it is read."""
+"""The compacted topic: the retained entries of a topic, in a ledger of their own. Write and read that ledger."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from pulsarium.broker.model.ledger.ledger import Ledger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.stores import Stores
 
-MOST_PLACES = 256  # readers whose place is remembered
+MOST_PLACES = 256  # readers whose next entry is remembered
 
 
 class CompactedTopic(Protocol):
-    """The retained entries of a topic up to its horizon, with the positions that they had there."""
+    """The retained entries of a topic up to its horizon, at their positions in the topic."""
 
     @property
     def horizon(self) -> Position | None:
-        """The last entry that compaction has seen; None when there was no compaction."""
+        """Return the last position that compaction has read, or None before the first compaction."""
         ...
 
     def read(self, start: Position, limit: int, ready: Callable[[], None]) -> list[tuple[Position, bytes]] | None:
-        """At most `limit` retained entries from `start` on; [] when there are none.
+        """Return up to `limit` retained entries from `start` on, or [] without any.
 
-        None: they are being loaded, `ready()` is called when they are there.
+        Return None while entries are being loaded; `ready()` is called afterwards.
         """
         ...
 
     def last_entry(self) -> tuple[Position, bytes] | None:
-        """The last retained entry; None when nothing was retained."""
+        """Return the last retained entry, or None without any."""
         ...
 
 
 class NothingCompacted:
-    """A topic that was not compacted."""
+    """The compacted topic before the first compaction."""
 
     horizon: Position | None = None
 
@@ -52,12 +52,13 @@ class CompactedLedger:
     def __init__(self, ledger: Ledger, horizon: Position) -> None:
         self.horizon: Position | None = horizon
         self.ledger = ledger
-        self._places: dict[Position, int] = {}  # where readers go on: position -> entry of the compacted ledger
+        # position -> entry of the compacted ledger, for the next read of a reader
+        self._places: dict[Position, int] = {}
         self._last: tuple[Position, bytes] | None = None
 
     @classmethod
     def recovered(cls, ledger_id: int, horizon: Position, stores: Stores) -> CompactedLedger:
-        """The one that the store has."""
+        """Return the compacted ledger that the store has."""
         ledger = Ledger(ledger_id, stores.cache, stores.clock.now_ms())
         ledger.adopt(stores.storage.stored_runs(ledger_id))
         return cls(ledger, horizon)
@@ -78,7 +79,7 @@ class CompactedLedger:
         return self._last
 
     def _place_of(self, start: Position) -> int:
-        """The first entry that stands at `start` or behind it."""
+        """Return the number of the first entry at or behind `start`."""
         place = self._places.get(start)
         if place is not None:
             return place
@@ -99,15 +100,15 @@ class CompactedLedger:
 
 
 class CompactedWriter:
-    """Takes the entries of a new compacted ledger, in the order of their positions."""
+    """Write the entries of a new compacted ledger, in the order of their positions."""
 
     def __init__(self, ledger: Ledger, stores: Stores) -> None:
         self.ledger = ledger
-        self.removed = 0  # messages that did not stay, as the engine counts them (lastCompactionRemovedEventCount)
+        self.removed = 0  # messages that were not retained, counted by the engine (lastCompactionRemovedEventCount)
         self._stores = stores
 
     def write(self, position: Position, entry: bytes) -> None:
-        """Keep an entry, which stood there in the topic, with this turn's commit. Persist point: the entry."""
+        """Write an entry with its position in the topic. Persist point: the entry, with the commit of this turn."""
         packed = pack(position, entry)
         entry_id = self.ledger.append(packed)
         if self._stores.storage.keeps_entries:
@@ -118,14 +119,17 @@ class CompactedWriter:
         return self.ledger.confirmed == self.ledger.count
 
     def committed(self, count: int) -> None:
-        """That many entries are kept."""
+        """Note that the first `count` entries are committed."""
         self.ledger.confirmed = count
 
 
 def read_compacted(
     compacted: CompactedTopic, cursor: ManagedCursor, limit: int, ready: Callable[[], None]
 ) -> list[tuple[Position, bytes]] | None:
-    """As `ManagedCursor.read`. Entries keep their positions, so the cursor stands where it would in the topic."""
+    """Read entries as `ManagedCursor.read` does, from the compacted topic up to its horizon.
+
+    Entries keep their positions, so the cursor moves as it would in the topic.
+    """
     while (horizon := compacted.horizon) is not None and cursor.read_position <= horizon:
         entries = compacted.read(cursor.read_position, limit, ready)
         if entries is None:
@@ -140,7 +144,10 @@ def read_compacted(
 
 
 def is_compacted_away(compacted: CompactedTopic, position: Position) -> bool:
-    """Whether compaction saw an entry and did not keep it. False while nobody knows: that is being loaded."""
+    """Return whether compaction has read an entry and not retained it.
+
+    Return False while the answer is being loaded.
+    """
     if compacted.horizon is None or position > compacted.horizon:
         return False
     found = compacted.read(position, 1, lambda: None)

@@ -1,7 +1,7 @@
-"""The compaction of one topic: when it runs and by which engine, what came of it, and what readers see.
+"""Run the compaction of a topic: choose the engine, keep the result, and report status and stats.
 
-Engines are entry points of the group `pulsarium.compaction`: a class, or a function, that makes one; options come as
-keyword arguments.
+Engines are entry points of the group `pulsarium.compaction`: a class or function that returns an engine. Its options
+are keyword arguments.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.compaction.record import CompactionRecord
 
 
-SLICE = 0.005  # seconds of work; the rest of the broker runs after it
-PAUSE = 0.001  # seconds for that; more where the work waits for a commit
+SLICE = 0.005  # seconds of work at a time, before the rest of the broker runs
+PAUSE = 0.001  # seconds of pause after a slice; a wait for a commit takes longer
 
 RunDone = Callable[["CompactionRun", Exception | None], None]
 
 
 class CompactionRun:
-    """Lets an engine write a new compacted ledger, commit by commit, and names it once all of it is kept."""
+    """Let an engine write a new compacted ledger, one commit at a time, and adopt the ledger once it is committed."""
 
     def __init__(self, topic: Compactable, record: CompactionRecord, done: RunDone) -> None:
         self.began_ms = topic.now_ms()
@@ -45,7 +45,7 @@ class CompactionRun:
         self._record = record
         self._done = done
         self._stopped = False
-        self._adopting = False  # the new ledger's name is on its way to the store
+        self._adopting = False  # the name of the new ledger is being stored
         self._scheduled = False
         self._writer: CompactedWriter | None = None
         self._steps: Steps | None = None
@@ -53,7 +53,7 @@ class CompactionRun:
 
     @property
     def wrote(self) -> bool:
-        """Whether there was something new."""
+        """Return whether the topic had new entries to compact."""
         return self._writer is not None
 
     @property
@@ -61,11 +61,11 @@ class CompactionRun:
         return self._writer.removed if self._writer is not None else 0
 
     def begin(self, engine: Compactor) -> None:
-        """Up to the last entry that is confirmed now. Whatever the engine raises has to be told to `fail`."""
+        """Begin to compact up to the last readable entry. The caller passes any exception to `fail`."""
         reader, horizon = engine.create_raw_reader(self._topic), self._record.compacted.horizon
         self._horizon = reader.last
         if reader.last.entry_id < 0 or (horizon is not None and reader.last <= horizon):
-            self._stores.turn.after_commit(self._end)  # nothing is new
+            self._stores.turn.after_commit(self._end)  # no new entries
             return
         self._writer = CompactedWriter(self._record.begin(), self._stores)
         retain = self._stores.config.topicCompactionRetainNullKey
@@ -73,13 +73,13 @@ class CompactionRun:
         self._commit(finished=False)
 
     def stop(self) -> None:
-        """Leave it: what was written is deleted, unless its name is being stored already."""
+        """Stop the run. Delete the written entries, unless the name of their ledger is being stored."""
         self._stopped = True
         if not self._adopting:
             self._discard()
 
     def _ready(self) -> None:
-        """The engine can go on. From any thread: one that works elsewhere waits in one of its own."""
+        """Continue the engine. Engines may call this from any thread, such as one that waits for work elsewhere."""
         with suppress(trio.RunFinishedError):  # the broker has stopped, and the run with it
             self._token.run_sync_soon(self._soon)
 
@@ -94,7 +94,7 @@ class CompactionRun:
             return
         try:
             goes_on = self._work()
-        except Exception as error:  # whatever an engine does, or what it read
+        except Exception as error:  # an engine may raise any exception
             self.fail(error)
             return
         if not self._writer.is_committed or goes_on is False:
@@ -103,7 +103,7 @@ class CompactionRun:
             self._soon()
 
     def _work(self) -> bool | None:
-        """Whether there is more to do; None: it waits for the reader."""
+        """Return whether the engine has more work, or None while it waits for the reader."""
         assert self._steps is not None
         until = perf_counter() + SLICE
         for waits in self._steps:
@@ -114,7 +114,7 @@ class CompactionRun:
         return False
 
     def _commit(self, *, finished: bool) -> None:
-        """Go on when what was written is kept, so that no more than a slice waits for it."""
+        """Continue after the commit of the written entries, so that at most one slice is uncommitted."""
         writer = self._writer
         assert writer is not None
         count = writer.ledger.count
@@ -136,20 +136,20 @@ class CompactionRun:
 
     def _adopted(self, error: Exception | None) -> None:
         if error is not None:
-            self._discard()  # also when it was stopped
+            self._discard()  # also after `stop`
         self._end(error)
 
     def fail(self, error: Exception) -> None:
-        """It ends: what was written is deleted."""
+        """Delete the written entries, and report the error."""
         self._discard()
         self._end(error)
 
     def _discard(self) -> None:
         if isinstance(self._steps, Generator):
             try:
-                self._steps.close()  # its `finally` ends what it runs elsewhere
-            except Exception as error:  # whatever an engine does
-                log.error("an engine of compaction did not end well", exception=error, topic=self._topic.name)
+                self._steps.close()  # an engine's `finally` ends its work elsewhere
+            except Exception as error:  # an engine may raise any exception
+                log.error("a compaction engine failed while it was stopped", exception=error, topic=self._topic.name)
         if self._writer is not None:
             self._record.discard(self._writer.ledger)
 
@@ -166,16 +166,16 @@ _OURS = "pulsarium."
 
 @cache
 def compactor() -> Compactor:
-    """The engine of this process where none was asked for: an installed one of somebody else's, or the two phases."""
+    """Return the default engine of this process: an installed one of another package, or the two-phase compactor."""
     for found in entry_points(group=GROUP):
-        if not found.value.startswith(_OURS):  # ours have to be asked for
+        if not found.value.startswith(_OURS):  # Pulsarium's own engines are used by name only
             made: Compactor = found.load()()
             return made
     return TwoPhaseCompactor()
 
 
 def make_engine(name: str, options: Iterable[tuple[str, str]] = ()) -> Compactor:
-    """The engine of that name. ConfigError: it is not installed, it lacks something, or an option is not for it."""
+    """Return a new engine with this name. Raise `ConfigError` when it is not installed, or refuses its options."""
     what = f"compaction engine {name}"
     engines: dict[str, EntryPoint] = {each.name: each for each in entry_points(group=GROUP)}
     if name == TWO_PHASE:
@@ -187,16 +187,16 @@ def make_engine(name: str, options: Iterable[tuple[str, str]] = ()) -> Compactor
             raise ConfigError("", what, str(error)) from error
     else:
         there = ", ".join(sorted({TWO_PHASE, *engines}))
-        raise ConfigError("", what, f"no such engine is installed; there are: {there}")
+        raise ConfigError("", what, f"no such engine is installed; use one of: {there}")
     try:
         made: Compactor = maker(**{_argument(key): value for key, value in options})
-    except (TypeError, ValueError, RuntimeError, OSError) as error:  # whatever an engine has against its options
+    except (TypeError, ValueError, RuntimeError, OSError) as error:  # an engine may refuse options with any of these
         raise ConfigError("", what, str(error)) from error
     return made
 
 
 def _argument(key: str) -> str:
-    """work-dir is work_dir; a name with dots is somebody else's, such as Spark's own, and stays."""
+    """Return the keyword argument of an option: work-dir is work_dir. A name with dots, such as Spark's, stays."""
     return key if "." in key else key.replace("-", "_")
 
 
@@ -207,7 +207,7 @@ Status = Literal["NOT_RUN", "RUNNING", "SUCCESS", "ERROR"]
 
 @dataclass(slots=True)
 class LastRun:
-    """Figures of the last compaction, for stats: milliseconds and instants in them, 0 for none."""
+    """Figures of the last compaction, for stats. Durations and times are in milliseconds, or 0."""
 
     removed: int = 0
     succeeded_ms: int = 0
@@ -216,28 +216,28 @@ class LastRun:
 
 
 class Compaction:
-    """Compacts a topic while it is loaded, one time after the other."""
+    """Compact a loaded topic, one run at a time."""
 
     def __init__(self, topic: Compactable, record: CompactionRecord) -> None:
         self.status: Status = "NOT_RUN"
         self.error = ""
         self.last_run = LastRun()
-        self.compactor: Compactor | None = None  # None: the one of this run, or of this process
+        self.compactor: Compactor | None = None  # None: the engine of the topic, or of this process
         self._topic = topic
         self._record = record
         self._run: CompactionRun | None = None
 
     @property
     def compacted(self) -> CompactedTopic:
-        """What readers see."""
+        """Return the compacted topic that readers see."""
         return self._record.compacted
 
     def raw_reader(self) -> RawReader:
-        """What an engine reads the topic with, unless it has a reader of its own."""
+        """Return the reader of the topic for engines without a reader of their own."""
         return TopicReader(self._topic)
 
     def trigger(self) -> None:
-        """Begin, up to the entry that is the last one now. NotAllowedError when it runs already."""
+        """Start a compaction up to the last readable entry. Raise `NotAllowedError` while one runs."""
         if self._run is not None:
             raise NotAllowedError("Compaction already in progress")
         self.status, self.error = "RUNNING", ""
@@ -245,7 +245,7 @@ class Compaction:
         self._run = run = CompactionRun(self._topic, self._record, self._done)
         try:
             run.begin(self.compactor or self._topic.compactor or compactor())
-        except Exception as error:  # one that cannot be loaded, say
+        except Exception as error:  # such as an engine that cannot be loaded
             run.fail(error)
 
     def _done(self, run: CompactionRun, error: Exception | None) -> None:
@@ -262,26 +262,26 @@ class Compaction:
         self._topic.trim_soon()
 
     def close(self) -> None:
-        """The topic is unloaded, or the broker stops: what was not finished is begun anew some time."""
+        """Stop the run when the topic is unloaded or the broker stops. A later run starts from the beginning."""
         if self._run is not None:
             self._run.stop()
             self._run, self.status = None, "NOT_RUN"
 
-    # when
+    # when to run
 
     def policies_changed(self) -> None:
-        """A topic with a threshold keeps its entries until they are compacted."""
+        """Open the compaction cursor for a threshold, so that entries stay until they are compacted."""
         if self._topic.policies.compaction_threshold > 0:
             self._record.open_cursor()
 
     def trigger_when_due(self) -> None:
-        """A periodic check: as much is new as the policy says."""
+        """Start a compaction when more bytes are new than the policy's threshold."""
         threshold = self._topic.policies.compaction_threshold
         if threshold > 0 and self._run is None and self._backlog_bytes() > threshold:
             self.trigger()
 
     def _backlog_bytes(self) -> int:
-        """Bytes behind the horizon, estimated from the mean entry of each ledger."""
+        """Estimate the bytes behind the horizon from the mean entry size of each ledger."""
         cursor, total = self._record.cursor, 0
         for ledger in self._topic.ledger.ledgers.values():
             count = ledger.confirmed

@@ -1,4 +1,4 @@
-"""The engine of compaction: the latest message of each key."""
+"""The two-phase compaction engine, which keeps the latest message of each key, and the protocols of engines."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.policy.policies import Policies
     from pulsarium.proto.topic_name import TopicName
 
-ENTRY_BITS, INDEX_BITS = 32, 28  # of an entry id, of an index in a batch
+ENTRY_BITS, INDEX_BITS = 32, 28  # of an entry id, and of a batch index
 INDEX_MASK = (1 << INDEX_BITS) - 1
 
 Steps = Iterator[bool]
-"""The work in small parts, others may run between any two: True when it cannot go on before `ready()` is called.
+"""The steps of the work. Other work may run between two steps. True means: wait for `ready()` before the next step.
 
-A generator is closed when nobody waits for the result any more: its `finally` ends what it began elsewhere."""
+The broker closes a generator when it gives up the run, so that a `finally` can end the engine's work elsewhere."""
 
 
 class Writer(Protocol):
-    """Where an engine puts what it retains, in the order of positions."""
+    """Receive the entries that an engine retains, in the order of positions."""
 
     removed: int
-    """How many messages did not stay; shown in stats."""
+    """The number of messages that were not retained, for stats."""
 
     def write(self, position: Position, entry: bytes) -> None: ...
 
@@ -49,7 +49,7 @@ class Compactable(Protocol):
 
     @property
     def compactor(self) -> Compactor | None:
-        """The engine that this run of the broker was asked for."""
+        """Return the compaction engine that this broker was started with, or None."""
         ...
 
     def now_ms(self) -> int: ...
@@ -58,21 +58,21 @@ class Compactable(Protocol):
 
 
 class Compactor(Protocol):
-    """An engine; another one may be found by an entry point (`compaction.py`)."""
+    """An engine. Other packages provide engines as entry points (`compaction.py`)."""
 
     def create_raw_reader(self, topic: Compactable) -> RawReader:
-        """What it reads a topic with (S429-26)."""
+        """Return the reader of the topic for this engine (S429-26)."""
         ...
 
     def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:
-        """Write what stays of a topic. `ready` is for the reader's `read`, and may be called from any thread."""
+        """Write the retained entries of a topic. The engine passes `ready` to the reader's `read`, on any thread."""
         ...
 
 
 class TwoPhaseCompactor:
-    """Reads a topic twice: for the latest place of each key, and to write what stands there.
+    """Read a topic twice: first to find the latest message of each key, then to write these messages.
 
-    Memory is what the keys take that have a value.
+    Memory grows with the keys that have a value.
     """
 
     def create_raw_reader(self, topic: Compactable) -> RawReader:
@@ -96,20 +96,20 @@ class TwoPhaseCompactor:
 
 
 class Latest:
-    """Where the latest message of each key stands.
+    """Places of the latest message of each key.
 
-    A place is one number: an int takes a third of what a tuple does.
+    A place is an int of ledger id, entry id and batch index, which takes a third of the memory of a tuple.
     """
 
     def __init__(self, *, retain_null_key: bool) -> None:
         self.removed = 0
         self._retain_null_key = retain_null_key
         self._place_of: dict[bytes, int] = {}
-        self._whole: set[int] = set()  # entries that stay as they are
-        self._batches: set[int] = set()  # those of which something may stay
+        self._whole: set[int] = set()  # entries that are retained unchanged
+        self._batches: set[int] = set()  # batches that may retain some messages
 
     def learn(self, message: RawMessage) -> None:
-        """The next entry of the topic."""
+        """Note the keys of the next entry."""
         opened = open_entry(message.entry)
         if opened is None:
             self.removed += 1
@@ -133,7 +133,7 @@ class Latest:
                 self.removed += 1
 
     def learned(self) -> Iterator[None]:
-        """That was the last one: get ready, in steps."""
+        """Prepare the second phase after the last entry, in steps."""
         for place in self._place_of.values():
             self._keep(place >> INDEX_BITS, place & INDEX_MASK)
             yield
@@ -142,7 +142,7 @@ class Latest:
         (self._batches if index else self._whole).add(entry)
 
     def left_of(self, message: RawMessage) -> bytes | None:
-        """What stays of an entry."""
+        """Return the retained part of an entry, or None."""
         entry = _entry(message.position)
         if entry in self._whole:
             return message.entry

@@ -1,4 +1,4 @@
-"""Raw messages: entries with their positions, as compaction reads and keeps them."""
+"""Raw messages: entries with their positions, as compaction reads and writes them."""
 
 from __future__ import annotations
 
@@ -22,31 +22,34 @@ _U32 = Struct(">I")
 
 
 class RawMessage(NamedTuple):
-    """An entry, and where it stands in its topic."""
+    """An entry with its position in its topic."""
 
     position: Position
     entry: bytes
 
 
 class RawReader(Protocol):
-    """Reads a topic from its first entry to the one that was the last when the reader was opened."""
+    """Read a topic from its first entry to the entry that was last when the reader was opened."""
 
     @property
     def last(self) -> Position:
-        """That last entry."""
+        """Return the position of that last entry."""
         ...
 
     def read(self, ready: Callable[[], None]) -> list[RawMessage] | None:
-        """What comes next; [] at the end. None: it is being loaded, `ready()` is called when it is there."""
+        """Return the next messages, or [] at the end.
+
+        Return None while messages are being loaded; `ready()` is called afterwards.
+        """
         ...
 
     def rewind(self) -> None:
-        """Begin again."""
+        """Restart at the first entry."""
         ...
 
 
 class TopicReader:
-    """The raw reader of a topic: what the last compaction left of it, then the entries behind that one's horizon."""
+    """Read what the last compaction retained, and then the entries behind its horizon."""
 
     def __init__(self, topic: Compactable) -> None:
         self.last = topic.ledger.max_read
@@ -97,7 +100,7 @@ class TopicReader:
         return found
 
     def _shown(self, ledger_id: int, first: int, entries: Sequence[bytes]) -> Iterator[RawMessage]:
-        """As Pulsar's own reader gets them: without those of aborted transactions."""
+        """Yield the entries that Pulsar's reader sees, without those of aborted transactions."""
         transactions, exposes = self._ledger.transactions, self._config.exposingBrokerEntryMetadataToClientEnabled
         for number, entry in enumerate(entries, first):
             position = Position(ledger_id, number)
@@ -106,7 +109,7 @@ class TopicReader:
 
 
 def each(reader: RawReader, ready: Callable[[], None]) -> Iterator[RawMessage | None]:
-    """All messages from the first one on; None each time that something has to be waited for."""
+    """Yield all messages from the first one on. Yield None when the reader has to wait."""
     reader.rewind()
     while True:
         found = reader.read(ready)
@@ -119,19 +122,19 @@ def each(reader: RawReader, ready: Callable[[], None]) -> Iterator[RawMessage | 
 
 
 def pack(position: Position, entry: bytes) -> bytes:
-    """A raw message as a compacted ledger holds it: [u32 size][MessageIdData][u32 size][entry], big-endian."""
+    """Return a raw message as a compacted ledger stores it: [u32 size][MessageIdData][u32 size][entry], big-endian."""
     head = pb.MessageIdData(ledgerId=position.ledger_id, entryId=position.entry_id, partition=-1).SerializeToString()
     return b"".join((_U32.pack(len(head)), head, _U32.pack(len(entry)), entry))
 
 
 def unpack(packed: bytes) -> RawMessage:
-    """The raw message again."""
+    """Return the raw message of a packed one."""
     position, start = _head(packed)
     return RawMessage(position, packed[start:])
 
 
 def position_of(packed: bytes) -> Position:
-    """Where it stands in its topic, without looking at the rest."""
+    """Return the position of a packed message without unpacking the entry."""
     return _head(packed)[0]
 
 

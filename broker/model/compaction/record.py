@@ -1,4 +1,4 @@
-"""What is kept of a topic's compaction: its cursor, which names the compacted ledger, and what has to be deleted."""
+"""Store the compaction of a topic: its cursor, which names the compacted ledger, and the ledger to delete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEDGER_PROPERTY = "CompactedTopicLedger"
 
 
 class Log(Protocol):
-    """What outlives a topic's being loaded."""
+    """The log of a topic, which outlives an unload."""
 
     cursors: dict[str, ManagedCursor]
 
@@ -28,20 +28,20 @@ class Log(Protocol):
 
 
 class CompactionRecord:
-    """Stays with the topic's log while the topic is unloaded.
+    """The stored compaction of a topic. It stays with the topic's log during an unload.
 
-    A durable cursor names the compacted ledger and stands at the horizon, so that entries which were not compacted are
-    not trimmed. Beside it the store has the id of a ledger that the next start deletes: one that is being written, or
-    the one before once the new one is named.
+    A durable cursor names the compacted ledger, and stands at the horizon, so that trimming keeps the entries behind
+    it. The store also has the id of the ledger that the next start deletes. That is a ledger being written, or the
+    previous compacted ledger after a new one was named.
     """
 
     def __init__(self, log: Log, stores: Stores) -> None:
         self.compacted: CompactedLedger | NothingCompacted = NothingCompacted()
         self._log = log
         self._stores = stores
-        self.mark_before: Position | None = None  # the mark that counts while `adopt` is on its way: it may fail
+        self.mark_before: Position | None = None  # the mark-delete position that counts while `adopt` may still fail
         self._adopting: Ledger | None = None
-        self._undeleted: list[int] = []  # ledgers that are still in the store: the commit failed
+        self._undeleted: list[int] = []  # ledgers that are still stored, because the commit failed
         cursor = self.cursor
         if cursor is not None and LEDGER_PROPERTY in cursor.properties:
             ledger_id = cursor.properties[LEDGER_PROPERTY]
@@ -59,7 +59,7 @@ class CompactionRecord:
         return self._log.cursors.get(COMPACTION_CURSOR)
 
     def open_cursor(self) -> ManagedCursor:
-        """From now on nothing is trimmed that was not compacted."""
+        """Return the compaction cursor. Open it if needed, so that trimming keeps entries until they are compacted."""
         cursor = self.cursor
         if cursor is None:
             cursor = self._log.open_cursor(COMPACTION_CURSOR, self._log.ledger.first_position())
@@ -67,7 +67,7 @@ class CompactionRecord:
         return cursor
 
     def begin(self) -> Ledger:
-        """A new ledger to write to."""
+        """Return a new ledger to write to."""
         undeleted, self._undeleted = self._undeleted, []
         for ledger_id in undeleted:
             self._delete(ledger_id)
@@ -76,7 +76,7 @@ class CompactionRecord:
         return ledger
 
     def adopt(self, ledger: Ledger, horizon: Position, done: Done) -> None:
-        """All entries of `ledger` are committed: readers see it once its name is. Persist point: the cursor."""
+        """Make `ledger` the compacted ledger after its entries are committed. Persist point: the cursor."""
         cursor, before = self.open_cursor(), self.compacted
         mark, properties = cursor.mark_delete, cursor.properties
         self.mark_before, self._adopting = mark, ledger
@@ -88,7 +88,7 @@ class CompactionRecord:
                 if isinstance(before, CompactedLedger):
                     self.discard(before.ledger)
             else:
-                cursor.mark_delete, cursor.properties = mark, properties  # it will be saved again
+                cursor.mark_delete, cursor.properties = mark, properties  # to be saved again
             done(error)
 
         cursor.ack_cumulative(horizon)
@@ -99,7 +99,7 @@ class CompactionRecord:
         self._stores.turn.after_commit(adopted)
 
     def discard(self, ledger: Ledger) -> None:
-        """Nobody reads it any more, or ever will."""
+        """Delete a ledger that no reader uses."""
         ledger.drop()
         self._delete(ledger.id)
 
@@ -113,7 +113,7 @@ class CompactionRecord:
         self._stores.turn.after_commit(deleted)
 
     def delete(self) -> None:
-        """The topic goes: `forget` once that is kept."""
+        """Delete the stored ledgers of a deleted topic. Call `forget` after the commit."""
         ids = [*self._undeleted]
         if isinstance(self.compacted, CompactedLedger):
             ids.append(self.compacted.ledger.id)
@@ -125,6 +125,6 @@ class CompactionRecord:
             self._stores.turn.store(self._path, None)
 
     def forget(self) -> None:
-        """The topic is deleted."""
+        """Release the compacted ledger of a deleted topic."""
         if isinstance(self.compacted, CompactedLedger):
             self.compacted.ledger.drop()

@@ -1,1 +1,1 @@
-"""Cursors: what a subscription has consumed of a managed ledger."""
+"""Cursors: the acknowledgements of subscriptions in managed ledgers."""

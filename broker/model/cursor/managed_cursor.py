@@ -1,4 +1,4 @@
-"""The managed cursor: what is acknowledged, where reading goes on, and how that is kept."""
+"""The managed cursor: the acknowledgements and the read position of a subscription, and how they are stored."""
 
 from __future__ import annotations
 
@@ -16,74 +16,77 @@ from pulsarium.broker.model.ledger.stores import Stat, Stores
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
-SAVE_DELAY = 0.1  # seconds; acknowledgements that nobody waits for are saved at least this often
+SAVE_DELAY = 0.1  # seconds; acknowledgements without a waiting client are saved at least this often
 
 
 def ledger_path(ledger_id: int) -> str:
-    """The folder of a cursor's ledger."""
+    """Return the folder of a cursor's ledger."""
     return f"/cursor-ledgers/{ledger_id}"
 
 
 def entry_path(ledger_id: int, entry_id: int) -> str:
-    """Where an entry of it is kept."""
+    """Return the metadata path of an entry in a cursor's ledger."""
     return f"{ledger_path(ledger_id)}/{entry_id}"
 
 
 class ManagedCursor:
-    """What one subscription has consumed of a managed ledger.
+    """The acknowledgements and the read position of one subscription in a managed ledger.
 
-    `mark_delete` is the last position up to which everything is acknowledged. A durable cursor keeps its state in the
-    metadata store, and in a ledger of its own; a reader's does not.
+    `mark_delete` is the mark-delete position, up to which everything is acknowledged. A durable cursor stores its state
+    in the metadata store, or in a ledger of its own. The cursor of a reader is not stored.
     """
 
     def __init__(self, ledger: ManagedLedger, name: str, stores: Stores, *, durable: bool, start: Position) -> None:
         self.ledger = ledger
         self.name = name
         self.durable = durable
-        self.start = start  # what was before is nothing to it
+        self.start = start  # the subscription ignores everything before this position
         self.mark_delete = start
-        self.individual_acks = PositionSet()  # behind the mark: individuallyDeletedMessages of the stats
+        # behind the mark-delete position: individuallyDeletedMessages of the stats
+        self.individual_acks = PositionSet()
         self.batch_acks = BatchAcks()
         self.properties: dict[str, int] = {}
         self.cursor_properties: dict[str, str] = {}
         self.saves = 0
-        self.info = b""  # a ManagedCursorInfo: what the metadata store has of it, once it was saved
+        self.info = b""  # the ManagedCursorInfo in the metadata store, after the first save
         self.stat = Stat(stores.clock.now_ms())
-        self.ledger_id = NO_LEDGER  # the ledger that keeps this cursor, where not the metadata store does
+        self.ledger_id = NO_LEDGER  # the ledger that stores this cursor, or NO_LEDGER when the metadata store does
         self.ledger_last_entry = -1
-        self.ledger_open = False  # written to; not so the one that a restart found
-        self._kept_ledger_id = NO_LEDGER  # the one that the last commit named
+        self.ledger_open = False  # takes records; the ledger found after a restart does not
+        self._kept_ledger_id = NO_LEDGER  # the ledger of the last successful commit
         self.last_switch_ms = stores.clock.now_ms()
         self._stores = stores
         self._format = CursorFormat(stores.config, forgets_parts=stores.profile.unload_forgets)
         self._keeps = durable and stores.storage.keeps_entries
         self._stored_mark = start
-        self._stored_properties: dict[str, str] | None = None  # those of its info there; None: it must be written
-        self._acks_record: AcksRecord | None = None  # of these as they are, once it was needed
+        # the properties of the stored info; None when the info has to be written
+        self._stored_properties: dict[str, str] | None = None
+        self._acks_record: AcksRecord | None = None  # the encoded current acknowledgements, when they were needed
         self._save_timer: Timer | None = None
         rate = stores.config.managedLedgerDefaultMarkDeleteRateLimit
         self._save_delay = max(SAVE_DELAY, 1 / rate) if rate else SAVE_DELAY
         self.read_position = ledger.next(start)
-        self.unreadable: tuple[Position, StorageError] | None = None  # what stops reading, until it is tried again
+        # the error at this position, until a read is tried again
+        self.unreadable: tuple[Position, StorageError] | None = None
         self.pending_acks = PendingAcks(self, stores) if stores.config.transactionCoordinatorEnabled else None
         self.consumed = self._consumed_before()
 
-    # life
+    # life cycle
 
     def restore(self, value: bytes) -> None:
-        """Take the state that was kept."""
+        """Restore the stored state."""
         self.info = value
-        self.start = EARLIEST  # not kept: whatever was before may have been acknowledged
+        self.start = EARLIEST  # the start is not stored: anything before may have been acknowledged
         self.stat.changed(self._stores.clock.now_ms())
         info = read_cursor_info(value)
         self.cursor_properties = {text.name: text.value for text in info.cursorProperties}
         self._stored_properties = dict(self.cursor_properties)
         self._format.restore(self, info)
         entries = {int(name): entry for name, entry in self._stores.recovered_under(ledger_path(info.cursorsLedgerId))}
-        if entries:  # else as in Pulsar: back to where the cursor stood when the ledger was begun
+        if entries:  # as in Pulsar, without entries the state of the ledger's creation counts
             self.ledger_id, self.ledger_last_entry = info.cursorsLedgerId, max(entries)
             self._format.restore(self, ml.PositionInfo.FromString(entries.pop(self.ledger_last_entry)))
-        for stale in entries:  # the commit that should have deleted it failed
+        for stale in entries:  # left by a failed commit
             self._store(entry_path(self.ledger_id, stale), None)
         self._stored_mark = self.mark_delete
         self._move_mark(self.mark_delete)
@@ -93,7 +96,7 @@ class ManagedCursor:
             self.pending_acks.recover()
 
     def reopen(self) -> None:
-        """The topic was unloaded and is loaded again."""
+        """Reset the cursor after its topic was unloaded, and is loaded again."""
         self.close()
         if self._stores.profile.unload_forgets:
             self.forget_what_is_not_kept()
@@ -101,7 +104,7 @@ class ManagedCursor:
         self.rewind()
 
     def _consumed_before(self) -> int:
-        """Where Pulsar's counter begins: less than nothing, where a ledger counts added entries from 0 again."""
+        """Return the first value of Pulsar's messagesConsumedCounter, which is negative after a load with a backlog."""
         return self.ledger.entries_added - self.backlog()
 
     # acknowledging
@@ -111,23 +114,23 @@ class ManagedCursor:
 
     @property
     def has_parts(self) -> bool:
-        """Whether `left_of` has anything to say."""
+        """Return whether any entry is partly acknowledged, or acknowledged in an open transaction."""
         return bool(self.batch_acks) or bool(self.pending_acks)
 
     def left_of(self, position: Position) -> int | None:
-        """The messages of an entry that are still to be acknowledged, a bit for each; None: all of it.
+        """Return the bits of the messages of an entry that are not acknowledged, or None when all remain.
 
-        What open transactions acknowledged is not among them.
+        Messages that open transactions have acknowledged are excluded.
         """
         left = self.batch_acks.bits(position)
         return left if self.pending_acks is None else self.pending_acks.left_of(position, left)
 
     def is_settled(self, position: Position) -> bool:
-        """Whether nobody is given an entry: it is acknowledged, in open transactions perhaps."""
+        """Return whether an entry needs no delivery, because it is acknowledged, maybe in open transactions."""
         return self.is_acked(position) or self.left_of(position) == 0
 
     def ack(self, position: Position) -> bool:
-        """Acknowledge one entry; whether that changed anything."""
+        """Acknowledge one entry, and return whether that changed anything."""
         mark = self.mark_delete
         ledger_id, entry_id = position
         ledger = self.ledger.ledgers.get(ledger_id)
@@ -149,7 +152,7 @@ class ManagedCursor:
             acks.add(position)
             if self._acks_record is not None and position <= self._acks_record.through:
                 self._acks_record = None
-            if ledger_id != mark.ledger_id:  # else something between the two is not acknowledged
+            if ledger_id != mark.ledger_id:  # else an unacknowledged entry stands in between
                 self._advance()
             if self.batch_acks:
                 self.batch_acks.forget(position)
@@ -157,19 +160,19 @@ class ManagedCursor:
         return True
 
     def ack_batch(self, position: Position, words: Sequence[int]) -> bool:
-        """Acknowledge part of a batch (PIP-54); whether the whole entry is acknowledged by it."""
+        """Acknowledge part of a batch (PIP-54), and return whether that completes the entry."""
         if self.is_acked(position) or not self.ledger.is_valid(position):
             return False
         return self.batch_acks.merge(position, words) and self.ack(position)
 
     def ack_cumulative(self, position: Position) -> bool:
-        """Acknowledge everything up to `position`; whether that changed anything."""
+        """Acknowledge everything up to `position`, and return whether that changed anything."""
         if position <= self.mark_delete or position > self.ledger.last_confirmed:
             return False
         ledger = self.ledger.ledgers.get(position.ledger_id)
-        if position.entry_id < -1:  # single acks would never reach the first entry from there
+        if position.entry_id < -1:  # the mark-delete position could never advance from below -1
             position = Position(position.ledger_id, -1)
-        elif ledger is not None and position.entry_id >= ledger.confirmed:  # beyond the end of an earlier ledger
+        elif ledger is not None and position.entry_id >= ledger.confirmed:  # behind the end of an earlier ledger
             position = Position(ledger.id, ledger.confirmed - 1)
             if position <= self.mark_delete:
                 return False
@@ -180,7 +183,7 @@ class ManagedCursor:
         return True
 
     def _advance(self) -> None:
-        """Move the mark over what follows it and is acknowledged, into later ledgers too."""
+        """Advance the mark-delete position over the acknowledged entries behind it, also in later ledgers."""
         mark = self.mark_delete
         while self.individual_acks:
             following = self.ledger.next(mark)
@@ -208,22 +211,22 @@ class ManagedCursor:
     # reading
 
     def backlog(self) -> int:
-        """Entries that are not acknowledged."""
+        """Return the number of entries that are not acknowledged."""
         return self.ledger.count_after(self.mark_delete) - len(self.individual_acks)
 
     def has_more(self) -> bool:
-        """Whether there are entries that were not read yet, and may be."""
+        """Return whether unread entries exist that consumers may read."""
         return self.read_position <= self.ledger.max_read
 
     def is_held(self) -> bool:
-        """Whether those that were not read yet stand behind an open transaction."""
+        """Return whether the unread entries wait for the end of an open transaction."""
         return self.ledger.transactions.held_at is not None and self.read_position <= self.ledger.last_confirmed
 
     def read(self, limit: int, ready: Callable[[], None]) -> list[tuple[Position, bytes]] | None:
-        """The next unacknowledged entries, at most `limit`, and moves on past them; [] at the end.
+        """Return up to `limit` unacknowledged entries, and move the read position behind them. Return [] at the end.
 
-        None: they are being loaded, `ready()` is called when they are there. Raises why they cannot be read, and does
-        so at that place without a look at the disk until `unreadable` is None again.
+        Return None while entries are being loaded; `ready()` is called afterwards. Raise the error of an unreadable
+        entry, and raise it again without reading the disk until `unreadable` is None.
         """
         found: list[tuple[Position, bytes]] = []
         while not found and self.has_more():
@@ -250,16 +253,16 @@ class ManagedCursor:
         return found
 
     def rewind(self) -> None:
-        """Read again from the first entry that is not acknowledged.
+        """Move the read position back to the first unacknowledged entry.
 
-        A reader's mark may stand before all ledgers: compaction may have kept something of those that were trimmed.
+        The cursor of a reader may stand before all ledgers, because compaction may have kept trimmed entries.
         """
         mark = self.mark_delete
         trimmed = not self.durable and mark.ledger_id not in self.ledger.ledgers
         self.read_position = Position(mark.ledger_id, mark.entry_id + 1) if trimmed else self.ledger.next(mark)
 
     def reset(self, target: Position, ack_set: Sequence[int] = ()) -> None:
-        """Move to `target`, inclusive, wherever it is (SEEK); later acknowledgements are forgotten."""
+        """Move the cursor so that `target` is read next (SEEK). Later acknowledgements are dropped."""
         if target == EARLIEST:
             read = self.ledger.next(self.ledger.first_position())
         elif target.ledger_id == LATEST.ledger_id:
@@ -278,7 +281,7 @@ class ManagedCursor:
             self.batch_acks.merge(target, ack_set)
         self.save()
 
-    # keeping
+    # storing
 
     @property
     def path(self) -> str:
@@ -287,7 +290,8 @@ class ManagedCursor:
     def save(self) -> None:
         """Persist point: the cursor.
 
-        Into the metadata store until the first whole entry is acknowledged, from then on into a ledger of its own.
+        The metadata store takes the state until the first whole entry is acknowledged. Then the cursor's own ledger
+        does.
         """
         self._cancel_timer()
         if not self.durable:
@@ -312,17 +316,21 @@ class ManagedCursor:
             self._kept_ledger_id = ledger_id
             return
         self._stored_properties = None
-        if self.ledger_id != self._kept_ledger_id:  # its id may be given again: the counter was not kept either
+        # a new ledger may get the same id, because the counter was not stored either
+        if self.ledger_id != self._kept_ledger_id:
             self.ledger_open = False
         self.save_soon()
 
     def save_soon(self) -> None:
-        """Something changed that nobody waits for (managedLedgerDefaultMarkDeleteRateLimit)."""
+        """Save within a delay, because no client waits for the change (managedLedgerDefaultMarkDeleteRateLimit)."""
         if self.durable and self._save_timer is None:
             self._save_timer = self._stores.clock.call_later(self._save_delay, self.save)
 
     def close(self) -> None:
-        """The topic is unloaded or the broker stops: what is kept then goes into the metadata store, if it fits."""
+        """Save the state when the topic is unloaded or the broker stops.
+
+        The metadata store takes the state if it fits.
+        """
         if self._save_timer is not None:
             self.save()
         if self.ledger_id == NO_LEDGER:
@@ -335,7 +343,7 @@ class ManagedCursor:
         self.ledger_open = False
 
     def forget_what_is_not_kept(self) -> None:
-        """Hold only what a closed cursor reads back, as after a restart (managedLedgerMaxUnackedRangesToPersist)."""
+        """Drop the acknowledgements that a closed cursor does not store (managedLedgerMaxUnackedRangesToPersist)."""
         if not (self.individual_acks or self.batch_acks):
             return
         kept: ml.ManagedCursorInfo | ml.PositionInfo
@@ -349,7 +357,7 @@ class ManagedCursor:
         self._format.restore(self, kept)
 
     def delete(self) -> None:
-        """The subscription goes. Nothing changes here: where that is not kept, it stays."""
+        """Delete the stored state of the subscription. The cursor itself stays as it is, in case the commit fails."""
         self._cancel_timer()
         if self.pending_acks is not None:
             self.pending_acks.delete()
@@ -363,7 +371,7 @@ class ManagedCursor:
             self._save_timer = None
 
     def _open_ledger(self) -> None:
-        """Begin a ledger; as in Pulsar the state as it was is its first entry."""
+        """Open a ledger whose first entry is the current state, as in Pulsar."""
         self._forget_ledger()
         self.ledger_id, self.ledger_last_entry, self.ledger_open = self._stores.next_ledger_id(), 0, True
         self.last_switch_ms = self._stores.clock.now_ms()
@@ -385,9 +393,9 @@ class ManagedCursor:
         self._store(self.path, self.info)
 
     def _append_record(self, *, new: bool) -> None:
-        """The next entry of the cursor's ledger; only the newest one is kept, since nobody reads another.
+        """Append a record to the cursor's ledger. Only the newest record is stored, because no other is ever read.
 
-        Not `new`: it takes the place of the last one, since Pulsar writes none for parts of batches alone.
+        Without `new`, replace the last record, because Pulsar writes no record for parts of batches alone.
         """
         if new:
             self._store(entry_path(self.ledger_id, self.ledger_last_entry), None)
@@ -402,7 +410,7 @@ class ManagedCursor:
         return self._acks_record
 
     def individual_acks_size(self) -> int:
-        """Bytes that the individual acknowledgements take in a record."""
+        """Return the bytes that the individual acknowledgements take in a record."""
         return len(self._encoded_acks().data) if self.durable else 0
 
     def _store(self, path: str, value: bytes | None) -> None:

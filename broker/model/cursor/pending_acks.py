@@ -1,8 +1,9 @@
-"""Acknowledgements in transactions: they count when the transaction is committed, and not before.
+"""Pending acknowledgements: acknowledgements in open transactions, which take effect with the commit.
 
-Until then nobody is given what is acknowledged, and no other transaction may acknowledge it; to do so without a
-transaction is allowed. Each ACK is one piece of metadata; a commit is kept first, then applied to the cursor, whose
-next save lets go of both. So what a failed commit leaves in the store is what is in memory, at every step.
+Until the transaction ends, the broker does not deliver the acknowledged messages. Another transaction cannot
+acknowledge them, but an ACK without a transaction can. The store has one piece of metadata for each ACK. A commit is
+stored first and then applied to the cursor, whose next save deletes both. So memory and store agree after each failed
+commit.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PendingAckStats:
-    """What Pulsar tells of the pending acknowledgements of a subscription."""
+    """Stats of the pending acknowledgements of a subscription, as Pulsar reports them."""
 
-    began_ms: int  # when they were first used, or recovered; 0: there never were transactions
-    ongoing: int  # transactions that acknowledged entries one by one
+    began_ms: int  # time in milliseconds of the first use or recovery; 0 without transactions
+    ongoing: int  # transactions with individual acknowledgements
     low_watermarks: Mapping[int, int]  # by coordinator
 
     @property
@@ -36,7 +37,7 @@ class PendingAckStats:
 
 
 class Acknowledging(Protocol):
-    """The subscription of a cursor, once its topic is loaded."""
+    """The subscription of a cursor whose topic is loaded."""
 
     @property
     def shares_messages(self) -> bool: ...
@@ -53,13 +54,12 @@ class Acknowledging(Protocol):
     def acknowledge_through(self, position: Position, ack_set: Sequence[int], *, save_now: bool) -> None: ...
 
     def give_back(self, positions: Sequence[Position]) -> None:
-        """Deliver these again at once: a transaction that had acknowledged them was aborted."""
+        """Redeliver these entries at once, because the transaction that acknowledged them was aborted."""
         ...
 
 
 class PendingAcks:
-    """What open transactions acknowledged of one subscription. It outlives the topic's being unloaded, as the cursor
-    does that it belongs to."""
+    """The acknowledgements of open transactions on one subscription. They survive an unload, as the cursor does."""
 
     def __init__(self, cursor: ManagedCursor, stores: Stores) -> None:
         self.record = PendingRecord(cursor, stores)
@@ -67,23 +67,23 @@ class PendingAcks:
         self._cursor = cursor
         self._stores = stores
         self._subscription: Acknowledging | None = None
-        self._topic = ""  # its name, once there is a subscription
-        self._pieces: Pieces = {}  # all of those below, by number
+        self._topic = ""  # the topic's name, once the subscription is attached
+        self._pieces: Pieces = {}  # all pieces below, by number
         self._open: dict[TxnId, Pieces] = {}
         self._overdue = Overdue()
-        self._holders = Holders()  # also while a transaction ends
-        self._through: Pieces = {}  # cumulative ones: of one transaction, each beyond the one before
-        self._committed: list[Pieces] = []  # kept as such, to be applied once there is a subscription
+        self._holders = Holders()  # also of transactions that are ending
+        self._through: Pieces = {}  # cumulative acknowledgements of one transaction, in ascending order
+        self._committed: list[Pieces] = []  # committed transactions that wait for a subscription to apply them to
         self._gone = False
 
     def __bool__(self) -> bool:
-        """Whether anything is acknowledged."""
+        """Return whether any acknowledgement is pending."""
         return bool(self._pieces)
 
-    # what is acknowledged
+    # acknowledging
 
     def acknowledge(self, txn: TxnId, acks: Sequence[Acked]) -> None:
-        """Acknowledge entries in a transaction: all of them, or none. Raises TransactionConflictError."""
+        """Acknowledge all these entries in a transaction, or none. Raise `TransactionConflictError` on a conflict."""
         self.record.begin_use()
         for each in acks:
             self._check(txn, each)
@@ -91,7 +91,10 @@ class PendingAcks:
             self._add(Piece(txn, acks))
 
     def acknowledge_through(self, txn: TxnId, ack: Acked) -> None:
-        """The same for everything up to an entry, or to a message in it."""
+        """Acknowledge everything up to an entry, or to a message in it, in a transaction.
+
+        Raise `TransactionConflictError` on a conflict.
+        """
         self.record.begin_use()
         mark = self._cursor.mark_delete
         where = ack.text if ack.remaining is not None else str(ack.position)
@@ -111,7 +114,10 @@ class PendingAcks:
         self._add(Piece(txn, (ack,), cumulative=True))
 
     def _check(self, txn: TxnId, ack: Acked) -> None:
-        """As Pulsar does: of entries that are acknowledged one by one, those that are cumulatively do not count."""
+        """Raise `TransactionConflictError` for an entry that is acknowledged already.
+
+        As in Pulsar, individual acknowledgements do not conflict with pending cumulative ones.
+        """
         cursor, position = self._cursor, ack.position
         done = cursor.batch_acks.bits(position)
         if cursor.is_acked(position) or (ack.remaining is not None and done is not None and ack.overlaps(done)):
@@ -144,51 +150,54 @@ class PendingAcks:
             self._holders.add(number, each)
 
     def _kept(self, number: int, piece: Piece, error: Exception | None) -> None:
-        """Persist point: the ACK. Where it is not kept, nothing was acknowledged."""
+        """Persist point: the ACK. Withdraw the acknowledgements when the commit fails."""
         if error is not None:
             self._withdraw(number, piece.txn)
             self._give_back({number: piece})
 
     def _withdraw(self, number: int, txn: TxnId) -> None:
-        """This one is not of the open transaction."""
+        """Remove a piece from its open transaction."""
         pieces = self._open.get(txn, {})
         pieces.pop(number, None)
         if not pieces:
             self._open.pop(txn, None)
 
     def _release(self, pieces: Pieces) -> None:
-        """These hold nothing any more."""
+        """Remove these pieces."""
         for number, piece in pieces.items():
             self._pieces.pop(number, None)
             self._through.pop(number, None)
             for each in () if piece.cumulative else piece.acks:
                 self._holders.remove(number, each.position)
 
-    # what others see of it
+    # reading
 
     def left_of(self, position: Position, left: int | None) -> int | None:
-        """Of the bits that remain of an entry (None: all of it), those that no transaction acknowledged."""
+        """Return those bits of `left` that no transaction has acknowledged. None is all of the entry."""
         pending = self._holders.left_of(position)
         if pending is None or left is None:
             return left if pending is None else pending
         return left & pending
 
     def forget(self, positions: Iterable[Position]) -> None:
-        """These were acknowledged without a transaction."""
+        """Forget the pending acknowledgements of entries that were acknowledged without a transaction."""
         for position in positions:
             self._holders.forget(position)
 
     def holders_of(self, position: Position) -> list[tuple[TxnId, Acked]]:
-        """The transactions that acknowledged an entry, or parts of it, and which; a transaction may come twice."""
+        """Return the transactions that acknowledged an entry or parts of it, with these parts.
+
+        A transaction may repeat.
+        """
         return [(self._pieces[number].txn, acked) for number, acked in self._holders.of(position).items()]
 
     def cumulative_of(self, txn: TxnId) -> Acked | None:
-        """Up to where a transaction acknowledged everything."""
+        """Return the position up to which a transaction acknowledged everything, or None."""
         last = next(reversed(self._through.values()), None)
         return last.acks[0] if last is not None and last.txn == txn else None
 
     def acknowledged_by(self, position: Position, index: int = -1) -> list[TxnId]:
-        """The transactions that acknowledged all of an entry together, or one message of it."""
+        """Return the transactions that acknowledged an entry together, or the message at `index` of its batch."""
         found = self.holders_of(position)
         for piece in self._through.values():
             reached = piece.acks[0]
@@ -204,14 +213,14 @@ class PendingAcks:
         return list(dict.fromkeys(txn for txn, _ in found))
 
     def stats(self) -> PendingAckStats:
-        """The figures of it all."""
+        """Return the stats of the pending acknowledgements."""
         individual = [pieces for pieces in self._open.values() if not all(each.cumulative for each in pieces.values())]
         return PendingAckStats(self.record.began_ms, len(individual), dict(self.low_watermarks))
 
     # the end of a transaction
 
     def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> None:
-        """As Participant has it."""
+        """End a transaction, as `Participant.end` does."""
         if self._gone:
             return
         self.record.begin_use()
@@ -224,13 +233,13 @@ class PendingAcks:
                 self.record.let_go(pieces)
             self._stores.turn.after_commit(partial(self._ended, pieces, commit))
         overdue = self._overdue.take(txn.most, low_watermark, self._open.keys())
-        for each in overdue:  # acknowledged when it was over, or never was
+        for each in overdue:  # these were acknowledged after the end of their transaction, or in one that never existed
             pieces = self._open.pop(each)
             self.record.let_go(pieces)
             self._stores.turn.after_commit(partial(self._ended, pieces, False))
 
     def _of(self, txn: TxnId) -> Pieces:
-        """What a transaction acknowledged, which is open from now on."""
+        """Return the pieces of a transaction, and open the transaction when it is new."""
         found = self._open.get(txn)
         if found is None:
             found = self._open[txn] = {}
@@ -238,7 +247,7 @@ class PendingAcks:
         return found
 
     def _ended(self, pieces: Pieces, commit: bool, error: Exception | None) -> None:
-        """Persist point: the end. Where it is not kept the transaction is open again."""
+        """Persist point: the end. Open the transaction again when the commit fails."""
         if error is not None:
             for txn in {piece.txn for piece in pieces.values()}:
                 self._overdue.taken_back(txn.most)
@@ -251,7 +260,7 @@ class PendingAcks:
             self._give_back(pieces)
 
     def _apply(self, pieces: Pieces) -> None:
-        """Acknowledge what a committed transaction did."""
+        """Acknowledge the entries of a committed transaction, or note them until the topic is loaded."""
         subscription = self._subscription
         if subscription is None or self._gone:
             self._committed.append(pieces)
@@ -274,7 +283,10 @@ class PendingAcks:
         subscription.acknowledge(None, whole, parts, save_now=True)
 
     def _give_back(self, pieces: Pieces) -> None:
-        """What these acknowledged is delivered again; not where it was cumulatively, for the order must hold."""
+        """Redeliver the entries of an aborted transaction.
+
+        Cumulative acknowledgements redeliver nothing, to keep the order.
+        """
         self._release(pieces)
         subscription, is_acked = self._subscription, self._cursor.is_acked
         acks = [each for piece in pieces.values() if not piece.cumulative for each in piece.acks]
@@ -282,15 +294,15 @@ class PendingAcks:
         if positions and subscription is not None:
             subscription.give_back(list(positions))
 
-    # life
+    # life cycle
 
     def delete(self) -> None:
-        """The subscription goes; `attach` if that is not kept."""
+        """Delete the stored pieces of a deleted subscription. Call `attach` when the commit fails."""
         self._gone = True
         self.record.delete()
 
     def recover(self) -> None:
-        """Take what the store has. What was committed is applied with `attach`."""
+        """Recover the stored pieces. `attach` applies the committed ones."""
         self._pieces, committed = self.record.recover()
         for number, piece in self._pieces.items():
             self._hold(number, piece)
@@ -300,7 +312,7 @@ class PendingAcks:
                 self._withdraw(number, self._pieces[number].txn)
 
     def attach(self, subscription: Acknowledging, topic: str) -> None:
-        """The topic is loaded."""
+        """Attach the subscription of a loaded topic, and apply the committed transactions."""
         self._subscription, self._topic, self._gone = subscription, topic, False
         committed, self._committed = self._committed, []
         for pieces in committed:
@@ -308,27 +320,27 @@ class PendingAcks:
 
 
 class Overdue:
-    """Finds open transactions that are over, as their coordinators' low watermarks say.
+    """Find open transactions that the low watermark of their coordinator declares ended.
 
-    It does not look at all that are open: the watermark rises by about one with each end.
+    The low watermark rises by about one with each end, so that the search covers few transactions.
     """
 
     def __init__(self) -> None:
-        self._reached: dict[int, int] = {}  # the highest watermark of each coordinator
-        self._late: dict[int, set[TxnId]] = {}  # of each those that were opened below it
+        self._reached: dict[int, int] = {}  # the highest low watermark of each coordinator
+        self._late: dict[int, set[TxnId]] = {}  # transactions of each coordinator that were opened below its watermark
 
     def opened(self, txn: TxnId) -> None:
-        """Something was done in a transaction, which may be over."""
+        """Note a transaction that is opened here, and may have ended already."""
         if txn.least <= self._reached.get(txn.most, -1):
             self._late.setdefault(txn.most, set()).add(txn)
 
     def taken_back(self, most: int) -> None:
-        """An end of this coordinator's is not kept, and so its watermark may have been too high: look at all again."""
+        """Search all transactions again, because a commit failed, and the watermark with it."""
         self._reached.pop(most, None)
         self._late.pop(most, None)
 
     def take(self, most: int, low_watermark: int, among: Set[TxnId]) -> list[TxnId]:
-        """Those of a coordinator that are over, `among` the open ones, each once; in order."""
+        """Return the ended transactions of a coordinator that are in `among`, the open ones, each once and in order."""
         reached = self._reached.get(most, -1)
         self._reached[most] = max(reached, low_watermark)
         found = self._late.pop(most, set()) & among

@@ -1,4 +1,4 @@
-"""How acknowledgements in transactions are kept: each ACK as one piece of metadata, a commit as one that names them."""
+"""Store pending acknowledgements: one piece of metadata for each ACK, and one for a commit, which names its ACKs."""
 
 from __future__ import annotations
 
@@ -19,35 +19,39 @@ if TYPE_CHECKING:
 
 
 class Acked(NamedTuple):
-    """All of an entry, or with `remaining` what it leaves of a batch: a bit for each message."""
+    """An acknowledgement of a whole entry, or of a part of a batch.
+
+    For a part, the set bits of `remaining` are the messages that stay unacknowledged.
+    """
 
     position: Position
     remaining: int | None = None
-    size: int = 0  # of the batch, as the client says (batch_size, field 6); 0: it does not
-    words: int = 0  # of the ack set as it came
+    size: int = 0  # of the batch, from the client (batch_size, field 6), or 0
+    words: int = 0  # length of the ack set that the client sent
 
     @classmethod
     def of(cls, message_id: pb.MessageIdData) -> Acked:
-        """What a message id of an ACK says."""
+        """Return the acknowledgement that a message id of an ACK describes."""
         position = Position(signed(message_id.ledgerId), signed(message_id.entryId))
         words = message_id.ack_set
         return cls(position, bits_of(words) if words else None, max(0, message_id.batch_size), len(words))
 
     @property
     def ack_set(self) -> Sequence[int]:
-        """As a cursor takes it; empty for all of the entry."""
+        """Return the ack set for a cursor. An empty one acknowledges the whole entry."""
         return () if self.remaining is None else words_of(self.remaining) or (0,)
 
     @property
     def text(self) -> str:
-        """As Pulsar writes a position with its ack set."""
+        """Return the position with its ack set, as Pulsar writes them."""
         what = "is null" if self.remaining is None else f"with long[] size of {self.words}"
         return f"{self.position} (ackSet {what})"
 
     def overlaps(self, others: int) -> bool:
-        """Whether a message that this acknowledges is acknowledged by `others`, which leaves these bits.
+        """Return whether a message of this acknowledgement is acknowledged already. `others` has the bits that remain.
 
-        Bits from the size of the batch on say nothing. Without a size those up to the last one that anybody leaves do.
+        Bits beyond the size of the batch do not count. Without a size, the last bit that remains anywhere sets the
+        size.
         """
         assert self.remaining is not None
         left = self.remaining | others
@@ -57,8 +61,10 @@ class Acked(NamedTuple):
         return left == 0 or left.bit_count() < size
 
     def is_beyond(self, other: Acked) -> bool:
-        """Whether a cumulative acknowledgement of this one goes further; within a batch the first message that is left
-        tells."""
+        """Return whether a cumulative acknowledgement goes further than `other`.
+
+        Within a batch, the first remaining messages are compared.
+        """
         if self.position != other.position:
             return self.position > other.position
         mine, others = self.first_left, other.first_left
@@ -66,12 +72,12 @@ class Acked(NamedTuple):
 
     @property
     def first_left(self) -> int:
-        """The index of the first message that is left; -1 when none is."""
+        """Return the index of the first remaining message, or -1 without one."""
         bits = self.remaining or 0
         return (bits & -bits).bit_length() - 1
 
     def fill(self, message_id: pb.MessageIdData) -> None:
-        """Say it in a message id."""
+        """Write the acknowledgement into a message id."""
         message_id.ledgerId, message_id.entryId = self.position.ledger_id % 2**64, self.position.entry_id % 2**64
         message_id.ack_set.extend(self.ack_set)
         if self.size:
@@ -79,18 +85,21 @@ class Acked(NamedTuple):
 
 
 class Holders:
-    """Acknowledgements by entry, each under the number of its piece. A batch may have one for each of its messages."""
+    """Acknowledgements by entry, each with the number of its piece. Each message of a batch may have its own."""
 
     def __init__(self) -> None:
         self._held: dict[Position, dict[int, Acked]] = {}
-        self._left: dict[Position, int] = {}  # as `left_of`, of entries that it was asked for
+        self._left: dict[Position, int] = {}  # results of `left_of`
 
     def of(self, position: Position) -> Mapping[int, Acked]:
-        """Those of an entry."""
+        """Return the acknowledgements of an entry."""
         return self._held.get(position, {})
 
     def left_of(self, position: Position) -> int | None:
-        """The bits that none of them acknowledged, 0 where one did the whole entry; None where there is none."""
+        """Return the bits that no acknowledgement covers, or None when the entry has no acknowledgements.
+
+        The bits are 0 after an acknowledgement of the whole entry.
+        """
         held = self._held.get(position)
         if held is None:
             return None
@@ -100,7 +109,7 @@ class Holders:
         return left
 
     def add(self, number: int, acked: Acked) -> None:
-        """A piece may name an entry twice."""
+        """Add an acknowledgement of a piece. Merge it with an earlier one of the same piece and entry."""
         position = acked.position
         held = self._held.setdefault(position, {})
         before = held.get(number)
@@ -111,7 +120,7 @@ class Holders:
             self._left[position] &= acked.remaining or 0
 
     def remove(self, number: int, position: Position) -> None:
-        """A piece holds this no longer."""
+        """Remove the acknowledgement of an entry by a piece."""
         held = self._held.get(position)
         if held is not None and held.pop(number, None) is not None:
             self._left.pop(position, None)
@@ -119,23 +128,23 @@ class Holders:
                 del self._held[position]
 
     def forget(self, position: Position) -> None:
-        """The entry was acknowledged without a transaction."""
+        """Forget the acknowledgements of an entry that was acknowledged without a transaction."""
         self._held.pop(position, None)
         self._left.pop(position, None)
 
 
 def left_by(held: Iterable[Acked]) -> int:
-    """The bits that none of these acknowledged."""
+    """Return the bits that none of these acknowledgements covers."""
     return reduce(and_, (each.remaining or 0 for each in held))
 
 
-USED = "used"  # a name beside the numbers of ACKs: there were transactions
-COMMIT = "commit-"  # and the number of its first ACK: a transaction that is committed, and its ACKs
+USED = "used"  # a name beside the numbers of ACKs: the subscription has used transactions
+COMMIT = "commit-"  # followed by the number of its first ACK: a committed transaction, whose value lists its ACKs
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One ACK in a transaction."""
+    """An ACK in a transaction."""
 
     txn: TxnId
     acks: Sequence[Acked]
@@ -160,48 +169,48 @@ Pieces = dict[int, Piece]
 
 
 class PendingRecord:
-    """What the store has of one subscription. Of one that is not durable it has nothing."""
+    """The stored acknowledgements of one subscription. A subscription that is not durable stores nothing."""
 
     def __init__(self, cursor: ManagedCursor, stores: Stores) -> None:
-        self.began_ms = 0  # when it was first used, or recovered; 0: there never were transactions
-        self.written = 0  # pieces so far
+        self.began_ms = 0  # time in milliseconds of the first use or recovery; 0 without transactions
+        self.written = 0  # number of pieces so far
         self._cursor = cursor
         self._stores = stores
         self._keeps = cursor.durable and stores.storage.keeps_entries
-        self._names: set[str] = set()  # what the store may have
-        self._applied: set[str] = set()  # of those, what the next save of the cursor lets go
+        self._names: set[str] = set()  # names that may be stored
+        self._applied: set[str] = set()  # names that the next save of the cursor deletes
 
     @property
     def path(self) -> str:
         return f"/transactions/pending-acks/{self._cursor.ledger.name}/{quote(self._cursor.name, safe='')}"
 
     def begin_use(self) -> None:
-        """There are transactions from now on."""
+        """Store that the subscription uses transactions."""
         if not self.began_ms:
             self.began_ms = self._stores.clock.now_ms()
             self._store(USED, b"")
 
     def add(self, piece: Piece) -> int:
-        """Persist point: the ACK. Its number."""
+        """Persist point: the ACK. Return its number."""
         number, self.written = self.written, self.written + 1
         self._store(str(number), piece.pack() if self._keeps else b"")
         return number
 
     def commit(self, pieces: Pieces) -> None:
-        """Persist point: the transaction of these is committed."""
+        """Persist point: the commit of the transaction with these pieces."""
         self._store(_commit_name(pieces), ",".join(map(str, pieces)).encode())
 
     def let_go(self, pieces: Pieces) -> None:
-        """Persist point: the transaction of these is aborted."""
+        """Persist point: the abort of the transaction with these pieces."""
         self._delete(tuple(map(str, pieces)))
 
     def applied(self, pieces: Pieces) -> None:
-        """The cursor has what was committed, but was not saved since."""
+        """Note that the cursor has these committed acknowledgements, but is not saved yet."""
         if self._keeps:
             self._applied |= {*map(str, pieces), _commit_name(pieces)}
 
     def forget_applied(self) -> None:
-        """The cursor is saved: let go of that with the same commit."""
+        """Delete the applied pieces, in the same commit as the saved cursor."""
         if self._applied:
             applied, self._applied = self._applied, set()
             self._delete(applied)
@@ -212,7 +221,7 @@ class PendingRecord:
             self._applied |= applied
 
     def delete(self) -> None:
-        """The subscription is gone."""
+        """Delete all pieces of a deleted subscription."""
         self._delete(tuple(self._names))
 
     def _delete(self, names: Collection[str]) -> None:
@@ -231,7 +240,7 @@ class PendingRecord:
             self._stores.turn.store(f"{self.path}/{name}", value)
 
     def recover(self) -> tuple[Pieces, list[list[int]]]:
-        """All ACKs, and the numbers of those that were committed together and not applied."""
+        """Return the stored pieces, and the numbers of the pieces of each commit that was not applied."""
         kept = dict(self._stores.recovered_under(self.path))
         self._names = set(kept)
         if kept.pop(USED, None) is not None:

@@ -1,7 +1,7 @@
-"""What a cursor keeps: Pulsar's ManagedCursorInfo in the metadata store, and PositionInfo in the cursor's own ledger.
+"""Encode and decode stored cursors: Pulsar's ManagedCursorInfo as metadata, and PositionInfo in the cursor's ledger.
 
-While acknowledgements come, the ManagedCursorInfo only names the cursor's ledger, whose newest PositionInfo counts. A
-cursor that is closed puts everything back into the metadata store, unless its ranges are too many for that
+While a cursor takes acknowledgements, its ManagedCursorInfo only names the ledger, whose newest PositionInfo counts. A
+closed cursor moves everything back to the metadata store, unless it has too many ranges
 (managedLedgerMaxUnackedRangesToPersistInMetadataStore).
 """
 
@@ -23,18 +23,18 @@ from pulsarium.proto.message_id import bits_of, words_of
 
 
 class BatchAcks:
-    """The remaining messages of each partly acknowledged batch."""
+    """The unacknowledged messages of each partly acknowledged batch."""
 
     def __init__(self) -> None:
         self._remaining: dict[Position, int] = {}
         self._order = PositionSet()  # the same positions, in order
-        self.encoded: dict[Position, bytes] = {}  # what a record says of them; whoever writes one fills it
+        self.encoded: dict[Position, bytes] = {}  # encoded batches for records, filled by the writer of a record
 
     def __len__(self) -> int:
         return len(self._remaining)
 
     def merge(self, position: Position, words: Sequence[int]) -> bool:
-        """Intersect with what a client says remains; True when nothing does: the whole entry is acknowledged."""
+        """Intersect with the remaining messages that a client sent. Return True when none remain."""
         bits = bits_of(words)
         if position in self._remaining:
             bits &= self._remaining[position]
@@ -47,26 +47,26 @@ class BatchAcks:
         return False
 
     def bits(self, position: Position) -> int | None:
-        """The messages of a partly acknowledged batch that remain; None of any other entry."""
+        """Return the bits of the remaining messages of a partly acknowledged batch, or None for any other entry."""
         return self._remaining.get(position)
 
     def words(self, position: Position) -> list[int]:
-        """The ack set of an entry for MESSAGE; [] when all of it remains."""
+        """Return the ack set of an entry for MESSAGE, or [] when all messages remain."""
         bits = self._remaining.get(position)
         return words_of(bits) if bits else []
 
     def remaining(self, position: Position) -> int:
-        """How many messages of a partly acknowledged batch are left."""
+        """Count the remaining messages of a partly acknowledged batch."""
         return self._remaining.get(position, 0).bit_count()
 
     def forget(self, position: Position) -> None:
-        """The whole entry was acknowledged."""
+        """Forget an entry that is acknowledged completely."""
         if self._remaining.pop(position, None) is not None:
             self._order.discard(position)
             self.encoded.pop(position, None)
 
     def forget_through(self, position: Position) -> None:
-        """Everything up to `position` was acknowledged."""
+        """Forget all entries up to `position`, because they are acknowledged."""
         for known in self._order:
             if known > position:
                 break
@@ -75,7 +75,7 @@ class BatchAcks:
         self._order.remove_through(position)
 
     def __iter__(self) -> Iterator[Position]:
-        """The positions, in order."""
+        """Return the positions in order."""
         return iter(self._order)
 
     def clear(self) -> None:
@@ -88,11 +88,11 @@ _BATCH = "batchedEntryDeletionIndexInfo"
 _POSITION_INFO_BATCH = bytes([ml.PositionInfo.DESCRIPTOR.fields_by_name[_BATCH].number << 3 | 2])  # tags
 _CURSOR_INFO_BATCH = bytes([ml.ManagedCursorInfo.DESCRIPTOR.fields_by_name[_BATCH].number << 3 | 2])
 
-NO_LEDGER = -1  # a cursorsLedgerId: everything is in the ManagedCursorInfo
+NO_LEDGER = -1  # a cursorsLedgerId: the ManagedCursorInfo has the whole state
 
 
 class CursorState(Protocol):
-    """What outlives the broker."""
+    """The state of a cursor that a restart of the broker keeps."""
 
     mark_delete: Position
     individual_acks: PositionSet
@@ -101,16 +101,16 @@ class CursorState(Protocol):
 
 
 class AcksRecord(NamedTuple):
-    """The individual acknowledgements that are kept, as a part of a PositionInfo."""
+    """The encoded individual acknowledgements, as a part of a PositionInfo."""
 
     data: bytes
-    through: Position  # acknowledging something behind it does not change the record
+    through: Position  # acknowledgements behind this position leave the record unchanged
 
 
 class CursorFormat:
-    """How broker.conf wants cursors to be kept.
+    """Format in which cursors are stored, from broker.conf.
 
-    forgets_parts: what the metadata store has of partly acknowledged batches is not read back.
+    With `forgets_parts`, partly acknowledged batches are not read back from the metadata store.
     """
 
     def __init__(self, config: Config, *, forgets_parts: bool = False) -> None:
@@ -127,7 +127,7 @@ class CursorFormat:
         )
 
     def fits_metadata(self, acks: PositionSet) -> bool:
-        """Whether a closed cursor with these individual acknowledgements goes into the metadata store."""
+        """Return whether the metadata store takes a closed cursor with these individual acknowledgements."""
         return self._max_ranges == 0 or acks.count_ranges() <= self.max_ranges_in_metadata
 
     # writing
@@ -135,7 +135,10 @@ class CursorFormat:
     def cursor_info(
         self, state: CursorState, ledger_id: int, cursor_properties: Mapping[str, str], now_ms: int
     ) -> bytes:
-        """The value of the metadata store: everything with NO_LEDGER, else where to find it."""
+        """Return the ManagedCursorInfo for the metadata store.
+
+        With NO_LEDGER it has the whole state, else the ledger id.
+        """
         info = ml.ManagedCursorInfo(
             cursorsLedgerId=ledger_id,
             markDeleteLedgerId=state.mark_delete.ledger_id,
@@ -150,16 +153,16 @@ class CursorFormat:
         for name, text in cursor_properties.items():
             info.cursorProperties.add(name=name, value=text)
         batches = self._batches(state, _CURSOR_INFO_BATCH) if ledger_id == NO_LEDGER else b""
-        return self._compression.pack(info.SerializeToString() + batches)  # a message may come in parts
+        return self._compression.pack(info.SerializeToString() + batches)  # protobuf merges concatenated messages
 
     def position_info(self, state: CursorState, acks: AcksRecord) -> bytes:
-        """The entry of the cursor's ledger; `acks` may be of earlier, when nothing changed that it shows."""
+        """Return the entry of the cursor's ledger. `acks` may be older when no acknowledgement has changed it."""
         ledger_id, entry_id = state.mark_delete
         info = ml.PositionInfo(ledgerId=ledger_id, entryId=entry_id, properties=_long_properties(state))
         return info.SerializeToString() + self._batches(state, _POSITION_INFO_BATCH) + acks.data
 
     def acks_record(self, acks: PositionSet) -> AcksRecord:
-        """Those that are kept, the first ones, in so many ranges (managedLedgerMaxUnackedRangesToPersist)."""
+        """Return the first individual acknowledgements, at most managedLedgerMaxUnackedRangesToPersist ranges."""
         info = ml.PositionInfo()
         left, through = self._max_ranges, EARLIEST
         for ledger_id, firsts, lasts in acks.runs():
@@ -175,13 +178,14 @@ class CursorFormat:
                     for first, last in ranges
                 )
             left -= len(firsts)
-            through = Position(ledger_id, lasts.max() + 1)  # the entry behind the last one prolongs its range
+            through = Position(ledger_id, lasts.max() + 1)  # the next entry would extend the last range
         return AcksRecord(info.SerializePartialToString(), LATEST if left else through)
 
     def _batches(self, state: CursorState, tag: bytes) -> bytes:
-        """The first partly acknowledged batches (managedLedgerMaxBatchDeletedIndexToPersist), as fields with this tag.
+        """Return the first partly acknowledged batches, as fields with this tag.
 
-        Between two records few of them change, so that each is kept as it was encoded.
+        Their number is at most managedLedgerMaxBatchDeletedIndexToPersist. Few batches change between two
+        records, so each encoded batch is kept.
         """
         fields: list[bytes] = []
         encoded = state.batch_acks.encoded
@@ -197,7 +201,7 @@ class CursorFormat:
     # reading
 
     def restore(self, state: CursorState, info: ml.ManagedCursorInfo | ml.PositionInfo) -> None:
-        """Take over what a record says."""
+        """Restore the state of a record."""
         if isinstance(info, ml.PositionInfo):
             state.mark_delete = Position(info.ledgerId, info.entryId)
             for words in info.individualDeletedMessageRanges:
@@ -214,12 +218,12 @@ class CursorFormat:
 
 
 def read_cursor_info(value: bytes) -> ml.ManagedCursorInfo:
-    """What the metadata store holds of a cursor."""
+    """Parse the stored info of a cursor."""
     return ml.ManagedCursorInfo.FromString(info_compression.unpack(value))
 
 
 def _with_size(message: bytes) -> bytes:
-    """A message as protobuf puts it into another, behind its tag."""
+    """Return a nested protobuf message as it follows its tag, behind its size."""
     size, head = len(message), bytearray()
     while size > 127:
         head.append(size & 127 | 128)
@@ -242,9 +246,9 @@ def _message_range(ends: tuple[Position, Position]) -> ml.MessageRange:
 
 
 def _words(firsts: BitMap, lasts: BitMap) -> tuple[int, ...]:
-    """Signed 64-bit words, lowest first, with a bit for each entry of these runs.
+    """Return signed 64-bit words, lowest first, with a bit for each entry of these runs.
 
-    A run from f to l is the number 2**(l + 1) - 2**f; the whole is the sum of all of them.
+    A run from f to l is the number 2**(l + 1) - 2**f, and the result is the sum of all runs.
     """
     count = lasts.max() // 64 + 1
     begins, ends = bytearray(8 * count), bytearray(8 * count + 1)

@@ -1,1 +1,1 @@
-"""Dispatchers: who gets which entry of a subscription, and when."""
+"""Dispatchers: each decides which consumer gets an entry, and when."""

@@ -1,4 +1,4 @@
-"""Delayed delivery (B-21): what of a subscription waits for its deliver_at_time, and the alarm that ends the wait."""
+"""Delayed delivery (B-21): messages that wait for their deliver_at_time, and the alarm that ends the wait."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 POSITION = Struct(">qq")
-FEW = 64 * POSITION.size  # bytes of packed positions; a bitmap is smaller for more, not for fewer
+FEW = 64 * POSITION.size  # bytes of packed positions, up to which they are smaller than a bitmap
 FOREVER = 2**63 - 1
 
 
 class DelayedMessages:
-    """The positions of one subscription that must wait, in buckets of time. All times are milliseconds.
+    """Positions of one subscription's delayed messages, in buckets of time. All times are in milliseconds.
 
-    A bucket is as wide as the highest power of two within the tick of broker.conf (delayedDeliveryTickTimeMillis).
-    Unless `strict` (isDelayedDeliveryDeliverAtTimeStrict), a message may go up to a tick early: its bucket is named by
-    its first millisecond, and is due when all in it may go. When strict none goes early: the end names the bucket.
+    The width of a bucket is the highest power of two within delayedDeliveryTickTimeMillis of broker.conf. Unless
+    `strict` (isDelayedDeliveryDeliverAtTimeStrict), a message may go up to a tick early. The key of its bucket is the
+    first millisecond, and the bucket is due when all its messages may go. With `strict`, no message goes early, and the
+    key is the end of the bucket.
 
-    `alarms_may_be_early`: an alarm is for the name of a bucket, also where a shorter `tick_ms` makes the bucket due
-    later; there is no second alarm.
+    With `alarms_may_be_early`, the alarm is set for the key of a bucket, even if a shorter `tick_ms` makes the bucket
+    due later. There is no second alarm.
     """
 
     def __init__(self, tick_ms: int, strict: bool, alarms_may_be_early: bool = False) -> None:
-        self.tick_ms = tick_ms  # a policy's tick leaves the buckets as wide as they are, as in Pulsar
+        self.tick_ms = tick_ms  # the tick of a policy leaves the width of the buckets as it is, as in Pulsar
         self._strict = strict
         self._alarms_may_be_early = alarms_may_be_early
         self._width = 1 << max(tick_ms.bit_length() - 1, 0)
-        self._buckets: dict[int, bytes | PositionSet] = {}  # a few positions are packed
-        self._times: list[int] = []  # of the buckets, a heap
+        self._buckets: dict[int, bytes | PositionSet] = {}  # positions by time: packed while they are few
+        self._times: list[int] = []  # keys of the buckets, as a heap
         self._count = 0
         self._woke_ms = 0
 
@@ -44,7 +45,7 @@ class DelayedMessages:
         return self._count
 
     def add(self, position: Position, deliver_at_ms: int, now_ms: int) -> bool:
-        """Let a message wait; False when it need not."""
+        """Add a message, unless it is due already. Return whether the message waits."""
         if deliver_at_ms <= (now_ms if self._strict else now_ms + self.tick_ms):
             return False
         time = deliver_at_ms + self._width - 1 if self._strict else deliver_at_ms
@@ -68,7 +69,7 @@ class DelayedMessages:
         return True
 
     def take_due(self, now_ms: int, limit: int) -> list[Position]:
-        """Take at most `limit` messages whose time has come, the earliest buckets first; in order of position."""
+        """Take at most `limit` due messages, the earliest buckets first. Return them in order of position."""
         found: list[Position] = []
         latest = now_ms + self._early
         while len(found) < limit and self._times and self._times[0] <= latest:
@@ -78,13 +79,13 @@ class DelayedMessages:
         return found
 
     def __iter__(self) -> Iterator[Position]:
-        """The earliest buckets first, each in order of position."""
+        """Iterate over the earliest buckets first, each in order of position."""
         for time in sorted(self._times):
             bucket = self._buckets[time]
             yield from sorted(_unpacked(bucket)) if isinstance(bucket, bytes) else bucket
 
     def _take(self, time: int, limit: int) -> list[Position]:
-        """The first positions of the earliest bucket."""
+        """Take the first positions of the earliest bucket."""
         bucket = self._buckets[time]
         if isinstance(bucket, bytes):
             bucket = _set_of(_unpacked(bucket))
@@ -99,19 +100,19 @@ class DelayedMessages:
 
     @property
     def _early(self) -> int:
-        """How long before the time in its name a bucket is due."""
+        """Return how many milliseconds before its key a bucket is due."""
         return 0 if self._strict else self.tick_ms - self._width + 1
 
     @property
     def first_ms(self) -> int | None:
-        """The name of the earliest bucket."""
+        """Return the key of the earliest bucket, or None."""
         return self._times[0] if self._times else None
 
     def next_due_ms(self, now_ms: int) -> int | None:
-        """When to wake up and `take_due`: not before a tick has passed since `woke`, to get more at once.
+        """Return when to call `take_due`: not before a tick has passed since `woke`, to get more messages at once.
 
-        None when nothing waits, or when what waits is due already: it goes with the next dispatch, when a consumer can
-        take it.
+        None means that no message waits, or that one is due already. A due message goes with the next dispatch, when a
+        consumer can take it.
         """
         if not self._times:
             return None
@@ -121,11 +122,11 @@ class DelayedMessages:
         return max(time, woke + self.tick_ms) if time > now_ms else None
 
     def woke(self, now_ms: int) -> None:
-        """The timer that was set for `next_due_ms` has come."""
+        """Note that the timer for `next_due_ms` has gone off."""
         self._woke_ms = now_ms
 
     def clear(self) -> None:
-        """The cursor was moved, or nobody is there any more."""
+        """Forget all messages, because the cursor was moved or no consumer is left."""
         self._buckets.clear()
         self._times.clear()
         self._count = 0
@@ -143,16 +144,16 @@ def _set_of(positions: Iterable[Position]) -> PositionSet:
 
 
 class Delays:
-    """Delayed messages by the topic's policy, on the broker's clock. The subscription is dispatched when one is due."""
+    """Delayed messages by the topic's policy, on the broker's clock. A due message dispatches the subscription."""
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
         self._messages = self._made()
-        self._positions = PositionSet()  # of the same
-        self._left = 0  # that the consumers left, while these still count
+        self._positions = PositionSet()  # positions of the messages in `_messages`
+        self._left = 0  # delayed messages when the last consumer left, while they still count
         self._alarm: Timer | None = None
-        self._alarm_for: int | None = None  # the first bucket when it was set
-        self._tick_at = 0.0  # the tick at which it goes off
+        self._alarm_for: int | None = None  # key of the first bucket when the alarm was set
+        self._tick_at = 0.0  # tick at which the alarm goes off, in monotonic seconds
 
     def _made(self) -> DelayedMessages:
         topic = self._subscription.topic
@@ -166,15 +167,18 @@ class Delays:
         return made
 
     def __len__(self) -> int:
-        """Count what waits, with what was acknowledged meanwhile and, as released, what the consumers left."""
+        """Count delayed messages, including those acknowledged meanwhile.
+
+        Released versions of Pulsar also count what was delayed when the last consumer left.
+        """
         return len(self._messages) + self._left
 
     def count_unacknowledged(self, cursor: ManagedCursor) -> int:
-        """Count what waits and is still in a cursor's backlog."""
+        """Count delayed messages that are still in the cursor's backlog."""
         return self._positions.count_without(cursor.individual_acks) - self._positions.count_through(cursor.mark_delete)
 
     def holds_back(self, position: Position, metadata: pb.MessageMetadata) -> bool:
-        """Whether a message has to wait; it does so from here on."""
+        """Return whether a message must wait. If so, delay it."""
         topic = self._subscription.topic
         if not metadata.HasField("deliver_at_time") or not topic.policies.delayed_delivery.active:
             return False
@@ -184,11 +188,11 @@ class Delays:
         return waits
 
     def __contains__(self, position: object) -> bool:
-        """Tell whether a message waits: for its time, or for the tick after that."""
+        """Return whether a message waits for its time, or for the tick after that."""
         return isinstance(position, Position) and position in self._positions
 
     def take_due(self, limit: int) -> list[Position]:
-        """Some of the messages whose time has come; sees to it that the next ones are not forgotten."""
+        """Take due messages, and set the alarm for the next ones."""
         if not self._messages:
             return []
         topic = self._subscription.topic
@@ -209,7 +213,7 @@ class Delays:
             self._alarm, self._alarm_for = stores.clock.call_later(seconds, self._await_tick), first
 
     def _await_tick(self) -> None:
-        """Wait for the tick, unless the lab moves the clock: what it says is over is over."""
+        """Wait for the tick. Skip that while the lab's clock is frozen, so that its time counts exactly."""
         clock = self._subscription.topic.stores.clock
         left = self._tick_at - clock.monotonic()
         if left > 0 and not clock.frozen:
@@ -218,11 +222,11 @@ class Delays:
             self._wake()
 
     def __iter__(self) -> Iterator[Position]:
-        """What waits, roughly by its time. Some may be acknowledged meanwhile."""
+        """Iterate over delayed messages, roughly by time. Some may be acknowledged meanwhile."""
         return iter(self._messages)
 
     def policy_changed(self) -> list[Position]:
-        """What need not wait any more."""
+        """Apply a changed policy, and return the messages that need not wait any more."""
         policy = self._subscription.topic.policies.delayed_delivery
         self._messages.tick_ms = policy.tick_ms
         return [] if policy.active else self._taken(FOREVER, len(self._messages))
@@ -234,16 +238,16 @@ class Delays:
         return taken
 
     def leave(self) -> None:
-        """Forget what waits when nobody is there any more: it is read again for the next consumer.
+        """Forget delayed messages when the last consumer leaves. The next consumer reads them again.
 
-        As released, it counts as delayed until `clear`, when that consumer joins.
+        Released versions of Pulsar count them as delayed until `clear`, when that consumer joins.
         """
         left = len(self) if self._subscription.topic.stores.profile.acknowledged_stay_delayed else 0
         self.clear()
         self._left = left
 
     def clear(self) -> None:
-        """Forget what waits, or was left."""
+        """Forget all delayed messages, and the count that `leave` kept."""
         self._messages = self._made()
         self._positions.clear()
         self._left = 0

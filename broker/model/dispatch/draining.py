@@ -1,4 +1,4 @@
-"""Which key hashes are owed by whom, and which of them drain because they belong to somebody else now (PIP-379)."""
+"""Key hashes with unacknowledged messages, and hashes that drain because another consumer owns them now (PIP-379)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pulsarium.broker.model.subscription.consumer import Consumer
 
 
 class KeyOwner(NamedTuple):
-    """Who has an entry, and the hash of its key."""
+    """The consumer that has an entry, and the hash of the entry's key."""
 
     consumer: Consumer
     key_hash: int
 
 
 class Draining:
-    """A hash whose entries are held while `consumer`, which it does not belong to any more, owes some of it."""
+    """A draining hash: its entries are held while its former consumer has unacknowledged messages of the hash."""
 
     __slots__ = ("blocked_attempts", "consumer")
 
@@ -29,18 +29,21 @@ class Draining:
 
 
 class OwedKeys:
-    """The hashes of the entries that consumers owe. What was held for a hash is given back when the hash is free."""
+    """Key hashes of the entries that consumers have not acknowledged.
+
+    A hash that is drained returns the entries held for it.
+    """
 
     def __init__(self) -> None:
         self.draining: dict[int, Draining] = {}
-        self.drained: dict[Consumer, int] = {}  # hashes that each one let go of, so far
-        self.held: dict[int, PositionSet] = {}  # entries that wait, by hash
+        self.drained: dict[Consumer, int] = {}  # number of drained hashes for each consumer
+        self.held: dict[int, PositionSet] = {}  # held entries by hash
         self._owners: dict[Position, KeyOwner] = {}
-        self._owed: dict[Consumer, dict[int, int]] = {}  # entries of each hash
+        self._owed: dict[Consumer, dict[int, int]] = {}  # number of entries by hash for each consumer
 
     @property
     def entries(self) -> int:
-        """How many are owed."""
+        """Return the number of unacknowledged entries."""
         return len(self._owners)
 
     def __contains__(self, consumer: Consumer) -> bool:
@@ -50,7 +53,7 @@ class OwedKeys:
         self._owed[consumer] = {}
 
     def leave(self, consumer: Consumer) -> list[Position]:
-        """A consumer owes nothing any more; what that frees."""
+        """Remove a consumer with all its entries, and return the entries that this frees."""
         for position in consumer.pending:
             del self._owners[position]
         del self._owed[consumer]
@@ -64,14 +67,14 @@ class OwedKeys:
         return self._owners.get(position)
 
     def owe(self, consumer: Consumer, deliveries: Iterable[Delivery], owners: Iterable[KeyOwner]) -> None:
-        """A consumer has these entries, each with its owner: itself, and the hash."""
+        """Record delivered entries, each with its owner: `consumer`, and the hash."""
         owed = self._owed[consumer]
         for delivery, owner in zip(deliveries, owners, strict=True):
             self._owners[delivery.position] = owner
             owed[owner.key_hash] = owed.get(owner.key_hash, 0) + 1
 
     def settle(self, positions: Iterable[Position]) -> list[Position]:
-        """Entries are not owed any more; what that frees."""
+        """Remove acknowledged entries, and return the entries that this frees."""
         free: list[int] = []
         for position in positions:
             owner = self._owners.pop(position, None)
@@ -90,7 +93,7 @@ class OwedKeys:
     # hashes
 
     def holds_back(self, position: Position, owner: KeyOwner) -> bool:
-        """Whether the hash of an entry drains; then the entry is held from here on."""
+        """Return whether the hash of an entry drains. If so, hold the entry."""
         draining = self.draining.get(owner.key_hash)
         if draining is None or draining.consumer is owner.consumer:
             return False
@@ -99,7 +102,7 @@ class OwedKeys:
         return True
 
     def reassign(self, select: Callable[[int], Consumer | None]) -> list[Position]:
-        """Hashes changed hands: those of others drain where they are owed; what is freed by those that came back."""
+        """Drain hashes that changed hands, and return the held entries of hashes that came back to their consumer."""
         back: list[int] = []
         for consumer, hashes in self._owed.items():
             for key_hash in hashes:
@@ -118,7 +121,7 @@ class OwedKeys:
         return freed
 
     def draining_of(self, consumer: Consumer) -> dict[int, tuple[int, int]]:
-        """The hashes that a consumer still holds up: entries owed, and how often that held an entry back."""
+        """Return the draining hashes of a consumer: unacknowledged entries, and how often an entry was held back."""
         owed = self._owed[consumer]
         return {
             key_hash: (owed.get(key_hash, 0), draining.blocked_attempts)
@@ -127,7 +130,7 @@ class OwedKeys:
         }
 
     def forget(self) -> None:
-        """Everybody left, or the cursor was moved."""
+        """Forget all entries, because the cursor was moved or no consumer is left."""
         self.draining.clear()
         self.held.clear()
         self._owners.clear()

@@ -19,24 +19,24 @@ from pulsarium.proto.message_id import words_of
 
 
 class Parcel:
-    """What one consumer gets of a read."""
+    """Entries of one read for one consumer."""
 
     __slots__ = ("cost", "deliveries", "messages", "owners", "permits", "room", "size")
 
     def __init__(self, permits: int, room: int) -> None:
         self.deliveries: list[Delivery] = []
-        self.owners: list[KeyOwner] = []  # of each
+        self.owners: list[KeyOwner] = []  # owner of each delivery
         self.cost = self.messages = self.size = 0
         self.permits = permits
         self.room = room
 
 
 class KeySharedDispatcher(SharingDispatcher):
-    """Asks a selector who has the hash of an entry's key.
+    """Deliver each entry to the consumer that the selector names for its key's hash.
 
-    When hashes change hands, an entry whose hash is still owed by the consumer that had it before is held until that
-    one owes nothing of it (`owed.draining`), unless delivery out of order is allowed (B-11). Others are read past what
-    waits, up to keySharedLookAheadMsgInReplayThresholdPerConsumer and -PerSubscription entries.
+    A hash may change hands while its former consumer has unacknowledged messages of it. Then its entries are held until
+    that consumer has none (`owed.draining`), unless delivery out of order is allowed (B-11). Other entries are read
+    past those that wait, up to keySharedLookAheadMsgInReplayThresholdPerConsumer and -PerSubscription entries.
     """
 
     type = pb.CommandSubscribe.Key_Shared
@@ -72,7 +72,8 @@ class KeySharedDispatcher(SharingDispatcher):
         super().add_consumer(consumer)
         self.owed.join(consumer)
         self._reassign()
-        self._subscription.dispatch_soon()  # what waited for others may be its own, and more may wait now
+        # the newcomer may get entries that waited for others, and raises the look-ahead limit
+        self._subscription.dispatch_soon()
 
     def remove_consumer(self, consumer: Consumer) -> None:
         self.selector.remove(consumer)
@@ -81,7 +82,7 @@ class KeySharedDispatcher(SharingDispatcher):
         self._reassign()
 
     def _reassign(self) -> None:
-        """Hashes changed hands: what is still owed drains, and what waits may go to others."""
+        """Drain hashes that changed hands, and select the consumers of all waiting entries again."""
         if self.drains:
             self._again(self.owed.reassign(self.selector.select))
         waiting, self._waiting = self._waiting, {}
@@ -97,10 +98,10 @@ class KeySharedDispatcher(SharingDispatcher):
         consumer = self.selector.select(self.selector.hash_of_key(key_of(metadata)))
         return consumer if consumer is not None and consumer.can_receive else None
 
-    # what is owed
+    # unacknowledged messages
 
     def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
-        """Of what had to wait, the hash is not known any more."""
+        """Record the hashes anew, because entries that had to wait do not keep theirs."""
         hashes = (self.selector.hash_of_key(key_of(parse_metadata(delivery.entry))) for delivery in deliveries)
         self.owed.owe(consumer, deliveries, [KeyOwner(consumer, key_hash) for key_hash in hashes])
         super()._delivering(consumer, deliveries, messages)
@@ -119,7 +120,7 @@ class KeySharedDispatcher(SharingDispatcher):
     def dispatch(self) -> Reason:
         cursor = self.cursor
         while True:
-            if not self.replay:  # else it comes first: what waits may be later in the order of its key
+            if not self.replay:  # entries to redeliver come first: a waiting entry may be later in the order of its key
                 if (stopped := self._serve_waiting()) is not None:
                     return stopped
                 self._again(self.delayed.take_due(self._max_read))
@@ -146,25 +147,25 @@ class KeySharedDispatcher(SharingDispatcher):
             self._share_out(entries)
 
     def _look_ahead(self) -> int:
-        """How many entries may wait while others are read past them; 0: any number."""
+        """Return how many entries may wait while others are read past them. 0 is no limit."""
         config = self._subscription.topic.stores.config
         each = config.keySharedLookAheadMsgInReplayThresholdPerConsumer * len(self.consumers)
         limits = (each, config.keySharedLookAheadMsgInReplayThresholdPerSubscription)
         return min((limit for limit in limits if limit > 0), default=0)
 
     def _is_far_ahead(self) -> bool:
-        """Whether so many entries wait that no others are read past them."""
+        """Return whether so many entries wait that no others are read past them."""
         cursor = self.cursor
         limit, mark = self._look_ahead(), cursor.mark_delete
         if not limit or cursor.ledger.count_after(mark, cursor.read_position) - self.owed.entries < limit:
-            return False  # nearly always: to count what waits is dear
-        if self.waiting_count >= limit:  # that may have been skipped, or have expired
+            return False  # nearly always, and counting the waiting entries is expensive
+        if self.waiting_count >= limit:  # some of them may have been skipped, or have expired
             for positions in (*self._waiting.values(), *self.owed.held.values(), self._unowned):
                 positions.remove_through(mark)
         return self.waiting_count >= limit
 
     def _share_out(self, entries: Entries) -> None:
-        """Deliver each entry to the consumer of its key, or keep it where that one will find it."""
+        """Deliver each entry to the consumer of its key, or keep it until that consumer can take it."""
         cursor = self.cursor
         parcels: dict[Consumer, Parcel] = {}
         transactions, some_partly = cursor.ledger.transactions, cursor.has_parts
@@ -175,7 +176,7 @@ class KeySharedDispatcher(SharingDispatcher):
                 cursor.ack(position)
                 continue
             left = cursor.left_of(position) if some_partly else None
-            if left == 0:  # open transactions acknowledged it
+            if left == 0:  # open transactions acknowledged all of the entry
                 continue
             owner = self._owner_now(position, metadata)
             if owner is None:
@@ -199,7 +200,7 @@ class KeySharedDispatcher(SharingDispatcher):
         for consumer, parcel in parcels.items():
             if consumer in self.owed:
                 self._send(consumer, parcel)
-            elif self.consumers:  # its connection ended with another's delivery
+            elif self.consumers:  # the connection ended with another consumer's delivery
                 self._again(delivery.position for delivery in parcel.deliveries)
 
     def _send(self, consumer: Consumer, parcel: Parcel) -> None:
@@ -213,7 +214,10 @@ class KeySharedDispatcher(SharingDispatcher):
         consumer.deliver(deliveries, permits=parcel.cost, messages=parcel.messages, size=parcel.size)
 
     def _owner_now(self, position: Position, metadata: pb.MessageMetadata) -> KeyOwner | None:
-        """Who gets an entry now, and the hash of its key; None where it has to wait, and it does so from here on."""
+        """Return the consumer for an entry, and the hash of its key.
+
+        Return None for an entry that must wait, and keep it.
+        """
         key_hash = self.selector.hash_of_key(key_of(metadata))
         consumer = self.selector.select(key_hash)
         if consumer is None:
@@ -250,17 +254,17 @@ class KeySharedDispatcher(SharingDispatcher):
 
 
 class RecentlyJoinedDispatcher(KeySharedDispatcher):
-    """Key_Shared as it was before Pulsar 4.0 (subscriptionKeySharedUseClassicPersistentImplementation).
+    """Key_Shared as before Pulsar 4.0 (subscriptionKeySharedUseClassicPersistentImplementation).
 
-    Hashes do not drain. A consumer that joins gets nothing that is read later until all that was read before is
-    acknowledged, by whomever: so no key can be with two consumers (B-12).
+    Hashes do not drain. A consumer that joins gets no entry that is read later, until all entries read before are
+    acknowledged, by any consumer. So no key can be with two consumers (B-12).
     """
 
     def __init__(self, subscription: Subscription, selector: Selector, options: KeySharedOptions) -> None:
         super().__init__(subscription, selector, options)
         self.drains = False
-        self.joined: dict[Consumer, Position] = {}  # where reading stood then
-        self._too_new = PositionSet()  # entries for those
+        self.joined: dict[Consumer, Position] = {}  # read position when each consumer joined
+        self._too_new = PositionSet()  # entries that wait for recently joined consumers
 
     def add_consumer(self, consumer: Consumer) -> None:
         cursor = self.cursor
@@ -271,7 +275,7 @@ class RecentlyJoinedDispatcher(KeySharedDispatcher):
 
     def remove_consumer(self, consumer: Consumer) -> None:
         self.joined.pop(consumer, None)
-        if len(self.consumers) == 2:  # the one that stays need not wait for itself
+        if len(self.consumers) == 2:  # the remaining consumer need not wait for itself
             self.joined.clear()
         super().remove_consumer(consumer)
 
@@ -294,7 +298,7 @@ class RecentlyJoinedDispatcher(KeySharedDispatcher):
         return super().dispatch()
 
     def _let_go(self) -> None:
-        """Those who joined before the first entry that is not acknowledged are like all others now."""
+        """Release consumers that joined before the first unacknowledged entry: they are like all others now."""
         cursor = self.cursor
         first = cursor.ledger.next(cursor.mark_delete)
         left = {consumer: position for consumer, position in self.joined.items() if position > first}

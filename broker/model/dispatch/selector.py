@@ -1,4 +1,7 @@
-"""Who has which key of a Key_Shared subscription: a ring, halved ranges, or STICKY ranges of hashes (B-07 to B-10)."""
+"""Assign keys of a Key_Shared subscription to consumers (B-07 to B-10).
+
+The hashes of keys are divided by a ring, by halving ranges, or by the ranges of STICKY consumers.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +20,24 @@ from pulsarium.broker.model.subscription.consumer import Consumer, KeySharedOpti
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
-NONE_KEY = b"NONE_KEY"  # of a message that has nothing to tell it by
+NONE_KEY = b"NONE_KEY"  # the key of a message without key, producer name and sequence id
 Range = tuple[int, int]  # first and last hash
-MARKS = 1024  # of a whole ring, in `CeilingSelector._marks`
+MARKS = 1024  # number of marks on a whole ring, in `CeilingSelector._marks`
 CLASSIC_SIZE = 2**31 - 2  # hashes of the ring before Pulsar 4.0
 
 
 def hash_of(key: str | bytes) -> int:
-    """Murmur3 32, seed 0, without the sign: the hash of every ring in Pulsar."""
+    """Return the Murmur3 hash with 32 bits and seed 0, without the sign, as all hash rings in Pulsar use it."""
     return mmh3.hash(key, 0, signed=False) & 0x7FFFFFFF
 
 
 def sticky_hash(key: bytes, start: int, size: int) -> int:
-    """Where a key stands among `size` hashes from `start` on. Never 0, which means "no hash" in Pulsar."""
+    """Return the hash of a key among `size` hashes from `start` on. Never 0, which means "no hash" in Pulsar."""
     return hash_of(key) % size + start or 1
 
 
 def key_of(metadata: pb.MessageMetadata) -> bytes:
-    """The key that Key_Shared goes by; of a batch, its own metadata counts, not those of the messages in it."""
+    """Return the key that Key_Shared uses. For a batch, that is the key of its own metadata."""
     if metadata.HasField("ordering_key"):
         return metadata.ordering_key
     if metadata.HasField("partition_key"):
@@ -46,7 +49,7 @@ def key_of(metadata: pb.MessageMetadata) -> bytes:
 
 
 def _decoded(key: bytes) -> bytes:
-    """Base64, with or without its padding. A key that is none counts as no key."""
+    """Decode base64, with or without padding. An invalid key counts as no key."""
     padding = b"" if key.endswith(b"=") else b"=" * (-len(key) % 4)
     try:
         return binascii.a2b_base64(key + padding, strict_mode=True)
@@ -55,7 +58,7 @@ def _decoded(key: bytes) -> bytes:
 
 
 class Selector(ABC):
-    """Gives each sticky key hash, `start` to `start + size - 1`, to one consumer."""
+    """Assign each sticky key hash, `start` to `start + size - 1`, to one consumer."""
 
     start = 0
     size = 65536
@@ -65,33 +68,36 @@ class Selector(ABC):
 
     @abstractmethod
     def add(self, consumer: Consumer) -> None:
-        """Let a consumer take its share; raises ConsumerAssignError when there is none for it."""
+        """Add a consumer. Raise `ConsumerAssignError` when no range is left for it."""
 
     @abstractmethod
     def remove(self, consumer: Consumer) -> None:
-        """Share out what a consumer had; one that never came in is no matter."""
+        """Remove a consumer, and give its hashes to others. An unknown consumer is ignored."""
 
     @abstractmethod
     def select(self, hash: int) -> Consumer | None:
-        """The owner of a hash, if it has one."""
+        """Return the owner of a hash, or None."""
 
     @abstractmethod
     def ranges(self) -> dict[Consumer, list[Range]]:
-        """What each consumer owns, in order: keyHashRangeArrays of the stats. Who owns nothing is not in it."""
+        """Return the ranges of each consumer in order, for keyHashRangeArrays of the stats.
+
+        Omit consumers without a hash.
+        """
 
 
 class CeilingSelector(Selector):
-    """Each owner stands at the last of its hashes: a hash belongs to who stands there or next, at the end to the first.
+    """A selector where each owner has the hashes up to its end. Hashes behind the last end belong to the first owner.
 
-    One consumer may stand at several places: with 1,000 consumers there are 50,000, and a search among all of them
-    takes five times as long as with one.
+    One consumer may have several ends. With 1,000 consumers there are 50,000 of them, and a search among all takes five
+    times as long as with one consumer.
     """
 
     def __init__(self) -> None:
         self._ends: list[int] = []  # sorted
-        self._owners: list[Consumer] = []  # of each end
+        self._owners: list[Consumer] = []  # owner of each end
         self._step = 1  # hashes between two marks
-        self._marks: list[int] | None = None  # where to search for a hash; whoever changes the others drops it
+        self._marks: list[int] | None = None  # where to search for a hash; reset with each change of the ends
 
     def select(self, hash: int) -> Consumer | None:
         owners = self._owners
@@ -117,7 +123,7 @@ class CeilingSelector(Selector):
 
 
 def merged(stretches: Iterable[tuple[int, int, Consumer]]) -> dict[Consumer, list[Range]]:
-    """The ranges of each consumer, where neighbours are one; `stretches` come in order."""
+    """Return the ranges of each consumer, with adjacent ranges merged. `stretches` come in order."""
     found: dict[Consumer, list[Range]] = {}
     for start, end, consumer in stretches:
         ranges = found.setdefault(consumer, [])
@@ -129,8 +135,10 @@ def merged(stretches: Iterable[tuple[int, int, Consumer]]) -> dict[Consumer, lis
 
 
 class ConsistentHashRing(CeilingSelector):
-    """The default (B-07): each consumer gets `points` points on a ring by its name
-    (subscriptionKeySharedConsistentHashingReplicaPoints)."""
+    """The default (B-07): each consumer has `points` points on a hash ring, by its name.
+
+    `points` is subscriptionKeySharedConsistentHashingReplicaPoints of broker.conf.
+    """
 
     start = 1
     size = 65535
@@ -139,8 +147,8 @@ class ConsistentHashRing(CeilingSelector):
         super().__init__()
         self.size = size
         self._points = points
-        self._name_index: dict[Consumer, int] = {}  # tells consumers of one name apart
-        self._behind: dict[int, list[Consumer]] = {}  # who came second to a point, in order
+        self._name_index: dict[Consumer, int] = {}  # distinguishes consumers of the same name
+        self._behind: dict[int, list[Consumer]] = {}  # consumers that came later to a taken point, in order
 
     def _points_of(self, consumer: Consumer) -> set[int]:
         prefix = f"{consumer.name}\0{self._name_index[consumer]}\0"
@@ -180,9 +188,9 @@ class ConsistentHashRing(CeilingSelector):
 
 
 class AutoSplit(CeilingSelector):
-    """Halves the widest range for each newcomer (subscriptionKeySharedUseConsistentHashing=false).
+    """Halve the widest range for each new consumer (subscriptionKeySharedUseConsistentHashing=false).
 
-    There is one range for each consumer. The last ends at 65536, a hash that no key has, and is shown so.
+    Each consumer has one range. The last range ends at 65536 in the stats, a hash that no key has.
     """
 
     def add(self, consumer: Consumer) -> None:
@@ -202,7 +210,7 @@ class AutoSplit(CeilingSelector):
         self._owners.insert(index, consumer)
 
     def remove(self, consumer: Consumer) -> None:
-        """The next takes over what a consumer had; the one before does when there is no next."""
+        """Give the range of a consumer to the next one, or to the one before when there is no next."""
         if consumer not in self._owners:
             return
         self._marks = None
@@ -212,18 +220,21 @@ class AutoSplit(CeilingSelector):
 
 
 class StickyRanges(Selector):
-    """STICKY: consumers bring the ranges that they want; a key in none of them goes to nobody (B-10, C-10).
+    """STICKY: consumers bring their ranges, and a key outside of all ranges goes to no consumer (B-10, C-10).
 
-    No hash has two owners; a range may reach beyond the last hash.
+    No hash has two owners. A range may extend beyond the last hash.
     """
 
     def __init__(self) -> None:
         self._starts: list[int] = []  # sorted
-        self._ends: list[int] = []  # of the range at each start
+        self._ends: list[int] = []  # end of the range at each start
         self._owners: list[Consumer] = []
 
     def add(self, consumer: Consumer) -> None:
-        """As above; raises OwnerMustAnswerError when the ranges are another's."""
+        """Add a consumer with its ranges. Raise `OwnerMustAnswerError` when another consumer has some of them.
+
+        Raise `ConsumerAssignError` when the ranges are invalid.
+        """
         ranges = consumer.key_shared.ranges
         _check(ranges)
         other = self._first_conflict(ranges)
@@ -261,7 +272,7 @@ class StickyRanges(Selector):
 
 
 def _check(ranges: Iterable[Range]) -> None:
-    """Refuse ranges that make no sense in themselves."""
+    """Raise `ConsumerAssignError` for ranges that are empty, reversed or overlapping."""
     in_order = sorted(ranges, key=lambda each: each[0])
     if not in_order:
         raise ConsumerAssignError("Ranges for KeyShared policy must not be empty.")
@@ -283,7 +294,7 @@ def _shown(each: Range) -> str:
 
 
 def _described(consumer: Consumer) -> str:
-    """As Pulsar writes it, but for the inner life of the connection (transcript 055)."""
+    """Return the consumer as Pulsar prints it, without Netty's description of its connection (transcript 055)."""
     subscription = consumer.subscription
     return (
         f"Consumer{{subscription={type(subscription).__name__}{{topic={subscription.topic.name}, "
@@ -293,7 +304,7 @@ def _described(consumer: Consumer) -> str:
 
 
 def selector_for(options: KeySharedOptions, config: Config, *, classic: bool = False) -> Selector:
-    """What the first consumer asks for, and the broker is set to (B-07, B-10)."""
+    """Return the selector for the options of the first consumer and broker.conf (B-07, B-10)."""
     if options.mode == pb.STICKY:
         return StickyRanges()
     if config.subscriptionKeySharedUseConsistentHashing:

@@ -19,10 +19,10 @@ def is_last_chunk(metadata: pb.MessageMetadata) -> bool:
 
 
 class SharedDispatcher(SharingDispatcher):
-    """Gives up to dispatcherMaxRoundRobinBatchSize entries to one consumer, then goes on to the next.
+    """Deliver up to dispatcherMaxRoundRobinBatchSize entries to one consumer, then go on to the next.
 
-    All chunks of a message go to the consumer that got the first one (B-28). A chunk whose first one nobody has is set
-    aside.
+    All chunks of a message go to the consumer that got the first one (B-28). A chunk is set aside while no consumer has
+    its first chunk.
     """
 
     type = pb.CommandSubscribe.Shared
@@ -30,7 +30,8 @@ class SharedDispatcher(SharingDispatcher):
     def __init__(self, subscription: Subscription) -> None:
         super().__init__(subscription)
         self._in_a_row = subscription.topic.stores.config.dispatcherMaxRoundRobinBatchSize
-        self._chunked: dict[str, Consumer] = {}  # uuid of a message whose last chunk did not go out yet
+        # consumers by the uuid of a message whose last chunk has not gone out yet
+        self._chunked: dict[str, Consumer] = {}
         self._orphans: dict[str, list[Position]] = {}
 
     def remove_consumer(self, consumer: Consumer) -> None:
@@ -57,7 +58,7 @@ class SharedDispatcher(SharingDispatcher):
                     return Reason.SUBSCRIPTION_OWES
             limit = self._in_a_row if len(self.consumers) > 1 else self._max_read
             if self.throttle is not None and self._any_ready() and not (limit := self.throttle.entries(limit)):
-                return Reason.RATE_LIMITED  # and it is still the same one's turn
+                return Reason.RATE_LIMITED  # the turn stays with the same consumer
             consumer = self._rotation.next()
             if consumer is None:
                 return self.blocked_reason()
@@ -68,7 +69,7 @@ class SharedDispatcher(SharingDispatcher):
                 return stopped
 
     def _replay_to(self, consumer: Consumer, limit: int) -> Reason | None:
-        """Give a consumer of what comes again; return what stops all delivery."""
+        """Redeliver entries to a consumer. Return the reason if all delivery must stop, else None."""
         permits = self._capacity(consumer)
         entries = self._stored(self.replay, min(permits, limit))
         if entries is None:
@@ -77,7 +78,7 @@ class SharedDispatcher(SharingDispatcher):
         return None
 
     def _read_for(self, consumer: Consumer, limit: int) -> Reason | None:
-        """Give a consumer of what was not read yet; return what stops all delivery."""
+        """Read new entries for a consumer. Return the reason if all delivery must stop, else None."""
         cursor, permits = self.cursor, self._capacity(consumer)
         entries = cursor.read(min(permits, limit), self._subscription.dispatch_soon)
         if entries is None:
@@ -126,24 +127,24 @@ class SharedDispatcher(SharingDispatcher):
 
 @dataclass(slots=True)
 class Gone:
-    """A consumer that left, and the permits that it had: so many more chunks go to it, and are lost with it."""
+    """A consumer that has left, with its remaining permits. That many more chunks go to it, and are lost."""
 
     permits: int
 
 
 class StallingSharedDispatcher(SharedDispatcher):
-    """Shared as Pulsar 4.2.4 has it, where chunks stop what comes behind them.
+    """Shared as in Pulsar 4.2.4, where chunks stop the entries behind them.
 
-    It puts a chunk that its owner cannot be given back into `replay`, which comes before all new entries.
+    A chunk that its owner cannot take goes back into `replay`, which comes before all new entries.
 
-    The owner of a message is the consumer that got its first chunk. Nobody is told when it leaves: it stays the owner
-    until the last chunk went to it, or the topic is unloaded.
+    The owner of a message is the consumer that got its first chunk. A consumer that leaves stays the owner until it
+    gets the last chunk, or until the topic is unloaded.
     """
 
     def __init__(self, subscription: Subscription) -> None:
         super().__init__(subscription)
-        self._owners: dict[str, Consumer | Gone] = {}  # by the uuid of a message whose last chunk did not go out yet
-        self._put_back = 0  # chunks of the hand-over that is going on
+        self._owners: dict[str, Consumer | Gone] = {}  # by the uuid of a message whose last chunk has not gone out yet
+        self._put_back = 0  # chunks put back by the current hand-over
 
     def remove_consumer(self, consumer: Consumer) -> None:
         gone = Gone(consumer.permits)
@@ -154,7 +155,7 @@ class StallingSharedDispatcher(SharedDispatcher):
     def settle(self, consumer: Consumer, positions: Sequence[Position]) -> None:
         waiting = len(self.replay)
         super().settle(consumer, positions)
-        if len(self.replay) < waiting:  # perhaps what stopped the others
+        if len(self.replay) < waiting:  # the acknowledged entry may have stopped the others
             self._subscription.dispatch_soon()
 
     def _replay_to(self, consumer: Consumer, limit: int) -> Reason | None:
@@ -175,7 +176,7 @@ class StallingSharedDispatcher(SharedDispatcher):
             self._put_back += 1
             return True
         if owner is not consumer and isinstance(owner, Consumer):
-            self._wait_for(owner, position)  # which is served next
+            self._wait_for(owner, position)  # the owner is served next
             return True
         if is_last_chunk(metadata):
             del self._owners[uuid]

@@ -1,4 +1,4 @@
-"""What Shared and Key_Shared have in common: who owes what, what comes again, what waits."""
+"""The base class of Shared and Key_Shared: unacknowledged, redelivered and waiting entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Entry = tuple[Position, bytes]
 
 
 class Level:
-    """The consumers of one priority level, in the order they came; a bit for each that may be ready."""
+    """Consumers of one priority level in the order they joined, with a bit for each that may be ready."""
 
     __slots__ = ("consumers", "following", "index_of", "ready")
 
@@ -26,7 +26,7 @@ class Level:
         self.consumers: list[Consumer] = []
         self.index_of: dict[Consumer, int] = {}
         self.ready = 0
-        self.following = 0  # index from which the next one is looked for
+        self.following = 0  # index at which the search for the next consumer begins
 
     def next(self) -> Consumer | None:
         while self.ready:
@@ -39,13 +39,16 @@ class Level:
             if consumer.can_receive:
                 self.following = index + 1
                 return consumer
-            self.ready &= ~(1 << index)  # until it is ready again
+            self.ready &= ~(1 << index)  # until `Rotation.ready` sets the bit again
         return None
 
 
 class Rotation:
-    """Gives consumers of the lowest level a turn first (B-04). Who is found unable is not looked at again until
-    `ready` says so, so that a turn costs the same with one consumer and with a thousand."""
+    """Rotate among consumers, those of the lowest priority level first (B-04).
+
+    A consumer that cannot receive is skipped until `ready` is called. So a turn costs the same with one consumer and
+    with a thousand.
+    """
 
     def __init__(self) -> None:
         self._levels: dict[int, Level] = {}  # in order
@@ -59,7 +62,7 @@ class Rotation:
         level.consumers.append(consumer)
 
     def remove(self, consumer: Consumer) -> None:
-        """The turn goes on at the same index, as in Pulsar, even where that passes over somebody."""
+        """Remove a consumer. The turn stays at the same index, as in Pulsar, even if that skips a consumer."""
         level = self._levels[consumer.priority_level]
         index = level.index_of[consumer]
         del level.consumers[index]
@@ -69,12 +72,12 @@ class Rotation:
             del self._levels[consumer.priority_level]
 
     def ready(self, consumer: Consumer) -> None:
-        """A consumer may be able to receive."""
+        """Note that a consumer may be able to receive."""
         level = self._levels[consumer.priority_level]
         level.ready |= 1 << level.index_of[consumer]
 
     def next(self) -> Consumer | None:
-        """The consumer whose turn it is; None when none can receive."""
+        """Return the consumer whose turn it is, or None when none can receive."""
         for level in self._levels.values():
             if level.ready and (consumer := level.next()) is not None:
                 return consumer
@@ -82,10 +85,10 @@ class Rotation:
 
 
 class SharingDispatcher(Dispatcher):
-    """Several consumers at a time, each of which owes the entries that it got (`Consumer.pending`).
+    """A dispatcher of several consumers, each with its unacknowledged entries (`Consumer.pending`).
 
-    What was nacked, or owed by a consumer that left, is in `replay` and goes out before new entries, in order of
-    position (B-18). An entry that only one consumer may get, which cannot take it now, waits in `_waiting`.
+    `replay` has negatively acknowledged entries, and those of consumers that left. They go out before new entries, in
+    order of position (B-18). `_waiting` has entries that only one consumer may get, which cannot take them now.
     """
 
     shares_messages = True
@@ -95,11 +98,11 @@ class SharingDispatcher(Dispatcher):
         super().__init__(subscription)
         self.replay = PositionSet()
         self.delayed = Delays(subscription)
-        self.unacked = 0  # messages, of all consumers
+        self.unacked = 0  # unacknowledged messages of all consumers
         self.blocked = False
         self._rotation = Rotation()
         self._waiting: dict[Consumer, PositionSet] = {}
-        self._to_serve: dict[Consumer, None] = {}  # of those, consumers that may be able to take some
+        self._to_serve: dict[Consumer, None] = {}  # consumers in `_waiting` that may be able to take entries
 
     # consumers
 
@@ -132,13 +135,13 @@ class SharingDispatcher(Dispatcher):
             self._to_serve[consumer] = None
 
     def _again(self, positions: Iterable[Position]) -> None:
-        """Deliver these once more, to whom they go now."""
+        """Redeliver entries, to the consumers that may get them now."""
         self.replay.update(positions)
 
-    # what is owed
+    # unacknowledged messages
 
     def _owe(self, consumer: Consumer, messages: int) -> None:
-        """A consumer owes so many messages more (or less): the limits of unacknowledged messages (B-06)."""
+        """Add to a consumer's unacknowledged messages (or subtract), and enforce their limits (B-06)."""
         consumer.unacked += messages
         self.unacked += messages
         policies = self._subscription.topic.policies
@@ -169,7 +172,7 @@ class SharingDispatcher(Dispatcher):
         self._again(self.delayed.policy_changed())
 
     def _capacity(self, consumer: Consumer) -> int:
-        """How many messages a consumer that can receive may be given."""
+        """Return how many messages a consumer that can receive may get."""
         limit = self._subscription.topic.policies.max_unacked_per_consumer
         if limit > 0 and self._subscription.durable:
             return max(1, min(consumer.permits, limit - consumer.unacked))
@@ -185,7 +188,7 @@ class SharingDispatcher(Dispatcher):
         return next((each for each in self.consumers if position in each.pending), None)
 
     def _settled(self, positions: Sequence[Position]) -> None:
-        """These are not owed any more."""
+        """Note that entries are not unacknowledged any more."""
         return
 
     def settle(self, consumer: Consumer, positions: Sequence[Position]) -> None:
@@ -204,7 +207,7 @@ class SharingDispatcher(Dispatcher):
             self.replay.discard(position)
 
     def settle_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
-        self.redeliveries.pop(position, None)  # counted anew, as in Pulsar
+        self.redeliveries.pop(position, None)  # the count begins anew, as in Pulsar
         self.owed_less(consumer, position, remaining)
 
     def owed_less(self, consumer: Consumer, position: Position, remaining: int) -> None:
@@ -219,7 +222,7 @@ class SharingDispatcher(Dispatcher):
             self._owe(owner, -settled)
 
     def _take_back(self, owner: Consumer, position: Position) -> None:
-        """A consumer owes an entry no longer."""
+        """Remove an entry from a consumer's unacknowledged messages."""
         self._owe(owner, -owner.pending.pop(position))
         self._settled((position,))
 
@@ -249,18 +252,18 @@ class SharingDispatcher(Dispatcher):
     def give_back(self, positions: Sequence[Position]) -> None:
         for position in positions if self.consumers else ():
             owner = self._owner(position)
-            if owner is not None:  # of the rest of its batch
+            if owner is not None:  # the consumer has the rest of the batch
                 self._take_back(owner, position)
             self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
-            if position < self.cursor.read_position:  # else it is still to be read
+            if position < self.cursor.read_position:  # else the entry will be read
                 self.replay.add(position)
 
-    # what waits for its time
+    # entries that wait for their time
 
     def _holds_back(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
         return self.delayed.holds_back(position, metadata)
 
-    # what waits for its consumer
+    # entries that wait for their consumer
 
     def _wait_for(self, consumer: Consumer, position: Position) -> None:
         self._waiting.setdefault(consumer, PositionSet()).add(position)
@@ -271,7 +274,7 @@ class SharingDispatcher(Dispatcher):
         return len(self.replay) + sum(map(len, self._waiting.values()))
 
     def _serve_waiting(self) -> Reason | None:
-        """Give consumers what waits for them; what stops that: it is read from disk first, or a rate is used up."""
+        """Deliver entries that waited for their consumers. Return the reason if that stops, else None."""
         while self._to_serve:
             consumer = next(iter(self._to_serve))
             positions = self._waiting.get(consumer)
@@ -297,7 +300,10 @@ class SharingDispatcher(Dispatcher):
         return [self.replay, *self._waiting.values()]
 
     def _stored(self, positions: PositionSet, limit: int) -> list[Entry] | None:
-        """The first of these entries; drops from `positions` what is acknowledged. None: they are being loaded."""
+        """Return the first of these entries, or None while they are loaded.
+
+        Drop acknowledged positions from `positions`.
+        """
         cursor = self.cursor
         found: list[Entry] = []
         gone: list[Position] = []

@@ -15,14 +15,15 @@ from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Entries, Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-RING_POINTS = 100  # of each consumer name, on the ring that chooses for a topic without partitions
+RING_POINTS = 100  # points of each consumer name on the ring that chooses the consumer of a topic without partitions
 
 
 class SingleActiveDispatcher(Dispatcher):
-    """Delivers to the active consumer only.
+    """Deliver to the active consumer only.
 
-    The subscription hears when reading may begin from the mark-delete position: at once for Exclusive, after
-    activeConsumerFailoverDelayTimeMillis for Failover (B-03). Without a delay, None, nobody is told either.
+    The subscription reads from the mark-delete position for a new active consumer: at once for Exclusive, after
+    activeConsumerFailoverDelayTimeMillis for Failover (B-03). When the delay is None, no client gets
+    ACTIVE_CONSUMER_CHANGE.
     """
 
     def __init__(self, subscription: Subscription, type: int) -> None:
@@ -60,7 +61,7 @@ class SingleActiveDispatcher(Dispatcher):
             self._waiting = None
 
     def _choose(self) -> bool:
-        """Make the right consumer active (B-02); whether that is another one than before."""
+        """Choose the active consumer (B-02), and return whether it changed."""
         self.consumers.sort(key=lambda c: (c.priority_level, c.name))
         first = self.consumers[0].priority_level
         group = [c for c in self.consumers if c.priority_level == first]
@@ -131,7 +132,7 @@ class SingleActiveDispatcher(Dispatcher):
         return read_compacted(self._subscription.compacted, self.cursor, limit, ready)
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
-        if consumer is self.active:  # ids are ignored: the order must hold (cmd 20)
+        if consumer is self.active:  # the ids are ignored, because the order must be kept (cmd 20)
             self.cursor.rewind()
 
     def give_back(self, positions: Sequence[Position]) -> None:

@@ -1,1 +1,1 @@
-"""Managed ledgers: the append-only entries of a topic, in runs called ledgers."""
+"""Managed ledgers: the append-only entries of a topic, in a sequence of ledgers."""

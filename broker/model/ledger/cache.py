@@ -1,4 +1,4 @@
-"""How much of all ledgers stays in memory (managedLedgerCacheSizeMB)."""
+"""Limit the memory that the entries of all ledgers take (managedLedgerCacheSizeMB)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ log = Log("storage")
 
 BLOCK_BYTES = 1 << 20
 BLOCK_ENTRIES = 1024
-ENTRY_OVERHEAD = 64  # what Python adds to an entry's bytes, about
-TRIM_STEP = 4096  # blocks looked at in one go
-MOST_FORGOTTEN = 64  # blocks of deleted ledgers that may be left here
+ENTRY_OVERHEAD = 64  # bytes that Python adds to an entry, about
+TRIM_STEP = 4096  # blocks that one trim examines
+MOST_FORGOTTEN = 64  # blocks of deleted ledgers that may stay in the list
 
 
 class Block:
-    """A run of entries of one ledger: the unit that leaves memory and comes back."""
+    """A run of entries of one ledger. Blocks leave memory and come back as a whole."""
 
     __slots__ = ("count", "entries", "failure", "first", "ledger", "moving", "sealed", "size", "stored", "waiting")
 
@@ -32,35 +32,36 @@ class Block:
         self.entries: list[bytes] | None = []
         self.count = 0
         self.size = 0
-        self.sealed = False  # no more appends
-        self.stored = False  # a store has all of it (set by a spill; a committing store is asked through the ledger)
+        self.sealed = False  # takes no more entries
+        self.stored = False  # a temporary store has all entries; a committing store is asked through the ledger
         self.moving = False
-        self.failure: Exception | None = None  # why it did not come back, until a reader was told
+        self.failure: Exception | None = None  # the error of the last load, until a reader has seen the error
         self.waiting: list[Callable[[], None]] = []
 
 
 class EntryCache:
-    """Keeps the newest blocks of all ledgers in memory, within `limit` bytes; the oldest go first.
+    """Keep the newest blocks of all ledgers in memory, within `limit` bytes.
 
-    Where the store keeps entries (a data directory), a block is dropped; elsewhere it is spilled to a temporary store.
+    The oldest blocks leave first. A store that keeps entries (a data directory) has them already. Any other block is
+    spilled to a temporary store.
     """
 
     def __init__(self, storage: Storage, limit: int) -> None:
         self.size = 0
         self.limit = limit
         self.loads = 0
-        self.loading = 0  # of them, those that the store has not answered
+        self.loading = 0  # loads that the store has not answered
         self.when_spilled: Callable[[], object] = lambda: None
         self._storage = storage
         self._resident: deque[Block] = deque()
-        self._forgotten = 0  # of them, about
+        self._forgotten = 0  # blocks of deleted ledgers in the list, about
 
     def track(self, block: Block) -> None:
-        """A block came into memory."""
+        """Add a block that came into memory."""
         self._resident.append(block)
 
     def forget(self, block: Block) -> None:
-        """A block's ledger was deleted."""
+        """Release a block of a deleted ledger."""
         if block.entries is None:
             return
         self._drop(block)
@@ -70,7 +71,7 @@ class EntryCache:
             self._forgotten = 0
 
     def trim(self) -> None:
-        """Bring the cache back under its limit. Cheap when it is."""
+        """Drop the oldest blocks until the cache is within its limit. A call within the limit costs nearly nothing."""
         excess = self.size - self.limit
         kept: list[Block] = []
         while excess > 0 and self._resident and len(kept) < TRIM_STEP:
@@ -88,7 +89,7 @@ class EntryCache:
         self._resident.extendleft(reversed(kept))
 
     def _has(self, block: Block) -> bool:
-        """Whether a store has all of a block."""
+        """Return whether a store has all entries of a block."""
         if self._storage.keeps_entries:
             return block.first + block.count <= block.ledger.confirmed
         return block.stored
@@ -112,7 +113,7 @@ class EntryCache:
         self._storage.spill(block.ledger.id, Run(block.first, block.entries), spilled)
 
     def fetch(self, ledger_id: int, entry_id: int, done: Callable[[bytes | Exception], None]) -> None:
-        """One entry from the store, or why it cannot be read; nothing is brought back for it."""
+        """Fetch one entry from the store. `done` receives the entry, or the error. The block stays out of memory."""
 
         def fetched(result: list[bytes] | Exception) -> None:
             done(result if isinstance(result, Exception) else result[0])
@@ -120,11 +121,14 @@ class EntryCache:
         self._storage.read(ledger_id, entry_id, entry_id, fetched)
 
     def read_now(self, ledger_id: int, entry_id: int) -> bytes:
-        """One entry from the store, at once; nothing is brought back for it."""
+        """Return one entry from the store, read at once. The block stays out of memory."""
         return self._storage.read_now(ledger_id, entry_id, entry_id)[0]
 
     def load(self, block: Block, ready: Callable[[], None]) -> None:
-        """Bring a block back; `ready()` on the event loop once its entries can be read, or it is known why not."""
+        """Load a block into memory.
+
+        `ready()` is called on the event loop when the block is loaded, or has failed to load.
+        """
         block.waiting.append(ready)
         if len(block.waiting) > 1:
             return
@@ -138,13 +142,15 @@ class EntryCache:
                 block.ledger.cannot_read(block, result)
             elif block.entries is None:
                 block.entries = result
-                block.size = sum(map(len, result)) + ENTRY_OVERHEAD * len(result)  # that of a piece was about right
+                block.size = sum(map(len, result)) + ENTRY_OVERHEAD * len(
+                    result
+                )  # the size of a cut-out piece was an estimate
                 self.size += block.size
                 self.track(block)
             for callback in waiting:
                 try:
                     callback()
-                except Exception as error:  # the other readers have waited too
-                    log.error("a reader failed", exception=error)
+                except Exception as error:  # the other readers still wait
+                    log.error("a reader of entries failed: the other readers go on", exception=error)
 
         self._storage.read(block.ledger.id, block.first, block.first + block.count - 1, loaded)

@@ -1,8 +1,8 @@
-"""Compression of what managed ledgers and cursors keep in the metadata store.
+"""Compress the info that managed ledgers and cursors store as metadata.
 
-    [u16 0x4778][u32 size][ManagedLedgerInfoMetadata or ManagedCursorInfoMetadata][the compressed info]
+    [u16 0x4778][u32 size][ManagedLedgerInfoMetadata or ManagedCursorInfoMetadata][compressed info]
 
-All numbers are big-endian; the two metadata messages are the same bytes. An info that is not compressed has no header.
+All numbers are big-endian. Both metadata messages have the same encoding. An uncompressed info has no header.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _METHODS = {"LZ4": pb.LZ4, "ZLIB": pb.ZLIB, "ZSTD": pb.ZSTD, "SNAPPY": pb.SNAPPY
 
 
 class InfoCompression:
-    """How broker.conf wants one kind of info: managedLedgerInfoCompressionType, managedCursorInfoCompressionType."""
+    """Compression of one kind of info (managedLedgerInfoCompressionType, managedCursorInfoCompressionType)."""
 
     def __init__(self, name: str, threshold: int) -> None:
-        """Compress what is over `threshold` bytes; a name that is none of Pulsar's means NONE."""
+        """Compress infos of more than `threshold` bytes. A name that Pulsar does not know means NONE."""
         self._name = name
         self._threshold = threshold
 
     def pack(self, info: bytes) -> bytes:
-        """An info as it goes into the store."""
+        """Return the bytes to store for an info."""
         method = _METHODS.get(self._name)
         if method is None or len(info) <= self._threshold:
             return info
@@ -36,7 +36,10 @@ class InfoCompression:
 
 
 def unpack(value: bytes) -> bytes:
-    """The info in what the store held, whatever the configuration is now; CompressionError if it is broken."""
+    """Return the info of a stored value, whatever the current configuration.
+
+    Raise `CompressionError` when it is damaged.
+    """
     if len(value) < _HEAD.size:
         return value
     magic, size = _HEAD.unpack_from(value)

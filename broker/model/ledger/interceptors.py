@@ -1,4 +1,4 @@
-"""What the broker writes in front of each entry (brokerEntryMetadataInterceptors), and what is found by it."""
+"""Write broker entry metadata in front of entries (brokerEntryMetadataInterceptors), and find entries by index."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 log = Log("topics")
 
-INDEX_PROPERTY = "index"  # where the count stands once the entry that had it is gone; Pulsar keeps it there always
+INDEX_PROPERTY = "index"  # keeps the index after its entry is deleted; Pulsar always keeps the index there
 MOST_DIGITS = 18  # of an index
 
 
 class EntryStamps:
-    """Stamps entries with the broker's time and with the index of their last message, as far as configured."""
+    """Stamp entries with the broker's time and the index of their last message, as configured."""
 
     def __init__(self, config: Config, clock: Clock) -> None:
         self._timestamp = config.appends_broker_timestamp
@@ -38,19 +38,20 @@ class EntryStamps:
         return self._timestamp or self._index
 
     def next(self, messages: int) -> pb.BrokerEntryMetadata:
-        """The stamp of the next entry, which counts for `messages` messages."""
+        """Return the metadata of the next entry, which counts as `messages` messages."""
         stamp = pb.BrokerEntryMetadata()
         if self._timestamp:
             stamp.broker_timestamp = self._clock.now_ms()
         if self._index:
-            self.index += max(messages, 0)  # what SEND claims, which may be anything
+            self.index += max(messages, 0)  # SEND may claim any number
             stamp.index = max(self.index, 0)
         return stamp
 
     def go_on(self, ledger: ManagedLedger) -> None:
-        """Of a topic that is loaded again: after its last entry, or what was kept when that went.
+        """Continue the index of a topic that is loaded again.
 
-        Behind an entry that can be read, each one that cannot counts for one message, so that indexes go on rising.
+        The index continues behind the last readable entry, or else behind the stored index. Each damaged entry at the
+        end counts as one message, so that indexes keep rising.
         """
         position, unread = ledger.last_appended, 0
         while position is not None and position.entry_id >= 0:
@@ -60,7 +61,7 @@ class EntryStamps:
                 if not self._index:
                     return
                 if not unread:
-                    log.warning("the last entry is damaged: indexes may come again", ledger=ledger.name, reason=error)
+                    log.warning("the last entry is damaged: indexes may repeat", ledger=ledger.name, reason=error)
                 unread += 1
                 position = ledger.previous(position)
             else:
@@ -71,31 +72,33 @@ class EntryStamps:
 
 
 def kept_index(properties: Mapping[str, str]) -> int:
-    """The index of the last message of a ledger whose last entry is gone; -1 when none was kept."""
-    text = properties.get(INDEX_PROPERTY, "")  # users may set it too: what they say has to fit into a long
+    """Return the stored index of a ledger whose last entry is deleted, or -1 without one."""
+    text = properties.get(INDEX_PROPERTY, "")  # users may set the property too: the number has to fit into a long
     return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else -1
 
 
 def index_of(entry: bytes) -> int | None:
-    """The index of an entry's last message, as the broker wrote it; None where it did not."""
+    """Return the index of an entry's last message, or None without one in its broker entry metadata."""
     try:
         stamp = parse_broker_metadata(entry)
-    except EntryError:  # a producer may send what looks like one
+    except EntryError:  # a producer may send bytes that look like broker entry metadata
         return None
     return stamp.index if stamp is not None and stamp.HasField("index") else None
 
 
 class NoIndexError(Exception):
-    """No entry has an index: all were written before there were interceptors."""
+    """Raised when no entry has an index, because all were written without interceptors."""
 
 
 def find_index(ledger: LedgerSequence, index: int, *, as_released: bool = False) -> Reading[Position | None]:
-    """The entry that has this index; EARLIEST when it was deleted, None when there is none yet, or nothing left.
+    """Return the position of the entry with this index.
 
-    Of a batch the broker keeps the last index only. A marker's index is that of the next message. Entries from before
-    there were interceptors have none, and are passed over. `as_released`: as 4.2.4 does, a marker answers for itself
-    (X-31), what the first batch has below its last index counts as deleted, and nothing is found where the first entry
-    has no index.
+    Return EARLIEST when the entry was deleted, and None when it does not exist yet, or no entry is left. The broker
+    stores only the last index of a batch. The index of a marker belongs to the next message. Entries that were written
+    without interceptors are skipped.
+
+    `as_released` gives the answer of Pulsar 4.2.4: a marker may be the result (X-31), earlier indexes of the first
+    batch count as deleted, and nothing is found when the first entry has no index.
     """
     entries = Visible(ledger.ledgers.values())
     if not entries:
@@ -132,7 +135,7 @@ def find_index(ledger: LedgerSequence, index: int, *, as_released: bool = False)
 
 
 def is_marker(entry: bytes) -> bool:
-    """Whether the broker wrote an entry for itself."""
+    """Return whether an entry is a marker, which the broker wrote."""
     try:
         return parse_metadata(entry).HasField("marker_type")
     except EntryError:

@@ -1,4 +1,4 @@
-"""One ledger: a run of entries 0, 1, 2, ... held in blocks; which are consumed, and which may go (B-25)."""
+"""A ledger: entries 0, 1, 2, ... in blocks. Choose the ledgers to trim (B-25)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
 
 
 class Ledger:
-    """The entries of one ledger and its place in the cache."""
+    """The entries of one ledger, in blocks of the cache."""
 
     __slots__ = ("_cache", "_firsts", "blocks", "closed", "confirmed", "count", "created_ms", "id", "rolled_ms", "size")
 
     def __init__(self, ledger_id: int, cache: EntryCache, created_ms: int) -> None:
         self.id = ledger_id
         self.count = 0
-        self.confirmed = 0  # entries that are committed, and so visible
+        self.confirmed = 0  # committed entries, which are visible
         self.size = 0
         self.created_ms = created_ms
-        self.rolled_ms = 0  # when it was closed, as LedgerInfo.timestamp keeps it
+        self.rolled_ms = 0  # when the ledger was closed, stored as LedgerInfo.timestamp
         self.closed = False
         self.blocks: list[Block] = []
         self._firsts: list[int] = []
         self._cache = cache
 
     def append(self, entry: bytes) -> int:
-        """Add an entry; its id."""
+        """Append an entry, and return its entry id."""
         block = self.blocks[-1] if self.blocks else None
         if block is None or block.sealed or block.entries is None:
             block = self._new_block()
@@ -55,9 +55,9 @@ class Ledger:
         return block
 
     def adopt(self, runs: list[tuple[int, int, int]]) -> None:
-        """Take over what the store holds of this ledger after a restart: (first entry, count, bytes) of each run.
+        """Adopt the stored entries of this ledger after a restart: (first entry, count, bytes) of each run.
 
-        Raises StorageError when some are missing: nothing is ever stored behind a commit that failed.
+        Raise `StorageError` when entries are missing, because the store never keeps entries behind a failed commit.
         """
         for first, count, size in runs:
             if first != self.count:
@@ -76,7 +76,7 @@ class Ledger:
         self.confirmed = self.count
 
     def view(self) -> Ledger:
-        """Return a ledger of the same blocks, with the entries that are confirmed now."""
+        """Return a ledger of the same blocks that shows only the entries confirmed so far."""
         view = Ledger(self.id, self._cache, self.created_ms)
         view.blocks, view._firsts = self.blocks, self._firsts
         view.count = view.confirmed = self.confirmed
@@ -84,7 +84,7 @@ class Ledger:
         return view
 
     def drop_unconfirmed(self) -> None:
-        """The commit of the last entries failed: they never were."""
+        """Remove the entries whose commit failed."""
         while self.count > self.confirmed:
             block = self.blocks[-1]
             entries = block.entries or []
@@ -100,14 +100,14 @@ class Ledger:
                 self._firsts.pop()
 
     def block_of(self, entry_id: int) -> Block:
-        """The block that holds an entry."""
+        """Return the block of an entry."""
         return self.blocks[bisect_right(self._firsts, entry_id) - 1]
 
     def read(self, first: int, limit: int, ready: Callable[[], None]) -> list[bytes] | None:
-        """Up to `limit` visible entries of one block, from `first` on; [] when there are none.
+        """Return up to `limit` visible entries of one block from `first` on, or [] behind the last visible entry.
 
-        None: they are not in memory; `ready()` is called when they are. Raises why they did not come, and the next
-        call tries anew.
+        Return None while the block is being loaded; `ready()` is called afterwards. Raise the error of a failed load
+        once. The next call tries again.
         """
         if first >= self.confirmed:
             return []
@@ -122,15 +122,15 @@ class Ledger:
         return block.entries[offset : offset + min(limit, self.confirmed - first)]
 
     def cannot_read(self, block: Block, error: Exception) -> None:
-        """The store could not bring a block back. What is intact in it becomes blocks that it can."""
-        if not self.blocks:  # deleted meanwhile
+        """Note that the store failed to load a block. Split off the readable entries of the block."""
+        if not self.blocks:  # the ledger was deleted meanwhile
             return
         if isinstance(error, DamagedEntriesError) and error.last - error.first + 1 < block.count:
             block = self._cut_out(block, error.first, error.last)
         block.failure = error
 
     def _cut_out(self, block: Block, first: int, last: int) -> Block:
-        """Make these entries of a block that is not in memory one of their own: that block."""
+        """Split these entries of an unloaded block into a block of their own, and return that block."""
         end, pieces = block.first + block.count, dict[int, Block]()
         for start, stop in ((block.first, first), (first, last + 1), (last + 1, end)):
             if start < stop:
@@ -144,7 +144,7 @@ class Ledger:
         return pieces[first]
 
     def fetch(self, entry_id: int, done: Callable[[bytes | Exception], None]) -> None:
-        """One entry, or why the store cannot read it. `done` may be called before this returns."""
+        """Fetch one entry. `done` receives the entry, or the error, maybe before this method returns."""
         block = self.block_of(entry_id)
         if block.entries is not None:
             done(block.entries[entry_id - block.first])
@@ -152,14 +152,14 @@ class Ledger:
             self._cache.fetch(self.id, entry_id, done)
 
     def read_now(self, entry_id: int) -> bytes:
-        """One entry, from disk if need be."""
+        """Return one entry, read from disk when it is not in memory."""
         block = self.block_of(entry_id)
         if block.entries is not None:
             return block.entries[entry_id - block.first]
         return self._cache.read_now(self.id, entry_id)
 
     def drop(self) -> None:
-        """The ledger is deleted."""
+        """Release all blocks of a deleted ledger."""
         for block in self.blocks:
             self._cache.forget(block)
         self.blocks.clear()
@@ -172,8 +172,10 @@ MEGABYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long what was acknowledged by all stays; -1: for ever. Both 0: not at all; either one at 0 and the other not
-    is refused where policies are set."""
+    """Retention of a topic: limits for entries that all subscriptions have acknowledged.
+
+    -1 is no limit, and both 0 keep nothing. A policy with only one 0 is refused when it is set.
+    """
 
     minutes: int = 0
     megabytes: int = 0
@@ -183,7 +185,10 @@ NO_RETENTION = Retention()
 
 
 def first_needed(ledgers: Mapping[int, Ledger], slowest: Position | None) -> int:
-    """The first ledger that a durable cursor still needs, by the position of the slowest; None: there is no cursor."""
+    """Return the id of the first ledger that durable cursors still need.
+
+    `slowest` is the lowest mark-delete position, or None without durable cursors.
+    """
     if slowest is None:
         return LATEST.ledger_id
     ledger = ledgers.get(slowest.ledger_id)
@@ -192,7 +197,7 @@ def first_needed(ledgers: Mapping[int, Ledger], slowest: Position | None) -> int
 
 
 def consumed(ledgers: Mapping[int, Ledger], slowest: Position | None) -> Iterator[Ledger]:
-    """The closed ledgers before that one, oldest first. What waits for its commit is not consumed."""
+    """Return the closed ledgers that no durable cursor needs, oldest first. Skip ledgers with uncommitted entries."""
     needed = first_needed(ledgers, slowest)
     return takewhile(
         lambda each: each.closed and each.confirmed == each.count and each.id < needed, iter(ledgers.values())
@@ -200,10 +205,11 @@ def consumed(ledgers: Mapping[int, Ledger], slowest: Position | None) -> Iterato
 
 
 def not_retained(ledgers: Iterable[Ledger], total_size: int, retention: Retention, now_ms: int) -> list[Ledger]:
-    """Of consumed ledgers, oldest first, those that may go.
+    """Return the ledgers to delete, from consumed ledgers in order of age.
 
-    A ledger goes when it was closed longer ago than the time, or when what is left without it still fills the size;
-    the first one that stays keeps those behind it. `total_size`: bytes of all ledgers of the topic.
+    A ledger goes when its close is longer ago than the retention time, or when the remaining ledgers still fill the
+    retention size. The first ledger that stays keeps all later ones. `total_size` is the bytes of all ledgers of the
+    topic.
     """
     gone: list[Ledger] = []
     left = total_size

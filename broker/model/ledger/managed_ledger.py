@@ -1,12 +1,12 @@
-"""The managed ledger: a topic's entries, over all its ledgers, and who waits for those on their way."""
+"""The managed ledger: the entries of a topic in all its ledgers, and the publications that wait for a commit."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
-from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from operator import attrgetter
+from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.ledger.info_compression import InfoCompression, unpack
 from pulsarium.broker.model.ledger.ledger import NO_RETENTION, Ledger, Retention, consumed, not_retained
@@ -15,106 +15,133 @@ from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.ledger.stores import Stat, Stores
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
+from pulsarium.proto.message_id import TxnId
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
 
 
-class Pending(NamedTuple):
-    """An appended entry that is not committed yet."""
+class Pending:
+    """An entry that waits for its commit, with the fields of its SEND and the publication to answer."""
 
-    publication: Publication
-    position: Position
-    sequence_id: int
-    highest_sequence_id: int
+    __slots__ = (
+        "entry",
+        "highest_sequence_id",
+        "is_chunk",
+        "messages",
+        "position",
+        "publication",
+        "sequence_id",
+        "txn",
+    )
+
+    position: Position  # set by `append`
+
+    def __init__(
+        self,
+        publication: Publication,
+        entry: bytes,
+        sequence_id: int = 0,
+        highest_sequence_id: int = 0,
+        messages: int = 1,
+        is_chunk: bool = False,
+        txn: TxnId | None = None,
+    ) -> None:
+        self.publication = publication
+        self.entry = entry  # b"" once the entry is in a ledger
+        self.sequence_id = sequence_id
+        self.highest_sequence_id = highest_sequence_id
+        self.messages = messages
+        self.is_chunk = is_chunk
+        self.txn = txn
 
 
 class Publication(Protocol):
-    """What waits for entries to be committed. Each call answers a run of its own entries, in order."""
+    """The receiver of commit results. Each call reports a run of the publication's own entries, in order."""
 
     def persisted(self, entries: Sequence[Pending]) -> None: ...
 
     def failed(self, entries: Sequence[Pending], error: Exception) -> None: ...
 
     def forgotten(self, entries: Sequence[Pending]) -> None:
-        """They are committed, but their topic is being deleted: nobody waits for the answers any more."""
+        """Report entries that are committed while their topic is being deleted: their producer gets no answer."""
         ...
 
 
 class Unwatched:
-    """Nobody waits for the single entry: whoever wrote it waits for the commit, or does not care."""
+    """A publication that ignores the results. The writer of the entry waits for the commit instead, or ignores it."""
 
     def persisted(self, entries: Sequence[Pending]) -> None:
-        """There is nobody to tell."""
+        """Ignore the commit."""
 
     def forgotten(self, entries: Sequence[Pending]) -> None:
-        """The same."""
+        """Ignore the commit."""
 
     def failed(self, entries: Sequence[Pending], error: Exception) -> None:
-        """The turn tells of it."""
+        """Ignore the error, which the turn reports."""
 
 
 class LedgerFencedError(Exception):
-    """A commit failed; the managed ledger takes no more entries until its topic is loaded again."""
+    """Raised when a commit has failed: the managed ledger takes no entries until its topic is loaded again."""
 
 
 class LedgerTerminatedError(Exception):
-    """The managed ledger was terminated: it takes no more entries, ever."""
+    """Raised when the managed ledger was terminated, and never takes entries again."""
 
 
 def path_of(name: str) -> str:
-    """Return where a managed ledger of this name is kept."""
+    """Return the metadata path of the managed ledger with this name."""
     return f"/managed-ledgers/{name}"
 
 
 def kept_info(name: str, stores: Stores) -> ml.ManagedLedgerInfo | None:
-    """Return what the store held of a managed ledger when the broker started; handed out once."""
+    """Return the stored info of a managed ledger, or None. The store hands the info out once."""
     value = stores.recovered(path_of(name))
     return None if value is None else ml.ManagedLedgerInfo.FromString(unpack(value))
 
 
 class LedgerListener:
-    """Hears what becomes of a managed ledger; this one does not care."""
+    """Receive the events of a managed ledger. This base class ignores them."""
 
     def confirmed(self) -> None:
-        """New entries are visible, or consumers may read further."""
+        """Note that new entries are visible, or that consumers may read further."""
 
     def rolled(self) -> None:
-        """A ledger was closed, and the next one begun."""
+        """Note that a ledger was closed, and the next one opened."""
 
     def fenced(self) -> None:
-        """A commit failed: no entry is taken until the managed ledger is opened again."""
+        """Note that a commit failed: the managed ledger takes no entries until it is opened again."""
 
     def going(self, last: Position) -> None:
-        """The source of a shadow deletes its entries up to `last`, which are still there."""
+        """Note that the source of a shadow topic is about to delete its entries up to `last`."""
 
 
 NOBODY = LedgerListener()
 
 
 class ManagedLedger(LedgerSequence):
-    """Append-only entries at positions. Entries become visible when their commit comes back, in order."""
+    """Append-only entries at positions. Entries become visible in order, after their commit."""
 
     def __init__(
         self, name: str, stores: Stores, kept: ml.ManagedLedgerInfo | None = None, listener: LedgerListener = NOBODY
     ) -> None:
-        """Go on from `kept`, where somebody has looked at it already."""
+        """Continue from `kept`, or else from the info in the store."""
         super().__init__(stores.cache, stores.storage)
         self.name = name
         self.created_ms = stores.clock.now_ms()
-        self.stat = Stat(self.created_ms, self.created_ms, 0)  # Pulsar writes it first without a ledger
+        self.stat = Stat(self.created_ms, self.created_ms, 0)  # Pulsar stores the info once without a ledger
         self.entries_added = 0  # since the topic was loaded
         self.fenced = False
-        self.terminated: Position | None = None  # where the last entry stands, once no more are taken (B-33)
+        self.terminated: Position | None = None  # the last position of a terminated ledger (B-33)
         self.properties: dict[str, str] = {}
         self._stores = stores
         self._turn = stores.turn
         self.listener = listener
-        self.shadows: list[ShadowLedger] = []  # those that show its entries
-        self._pending: list[Pending] = []  # the entries of this turn
+        self.shadows: list[ShadowLedger] = []  # the shadow ledgers that show these entries
+        self._pending: list[Pending] = []  # entries of this turn
         self._pending_turn = -1
-        self._unanswered: deque[list[Pending]] = deque()  # of this turn and of those before, in order
-        self._undeleted: list[int] = []  # ledgers that were let go, and are still in the store: the commit failed
+        self._unanswered: deque[list[Pending]] = deque()  # entries of all turns without a commit result, in order
+        self._undeleted: list[int] = []  # deleted ledgers that are still stored, because the commit failed
         config = stores.config
         self._max_entries = config.managedLedgerMaxEntriesPerLedger
         self._max_bytes = config.managedLedgerMaxSizePerLedgerMbytes << 20
@@ -129,7 +156,7 @@ class ManagedLedger(LedgerSequence):
         else:
             self._recover(kept)
 
-    # life
+    # life cycle
 
     @property
     def path(self) -> str:
@@ -137,7 +164,7 @@ class ManagedLedger(LedgerSequence):
 
     @property
     def owned(self) -> Iterable[Ledger]:
-        """Return the ledgers that are kept with this managed ledger, and go with it."""
+        """Return the ledgers that are stored, and deleted, with this managed ledger."""
         return self.ledgers.values()
 
     def _recover(self, info: ml.ManagedLedgerInfo) -> None:
@@ -155,12 +182,12 @@ class ManagedLedger(LedgerSequence):
         self.properties = {kept.key: kept.value for kept in info.properties}
         if self.terminated is not None and self.ledgers:
             self._current = self.ledgers[self.last_confirmed.ledger_id]
-            self._current.closed = False  # the last stays, so that its position means something
+            self._current.closed = False  # the last ledger stays, so that `terminated` is a position in a known ledger
         else:
             self._open_ledger()
 
     def reopen(self) -> None:
-        """The topic was unloaded and is loaded again: new entries go to a new ledger, as after a change of owner."""
+        """Open the next ledger after the topic was unloaded, as after a change of owner."""
         self.entries_added = 0
         fenced, self.fenced = self.fenced, False
         if self._undeleted:
@@ -168,7 +195,7 @@ class ManagedLedger(LedgerSequence):
             self._delete_ledgers(undeleted)
         if self.terminated is None and (self._current.count or fenced):
             self._close_ledger()
-            if fenced:  # nothing is in those that the failed commits began, perhaps not even their names are kept
+            if fenced:  # failed commits may have left ledgers without entries, and without a stored name
                 self.ledgers = {ledger.id: ledger for ledger in self.ledgers.values() if ledger.count}
             self._open_ledger()
         elif fenced:
@@ -182,7 +209,7 @@ class ManagedLedger(LedgerSequence):
         self._store_info()
 
     def _store_info(self) -> None:
-        """Persist point: which ledgers there are. Entries of one that is not named are lost: no more without it."""
+        """Persist point: the list of ledgers. Without the info, the entries of a new ledger would be lost."""
         info = ml.ManagedLedgerInfo()
         for ledger in self.owned:
             kept = info.ledgerInfo.add(ledgerId=ledger.id)
@@ -201,7 +228,7 @@ class ManagedLedger(LedgerSequence):
             self._fail(error)
 
     def set_properties(self, changes: Mapping[str, str | None]) -> None:
-        """Keep texts with the ledger, beside those that it has; None takes one away."""
+        """Store properties with the managed ledger. None removes a property."""
         for key, value in changes.items():
             self.properties.pop(key, None)
             if value is not None:
@@ -209,7 +236,7 @@ class ManagedLedger(LedgerSequence):
         self._store_info()
 
     def terminate(self) -> Position:
-        """Take no more entries; where the last one stands, which may not be committed yet."""
+        """Take no more entries, and return the last position, whose entry may be uncommitted."""
         if self.terminated is None:
             self.terminated = Position(self._current.id, self._current.count - 1)
             self._turn.after_commit(self._terminated)
@@ -221,14 +248,17 @@ class ManagedLedger(LedgerSequence):
             self.terminated = None
 
     def delete(self) -> None:
-        """Let the store forget every entry, and take no more: `forget` once that is kept, else `reopen`."""
+        """Delete all entries from the store, and take no more.
+
+        Call `forget` after the commit, or `reopen` if it failed.
+        """
         for ledger_id in (*(ledger.id for ledger in self.owned), *self._undeleted):
             self._turn.delete_ledger(ledger_id)
         self._turn.store(self.path, None)
         self.fenced = True
 
     def forget(self) -> None:
-        """It is deleted."""
+        """Release the ledgers of a deleted managed ledger, and detach its shadows."""
         for shadow in list(self.shadows):
             shadow.leave()
         for ledger in self.owned:
@@ -236,8 +266,11 @@ class ManagedLedger(LedgerSequence):
 
     # appending
 
-    def append(self, entry: bytes, publication: Publication, sequence_id: int, highest_sequence_id: int) -> Position:
-        """Add an entry, and say where; `publication` hears when it is committed, or that it was not."""
+    def append(self, pending: Pending) -> Position:
+        """Append an entry, and return its position. Its `publication` receives the result of the commit.
+
+        Raise `LedgerFencedError` after a failed commit, and `LedgerTerminatedError` when the ledger is terminated.
+        """
         if self.fenced:
             raise LedgerFencedError(self.name)
         if self.terminated is not None:
@@ -250,15 +283,17 @@ class ManagedLedger(LedgerSequence):
             turn.after_commit(self._committed)
             self._roll_over_when_due()
         ledger = self._current
+        entry = pending.entry
         entry_id = ledger.append(entry)
         if self._storage.keeps_entries:
             turn.store_entry(ledger.id, entry_id, entry)
-        position = Position(ledger.id, entry_id)
-        self._pending.append(Pending(publication, position, sequence_id, highest_sequence_id))
+        pending.entry = b""
+        pending.position = position = Position(ledger.id, entry_id)
+        self._pending.append(pending)
         return position
 
     def _roll_over_when_due(self) -> None:
-        """Start the next ledger when this one is full or old, but not while it is young."""
+        """Open the next ledger when the current one is full or old, but not while the ledger is young."""
         ledger = self._current
         age = self._stores.clock.now_ms() - ledger.created_ms
         full = ledger.count >= self._max_entries or ledger.size >= self._max_bytes
@@ -266,7 +301,10 @@ class ManagedLedger(LedgerSequence):
             self._roll_over()
 
     def roll_over_when_old(self) -> None:
-        """Start the next ledger although nothing is appended (managedLedgerMaxLedgerRolloverTimeMinutes)."""
+        """Open the next ledger when the current one is old, even without an append.
+
+        The age is managedLedgerMaxLedgerRolloverTimeMinutes.
+        """
         age = self._stores.clock.now_ms() - self._current.created_ms
         if self._current.count and age >= self._max_rollover_ms and not self.fenced and self.terminated is None:
             self._roll_over()
@@ -280,13 +318,13 @@ class ManagedLedger(LedgerSequence):
         self._current.closed, self._current.rolled_ms = True, self._stores.clock.now_ms()
 
     def _committed(self, error: Exception | None) -> None:
-        """The commit of the oldest unanswered entries came back."""
+        """Process the commit result of the oldest waiting entries."""
         if error is not None:
             self._fail(error)
             return
         pending = self._unanswered.popleft()
         for publication, entries in _by_publication(pending):
-            if self.fenced:  # being deleted
+            if self.fenced:  # the topic is being deleted
                 publication.forgotten(entries)
             else:
                 publication.persisted(entries)
@@ -309,11 +347,11 @@ class ManagedLedger(LedgerSequence):
                     yield ledger
 
     def _fail(self, error: Exception) -> None:
-        """A commit failed, and all that were on their way with it: take nothing more, until `reopen`.
+        """Fence the ledger after a failed commit, and fail all waiting entries.
 
-        Of entries, which never were visible, or of the info. Told once for each: only the first makes a difference.
+        The store reports one failure for each lost commit. Only the first failure fences.
         """
-        fenced, self.fenced = self.fenced, True  # also while it is being deleted
+        fenced, self.fenced = self.fenced, True  # also while the topic is being deleted
         for ledger in self.ledgers.values():
             ledger.drop_unconfirmed()
         unanswered = list(chain.from_iterable(self._unanswered))
@@ -321,7 +359,8 @@ class ManagedLedger(LedgerSequence):
         for publication, entries in _by_publication(unanswered):
             publication.failed(entries, error)
         if not fenced:
-            self._turn.after_commit(lambda error: self._tell_fenced())  # once everybody who waited was answered
+            # after all waiting publications have their answer
+            self._turn.after_commit(lambda error: self._tell_fenced())
 
     def _tell_fenced(self) -> None:
         if self.fenced:
@@ -335,16 +374,17 @@ class ManagedLedger(LedgerSequence):
         retention: Retention = NO_RETENTION,
         going: Callable[[Position], None] = lambda last: None,
     ) -> None:
-        """Delete ledgers that every durable cursor has consumed (`slowest`; None: there is none) and retention lets go.
+        """Delete the ledgers that all durable cursors have consumed, as far as retention allows.
 
-        `going` hears which entry is the last that goes, while it is still there (B-25).
+        `slowest` is the lowest mark-delete position, or None without durable cursors. `going` receives the last deleted
+        position before its deletion (B-25).
         """
         if not self.fenced:
             gone = not_retained(consumed(self.ledgers, slowest), self.size, retention, self._stores.clock.now_ms())
             self.truncate(gone, going)
 
     def truncate(self, gone: Sequence[Ledger], going: Callable[[Position], None]) -> None:
-        """Delete ledgers; `going` as above."""
+        """Delete these ledgers. `going` receives the last deleted position before its deletion."""
         if not gone:
             return
         filled = [ledger for ledger in gone if ledger.confirmed]
@@ -367,6 +407,6 @@ class ManagedLedger(LedgerSequence):
 
 
 def _by_publication(pending: Iterable[Pending]) -> Iterator[tuple[Publication, list[Pending]]]:
-    """Runs of entries of the same publication."""
-    for publication, entries in groupby(pending, key=itemgetter(0)):
+    """Yield runs of entries with the same publication."""
+    for publication, entries in groupby(pending, key=attrgetter("publication")):
         yield publication, list(entries)

@@ -1,4 +1,4 @@
-"""Where an entry stands."""
+"""Positions of entries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Position(NamedTuple):
-    """An entry's place: entry -1 is the place before a ledger's first entry."""
+    """The ledger id and entry id of an entry. Entry -1 is the position before the first entry of a ledger."""
 
     ledger_id: int
     entry_id: int
@@ -20,10 +20,10 @@ LATEST = Position(2**63 - 1, 2**63 - 1)
 
 
 def signed(value: int) -> int:
-    """A ledger or entry id from the wire: uint64 there, a signed long in Pulsar."""
+    """Return a ledger or entry id from the wire, a uint64 there, as the signed long of Pulsar."""
     return value - 2**64 if value >= 2**63 else value
 
 
 def unsigned(value: int) -> int:
-    """A ledger or entry id for the wire."""
+    """Return a ledger or entry id as the uint64 of the wire."""
     return value + 2**64 if value < 0 else value

@@ -1,4 +1,4 @@
-"""A set of positions, small however many there are."""
+"""A compact set of positions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pyroaring import BitMap
 
 from pulsarium.broker.model.ledger.position import Position
 
-LAST_ID = 2**32 - 1  # that a bitmap can hold, and a store; clients may name others
+LAST_ID = 2**32 - 1  # the highest entry id of a bitmap and of a store; clients may send higher ones
 
 
 class PositionSet:
-    """Positions in order, one roaring bitmap of entry ids for each ledger.
+    """Positions in order, in one roaring bitmap of entry ids for each ledger.
 
-    A million of them take some hundred kilobytes. What a subscription does for each message is a look into one bitmap;
-    counting and cutting into ranges goes over whole bitmaps at once.
+    A million positions take some hundred kilobytes. Operations for each message touch one bitmap. Counts and ranges
+    work on whole bitmaps.
     """
 
     def __init__(self) -> None:
@@ -45,12 +45,12 @@ class PositionSet:
         entries.add(position.entry_id)
 
     def update(self, positions: Iterable[Position]) -> None:
-        """Add many: neighbours of one ledger cost little more than one."""
+        """Add many positions. Neighbors in one ledger cost little more than one position."""
         for ledger_id, run in groupby(positions, key=itemgetter(0)):
             self._ledgers.setdefault(ledger_id, BitMap()).update(map(itemgetter(1), run))
 
     def add_range(self, ledger_id: int, first: int, stop: int) -> None:
-        """Add entries first..stop-1 of a ledger."""
+        """Add the entries `first` to `stop` - 1 of a ledger."""
         if first < stop:
             self._ledgers.setdefault(ledger_id, BitMap()).add_range(first, stop)
 
@@ -62,23 +62,23 @@ class PositionSet:
                 del self._ledgers[position.ledger_id]
 
     def first(self) -> Position | None:
-        """The lowest position."""
+        """Return the lowest position, or None of an empty set."""
         if not self._ledgers:
             return None
         ledger_id = min(self._ledgers)
         return Position(ledger_id, self._ledgers[ledger_id].min())
 
     def of(self, ledger_id: int) -> BitMap | None:
-        """The entries of one ledger, or None when there are none."""
+        """Return the entry ids of one ledger, or None without any."""
         return self._ledgers.get(ledger_id)
 
     def run_end(self, ledger_id: int, first: int) -> int:
-        """The last entry of the unbroken run that begins at `first`; the one before it when none does."""
+        """Return the last entry of the unbroken run that begins at `first`, or `first` - 1 without a run."""
         entries = self._ledgers.get(ledger_id)
         if entries is None or first not in entries:
             return first - 1
         last, top = first, entries.max()
-        reach = 1  # a step that is tried: doubled while the run goes on, then halved
+        reach = 1  # the step, which doubles while the run goes on, and halves afterwards
         while last + reach <= top and entries.contains_range(last, last + reach + 1):
             last += reach
             reach *= 2
@@ -88,7 +88,7 @@ class PositionSet:
         return last
 
     def take_run(self, ledger_id: int, first: int) -> int:
-        """Drop the unbroken run that begins at `first`; its last entry, or the one before it when none does."""
+        """Remove the unbroken run that begins at `first`. Return its last entry, or `first` - 1 without a run."""
         last = self.run_end(ledger_id, first)
         if last >= first:
             entries = self._ledgers[ledger_id]
@@ -98,7 +98,7 @@ class PositionSet:
         return last
 
     def remove_through(self, position: Position) -> None:
-        """Drop every position up to and with `position`."""
+        """Remove all positions up to and including `position`."""
         for ledger_id in [ledger_id for ledger_id in self._ledgers if ledger_id < position.ledger_id]:
             del self._ledgers[ledger_id]
         entries = self._ledgers.get(position.ledger_id)
@@ -108,7 +108,7 @@ class PositionSet:
                 del self._ledgers[position.ledger_id]
 
     def count_through(self, position: Position) -> int:
-        """How many stand at or before `position`."""
+        """Count the positions up to and including `position`."""
         total = 0
         for ledger_id, entries in self._ledgers.items():
             if ledger_id < position.ledger_id:
@@ -118,7 +118,7 @@ class PositionSet:
         return total
 
     def count_without(self, others: PositionSet) -> int:
-        """Count those that are not among `others`."""
+        """Count the positions that are not in `others`."""
         total = 0
         for ledger_id, entries in self._ledgers.items():
             gone = others.of(ledger_id)
@@ -126,19 +126,19 @@ class PositionSet:
         return total
 
     def count_ranges(self) -> int:
-        """How many unbroken runs there are."""
+        """Count the unbroken runs."""
         return sum(
             len(entries) - entries.intersection_cardinality(entries.shift(1)) for entries in self._ledgers.values()
         )
 
     def ranges(self) -> Iterator[tuple[Position, Position]]:
-        """(the position before, the last position of) each unbroken run: the open-closed ranges that Pulsar writes."""
+        """Yield each unbroken run as (position before the run, last position), the open-closed ranges of Pulsar."""
         for ledger_id, firsts, lasts in self.runs():
             for first, last in zip(firsts, lasts, strict=True):
                 yield Position(ledger_id, first - 1), Position(ledger_id, last)
 
     def runs(self) -> Iterator[tuple[int, BitMap, BitMap]]:
-        """Each ledger's unbroken runs: (ledger id, their first entries, their last entries)."""
+        """Yield the unbroken runs of each ledger as (ledger id, first entries, last entries)."""
         for ledger_id in sorted(self._ledgers):
             entries = self._ledgers[ledger_id]
             yield ledger_id, entries - entries.shift(1), entries - entries.shift(-1)

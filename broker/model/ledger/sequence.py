@@ -1,4 +1,4 @@
-"""The ledgers of a managed ledger in order: positions among them, reading, and looking for an entry by halving."""
+"""The ledgers of a managed ledger in order. Compare positions, read entries, and search them by halving."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pulsarium.broker.storage.interface import DamagedEntriesError, Storage
 
 T = TypeVar("T")
 Reading = Generator[Position, bytes, T]
-"""Yields where it wants an entry; is sent that, or thrown a DamagedEntriesError. Returns what it found."""
+"""A search that yields positions, receives their entries or DamagedEntriesErrors, and returns its result."""
 
 
 class Visible:
-    """The visible entries of some ledgers as they are now, numbered from 0."""
+    """The visible entries of some ledgers at one moment, numbered from 0."""
 
     def __init__(self, ledgers: Iterable[Ledger]) -> None:
         filled = [(ledger.id, ledger.confirmed) for ledger in ledgers if ledger.confirmed]
@@ -37,16 +37,18 @@ class Visible:
 def newest_matching(
     entries: Visible, matches: Callable[[bytes], bool | None], *, start: int = 0, skips_damaged: bool = False
 ) -> Reading[int]:
-    """Return the number of the last entry that matches, from `start` on, where a first part of them does and the rest
-    does not; -1: none does. An entry of which `matches` cannot tell (None) is passed over, as a skipped damaged one is.
+    """Return the number of the newest matching entry from `start` on, or -1.
 
-    Looks where Pulsar looks (OpFindNewest): the answer is its own also where entries are in no such order, and where
-    damaged ones are skipped (autoSkipNonRecoverableData): for the nearest one behind, at the end for one before.
+    The search halves the entries, so the matching entries have to come first. An entry is skipped when `matches`
+    returns None, or when it is damaged and `skips_damaged` is set (autoSkipNonRecoverableData).
+
+    Entries are examined in the order of Pulsar's OpFindNewest, so the result equals Pulsar's in any order of entries.
+    In place of a skipped entry the search takes the next readable one, and at the end the previous one.
     """
     passed = set[int]()
 
     def first_of(numbers: Iterable[int]) -> Reading[tuple[int, bool]]:
-        """The first of these entries that can be read, and whether it matches."""
+        """Return the first readable entry of `numbers`, and whether the entry matches."""
         for number in numbers:
             if number in passed:
                 continue
@@ -66,7 +68,7 @@ def newest_matching(
     end = len(entries)
     newest, fits = yield from first_of(range(start, end))
     if not fits:
-        return -1  # whatever comes behind it
+        return -1  # as in Pulsar, whatever follows
     low = newest
     high, fits = yield from first_of(range(end - 1, low - 1, -1))
     if fits:
@@ -84,14 +86,14 @@ def newest_matching(
 def newest_position(
     ledgers: Iterable[Ledger], matches: Callable[[bytes], bool], *, skips_damaged: bool = False
 ) -> Reading[Position | None]:
-    """Where that entry stands; None: none matches."""
+    """Return the position of the newest matching entry, or None."""
     entries = Visible(ledgers)
     number = yield from newest_matching(entries, matches, skips_damaged=skips_damaged)
     return entries[number] if number >= 0 else None
 
 
 def read_through(reading: Reading[T], read: Callable[[Position], bytes]) -> T:
-    """What a reading finds, each entry read at once."""
+    """Run a reading to its end with a `read` that returns each entry at once, and return the result."""
     try:
         wanted = next(reading)
         while True:
@@ -107,13 +109,13 @@ def read_through(reading: Reading[T], read: Callable[[Position], bytes]) -> T:
 
 
 class LedgerSequence:
-    """Entries at positions over all ledgers, up to the last confirmed one. Knows nothing of appending."""
+    """The entries of all ledgers up to the last confirmed one. Subclasses append."""
 
     def __init__(self, cache: EntryCache, storage: Storage) -> None:
         self.ledgers: dict[int, Ledger] = {}
         self.last_confirmed = Position(-1, -1)
         self.transactions = TransactionEntries()
-        self._current: Ledger  # the one that is appended to
+        self._current: Ledger  # the ledger that takes new entries
         self._cache = cache
         self._storage = storage
 
@@ -121,17 +123,17 @@ class LedgerSequence:
 
     @property
     def size(self) -> int:
-        """Bytes of all entries."""
+        """Return the bytes of all entries."""
         return sum(ledger.size for ledger in self.ledgers.values())
 
     @property
     def count(self) -> int:
-        """Number of visible entries."""
+        """Return the number of visible entries."""
         return sum(ledger.confirmed for ledger in self.ledgers.values())
 
     @property
     def last_appended(self) -> Position | None:
-        """Where the newest entry stands, which may wait for its commit yet; None: there is none."""
+        """Return the position of the newest entry, which may be uncommitted, or None without entries."""
         for ledger in reversed(self.ledgers.values()):
             if ledger.count:
                 return Position(ledger.id, ledger.count - 1)
@@ -139,25 +141,28 @@ class LedgerSequence:
 
     @property
     def max_read(self) -> Position:
-        """The last entry that consumers may read: before the first one of a transaction that is open.
+        """Return the last position that consumers may read, before the first entry of an open transaction.
 
-        EARLIEST where there is none before that.
+        Return EARLIEST when no readable entry precedes that transaction.
         """
         held = self.transactions.held_at
         if held is None or held > self.last_confirmed:
             return self.last_confirmed
         before = self.previous(held)
-        return before if self.is_valid(before) else EARLIEST  # that one may be trimmed
+        return before if self.is_valid(before) else EARLIEST  # the entry before may be trimmed
 
     def first_position(self) -> Position:
-        """The place before the first entry, which may wait for its commit yet."""
+        """Return the position before the first entry, which may be uncommitted."""
         for ledger in self.ledgers.values():
             if ledger.count or ledger is self._current:
                 return Position(ledger.id, -1)
         return Position(self._current.id, -1)
 
     def next(self, position: Position) -> Position:
-        """The position after `position`: in the next ledger when its own has no more. May not be filled yet."""
+        """Return the position after `position`, in the next ledger when its own has no more entries.
+
+        The entry may not exist yet.
+        """
         ledger = self.ledgers.get(position.ledger_id)
         entry_id = max(position.entry_id, -1) + 1
         if ledger is not None and (entry_id < ledger.confirmed or not self._has_later_entries(ledger)):
@@ -171,7 +176,7 @@ class LedgerSequence:
         return ledger is not self._current and self.last_confirmed.ledger_id > ledger.id
 
     def previous(self, position: Position) -> Position:
-        """The position before `position`: entry -1 at the start of everything."""
+        """Return the position before `position`. Before the first entry, return entry -1 of its ledger."""
         if position.entry_id > 0:
             return Position(position.ledger_id, position.entry_id - 1)
         before: Ledger | None = None
@@ -185,12 +190,12 @@ class LedgerSequence:
         return Position(position.ledger_id, -1)
 
     def is_valid(self, position: Position) -> bool:
-        """Whether an entry stands there."""
+        """Return whether a visible entry has this position."""
         ledger = self.ledgers.get(position.ledger_id)
         return ledger is not None and 0 <= position.entry_id < ledger.confirmed
 
     def clamp(self, position: Position) -> Position:
-        """The nearest place to read from that exists: from the first entry to just after the last."""
+        """Return the nearest readable position, from the first entry to the position after the last entry."""
         if position > self.last_confirmed:
             return self.next(self.last_confirmed)
         if position.entry_id < 0 or not self.is_valid(position):
@@ -198,7 +203,7 @@ class LedgerSequence:
         return position
 
     def count_after(self, position: Position, until: Position | None = None) -> int:
-        """How many entries stand after `position`, up to and with `until` (the last confirmed)."""
+        """Count the entries after `position`, up to and including `until`, by default the last confirmed position."""
         last = until or self.last_confirmed
         if last <= position:
             return 0
@@ -217,9 +222,9 @@ class LedgerSequence:
     # reading
 
     def read(self, start: Position, limit: int, ready: Callable[[], None]) -> list[bytes] | None:
-        """Up to `limit` entries of one ledger that consumers may read, from `start` on; [] when there are none.
+        """Return up to `limit` entries of one ledger that consumers may read, starting with `start`, or [] without any.
 
-        None: they are not in memory; `ready()` is called when they are.
+        Return None while the entries are being loaded; `ready()` is called afterwards.
         """
         held = self.transactions.held_at
         if held is not None and start.ledger_id >= held.ledger_id:
@@ -230,19 +235,27 @@ class LedgerSequence:
         return ledger.read(start.entry_id, limit, ready) if ledger is not None else []
 
     def fetch(self, position: Position, done: Callable[[bytes | Exception], None]) -> None:
-        """One entry, without holding the loop: `done` hears it, or why it cannot be read, perhaps at once."""
+        """Fetch one entry without blocking.
+
+        `done` receives the entry, or the error, maybe before this method returns.
+        """
         self.ledgers[position.ledger_id].fetch(position.entry_id, done)
 
     def read_now(self, position: Position) -> bytes:
-        """One entry, from disk if need be. For single looks: the last message id, a search by time, a peek."""
+        """Return one entry, read from disk when it is not in memory.
+
+        Reading blocks, so use this for single entries: the last message id, a search by time, a peek.
+        """
         return self.ledgers[position.ledger_id].read_now(position.entry_id)
 
     def all_after(
         self, position: Position, damaged: Callable[[DamagedEntriesError], None] | None = None
     ) -> Iterator[bytes]:
-        """Every visible entry behind `position`, from disk if need be, block by block. For a topic that is loaded.
+        """Yield all visible entries after `position`, while a topic is loaded.
 
-        `damaged` hears of those that cannot be read: unless it raises, the others follow.
+        Entries that are not in memory are read from disk.
+
+        `damaged` receives the error of damaged entries. Unless it raises, the other entries follow.
         """
         position = self.next(position)
         while position <= self.last_confirmed:
@@ -264,6 +277,9 @@ class LedgerSequence:
             position = self.next(Position(ledger.id, last))
 
     def find_last(self, matches: Callable[[bytes], bool], *, skips_damaged: bool = False) -> Position | None:
-        """The last entry for which `matches` holds, where it holds for a first part of the entries and not after."""
+        """Return the position of the newest entry for which `matches` is true.
+
+        The matching entries have to come first.
+        """
         reading = newest_position(self.ledgers.values(), matches, skips_damaged=skips_damaged)
         return read_through(reading, self.read_now)

@@ -1,4 +1,4 @@
-"""The managed ledger of a shadow topic (PIP-180): the entries of its source, which are stored once."""
+"""The managed ledger of a shadow topic (PIP-180), which shows the entries of its source topic."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 from pulsarium.proto.topic_name import TopicName
 
-NOWHERE = -1  # the ledger of a shadow that has no source
+NOWHERE = -1  # the ledger id of a shadow without a source
 
 
 class ShadowLedger(ManagedLedger):
-    """Shows another managed ledger up to the last entry that it was told of. Keeps its properties only."""
+    """Show the entries of another managed ledger up to the last one that this ledger knows. Store only properties."""
 
     def __init__(
         self, name: str, stores: Stores, kept: ml.ManagedLedgerInfo | None = None, listener: LedgerListener = NOBODY
     ) -> None:
         self.source: ManagedLedger | None = None
-        self.listed_as = str(TopicName.from_managed_ledger(name).partitioned_name)  # in the policy of its source
+        # the name in the shadow policy of the source
+        self.listed_as = str(TopicName.from_managed_ledger(name).partitioned_name)
         super().__init__(name, stores, kept, listener)
 
     @property
@@ -33,7 +34,7 @@ class ShadowLedger(ManagedLedger):
         self._store_info()
 
     def _hide(self) -> None:
-        """Have no entry."""
+        """Show no entries."""
         self._current = Ledger(NOWHERE, self._cache, self._stores.clock.now_ms())
         self.ledgers = {NOWHERE: self._current}
         self.last_confirmed = Position(NOWHERE, -1)
@@ -41,7 +42,7 @@ class ShadowLedger(ManagedLedger):
     # the source
 
     def show(self, source: ManagedLedger) -> None:
-        """Show what `source` has now, and follow it."""
+        """Show the current entries of `source`, and follow its new ones."""
         self.leave()
         self.source = source
         self.transactions = source.transactions
@@ -50,7 +51,7 @@ class ShadowLedger(ManagedLedger):
         self.follow()
 
     def follow(self) -> None:
-        """Show all that the source has by now."""
+        """Show all entries that the source has now."""
         assert self.source is not None
         before = self.last_confirmed
         for ledger in self.source.ledgers.values():
@@ -61,20 +62,20 @@ class ShadowLedger(ManagedLedger):
         self.listener.confirmed()
 
     def let_go(self, last: Position) -> None:
-        """Show no entry up to `last` any more: the source deletes them."""
+        """Hide the entries up to `last`, because the source deletes them."""
         if last >= self.last_confirmed:
             self.follow()
         self.listener.going(last)
         self.ledgers = {ledger.id: ledger for ledger in self.ledgers.values() if ledger.id > last.ledger_id}
 
     def leave(self) -> None:
-        """Follow no source, and show nothing."""
+        """Stop following the source, and show no entries."""
         if self.source is not None:
             self.source.shadows.remove(self)
             self.source = None
         self._hide()
 
-    # what is the source's business
+    # only the source does this
 
     def reopen(self) -> None:
         self.entries_added = 0
@@ -83,7 +84,7 @@ class ShadowLedger(ManagedLedger):
             self._store_info()
 
     def roll_over_when_old(self) -> None:
-        """Leave that to the source."""
+        """Do nothing: the source rolls over."""
 
     def trim(
         self,
@@ -91,10 +92,10 @@ class ShadowLedger(ManagedLedger):
         retention: Retention = NO_RETENTION,
         going: Callable[[Position], None] = lambda last: None,
     ) -> None:
-        """Leave that to the source: its entries stay for its own subscriptions."""
+        """Do nothing: the source trims, and its own subscriptions decide."""
 
     def truncate(self, gone: Sequence[Ledger], going: Callable[[Position], None]) -> None:
-        """Leave that to the source, too."""
+        """Do nothing: the source truncates."""
 
     def forget(self) -> None:
         self.leave()

@@ -1,4 +1,4 @@
-"""Has what ledgers and cursors share with all others of their cluster; `Cluster` is it."""
+"""Declare the objects that all ledgers and cursors of a cluster share. `Cluster` provides them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pulsarium.broker.turn import Turn
 
 @dataclass(slots=True)
 class Stat:
-    """What a metadata store tells of a value: how often it was changed, and when. Counted from the broker's start."""
+    """Version, creation time and change time of a value in the metadata store, counted since the broker started."""
 
     created_ms: int
     modified_ms: int = 0
     version: int = -1
 
     def changed(self, now_ms: int) -> None:
-        """It was made, or changed."""
+        """Count a change at `now_ms`."""
         self.modified_ms, self.version = now_ms, self.version + 1
 
 
 class Stores(Protocol):
-    """Configuration, profile, clock, ticks, turn, storage, cache, and what was stored before the broker started."""
+    """Configuration, profile, clocks, turn, storage and cache of a cluster, and the metadata from before its start."""
 
     config: Config
     profile: Profile
@@ -41,9 +41,9 @@ class Stores(Protocol):
     def next_ledger_id(self) -> int: ...
 
     def recovered(self, path: str) -> bytes | None:
-        """What the store held at `path` when the broker started."""
+        """Return the value stored at `path` when the broker started, or None."""
         ...
 
     def recovered_under(self, path: str) -> Sequence[tuple[str, bytes]]:
-        """What it held in the folder `path`: names and values."""
+        """Return the names and values stored below `path` when the broker started."""
         ...

@@ -1,4 +1,4 @@
-"""Which entries of a topic belong to transactions that are open, or were aborted."""
+"""Track the entries of a topic that belong to open or aborted transactions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pulsarium.proto.message_id import TxnId
 
 
 class Aborted(NamedTuple):
-    """Where the entries begin that nobody gets to see, and the last one of them, or the marker."""
+    """The first entry of an aborted transaction, and its last entry or marker."""
 
     first: Position
     last: Position
@@ -21,22 +21,23 @@ class Aborted(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionEntries:
-    """Told of each entry of a transaction in the order in which they stand in the topic.
+    """The open and aborted transactions of a topic. Each entry is reported in the order of the topic.
 
-    What a producer sends in a transaction that was committed already is another one of that name, as on a real broker:
-    it is held until the low watermark passes, and then aborted. What was committed before stays.
+    A producer may send in a transaction that is committed already. As in a real broker, these entries belong to a new
+    transaction of the same id, which is aborted once the low watermark passes. Committed entries stay.
     """
 
-    ongoing: OrderedDict[TxnId, Position] = field(default_factory=OrderedDict)  # first entries, lowest first
+    # first entry of each open transaction, lowest first
+    ongoing: OrderedDict[TxnId, Position] = field(default_factory=OrderedDict)
     aborted: dict[TxnId, Aborted] = field(default_factory=dict)
-    held_at: Position | None = None  # the first entry of all that are open: from there on nothing may be read
-    hidden_through: Position = EARLIEST  # behind it nothing was aborted: nobody need look
+    held_at: Position | None = None  # first entry of all open transactions: consumers read only before it
+    hidden_through: Position = EARLIEST  # no entry behind this position is aborted, so that checks end early
 
     def copy(self) -> TransactionEntries:
         return TransactionEntries(self.ongoing.copy(), self.aborted.copy(), self.held_at, self.hidden_through)
 
     def published(self, txn: TxnId, position: Position) -> bool:
-        """An entry of a transaction; whether that is more than another one of an open transaction."""
+        """Note an entry of a transaction. Return False for a further entry of an open transaction."""
         if txn in self.ongoing:
             return False
         aborted = self.aborted.get(txn)
@@ -49,7 +50,7 @@ class TransactionEntries:
         return True
 
     def ended(self, txn: TxnId, position: Position, *, commit: bool) -> None:
-        """The marker of a transaction, or the last entry of a topic that takes no marker any more."""
+        """Note the end of a transaction: its marker, or the last entry of a terminated topic, which takes no marker."""
         first = self.ongoing.pop(txn, None)
         self.held_at = next(iter(self.ongoing.values()), None)
         if not commit:
@@ -57,7 +58,7 @@ class TransactionEntries:
             self.hide(txn, aborted.first if aborted is not None else first or position, position)
 
     def hide(self, txn: TxnId, first: Position, last: Position) -> None:
-        """Entries of an aborted transaction are not to be seen."""
+        """Hide the entries of an aborted transaction."""
         self.aborted[txn] = Aborted(first, last)
         self.hidden_through = max(self.hidden_through, last)
 
@@ -66,7 +67,7 @@ class TransactionEntries:
         return aborted is not None and position >= aborted.first
 
     def hides(self, position: Position, entry: bytes) -> bool:
-        """Whether nobody gets to see an entry: its transaction was aborted."""
+        """Return whether an entry is hidden because its transaction was aborted."""
         if position > self.hidden_through:
             return False
         txn = transaction_of(entry)
@@ -74,7 +75,7 @@ class TransactionEntries:
 
 
 def transaction_of(entry: bytes) -> TxnId | None:
-    """The transaction that an entry was sent in, or ends; None for any other, and where nobody can tell."""
+    """Return the transaction of an entry or marker, or None when it has none, or cannot be parsed."""
     try:
         bits = txn_bits_of(entry)
     except EntryError:

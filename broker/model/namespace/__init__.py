@@ -1,1 +1,1 @@
-"""Clusters, tenants, namespaces and which topics there are: the metadata of Pulsar's configuration store."""
+"""Clusters, tenants, namespaces and bundles: the metadata of Pulsar's configuration store."""

@@ -1,4 +1,4 @@
-"""Tenants, namespaces, partitioned topics and what operators tell: what exists besides messages."""
+"""Clusters, tenants, namespaces, partitioned topics, topic policies and other records that operators write."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ROOTS = (
 )
 
 
-Changed = Callable[[str, Any], None]  # the path, and what is kept there now; None: nothing
+Changed = Callable[[str, Any], None]  # called with a path and its new value, or None after deletion
 
 
 class Keeps(Protocol):
-    """The store behind them."""
+    """The store behind the metadata."""
 
     def store(self, path: str, value: bytes | None) -> None: ...
 
@@ -33,7 +33,7 @@ class Keeps(Protocol):
 
 
 class Records:
-    """By path. A name is quoted in it, so that what somebody calls a thing never is a path of its own."""
+    """Records by path. Names in a path are quoted, so that no name can contain a path of its own."""
 
     def __init__(self, keeps: Keeps, changed: Changed = lambda path, value: None) -> None:
         self._keeps = keeps
@@ -41,28 +41,28 @@ class Records:
         self._values: dict[str, Any] = {}
 
     def clear(self) -> None:
-        """Know nothing; what is kept stays so."""
+        """Forget all records in memory. The store keeps them."""
         self._values.clear()
 
     def recover(self, path: str, value: bytes) -> None:
-        """Take over what the store has."""
+        """Load a record from the store."""
         if path.startswith(ROOTS):
             self._values[path] = json.loads(value)
             self._changed(path, self._values[path])
 
     def get(self, folder: str, *names: str) -> Any:
-        """What is kept, None for nothing."""
+        """Return a record, or None."""
         return self._values.get(_path(folder, names))
 
     def put(self, folder: str, *names: str, value: Any) -> None:
-        """Keep it."""
+        """Store a record."""
         path = _path(folder, names)
         self._values[path] = value
         self._changed(path, value)
         self._keeps.store(path, json.dumps(value).encode())
 
     def forget(self, folder: str, *names: str) -> None:
-        """Forget it, and everything in it; all is there again where that is not kept."""
+        """Delete a record and everything below it. If that is not committed, all of it is restored."""
         path = _path(folder, names)
         gone = {kept: value for kept, value in self._values.items() if kept == path or kept.startswith(f"{path}/")}
         for kept in gone:
@@ -72,7 +72,7 @@ class Records:
         self._keeps.after_commit(lambda error: self._values.update(gone) if error is not None else None)
 
     def inside(self, folder: str, *names: str) -> dict[str, Any]:
-        """Everything right in a folder, by name."""
+        """Return the records directly in a folder, by name."""
         start = f"{_path(folder, names)}/"
         found = {path[len(start) :]: value for path, value in self._values.items() if path.startswith(start)}
         return {unquote(name): value for name, value in found.items() if "/" not in name}
@@ -90,22 +90,23 @@ PARTITIONED = "/admin/partitioned-topics"
 TOPIC_POLICIES = "/admin/topic-policies"
 LOCAL_POLICIES = "/admin/local-policies"
 RESOURCE_QUOTAS = "/loadbalance/resource-quota"
-PoliciesChanged = Callable[[str, TopicName | None], None]  # of a namespace, or of one topic in it
-TopicPoliciesChanged = Callable[[TopicName, Json, Json | None], None]  # before and after; None: it went with its topic
-GLOBAL = "global"  # what is set for a topic in all clusters stands under this name among its policies
+PoliciesChanged = Callable[[str, TopicName | None], None]  # called with a namespace, and one topic in it or None
+# with the policies before and after; None after the topic was deleted
+TopicPoliciesChanged = Callable[[TopicName, Json, Json | None], None]
+GLOBAL = "global"  # key of the policies that a topic has in all clusters
 STANDALONE_NAMESPACES = (("public", "default"), ("pulsar", "system"))
 
 
 class Metadata:
-    """Kept in memory, and at Pulsar's own metadata paths in the store. All changes go through these methods."""
+    """The metadata of a cluster, in memory and at Pulsar's paths in the store. All changes use these methods."""
 
     def __init__(self, keeps: Keeps, cluster: str) -> None:
         self.cluster = cluster
-        self.clusters: dict[str, Json] = {}  # what was said of clusters over REST
+        self.clusters: dict[str, Json] = {}  # data of clusters that was set over REST
         self.tenants: dict[str, Json] = {}
-        self.namespaces: dict[str, Json] = {}  # "tenant/namespace" -> policies, as REST shows them
-        self.partitioned: dict[str, Json] = {}  # topic name -> {"partitions": n, ...}
-        self.topic_policies: dict[str, Json] = {}  # topic name, of a partitioned topic its own -> what was set
+        self.namespaces: dict[str, Json] = {}  # policies by "tenant/namespace", as REST shows them
+        self.partitioned: dict[str, Json] = {}  # {"partitions": n, ...} by topic name
+        self.topic_policies: dict[str, Json] = {}  # policies that were set, by topic name without partition
         self.on_policies_changed: PoliciesChanged = lambda namespace, topic: None
         self.on_topic_policies_changed: TopicPoliciesChanged = lambda topic, before, after: None
         self.without_effect = Notices(cluster)
@@ -115,7 +116,10 @@ class Metadata:
     # start
 
     def recover(self, kept: dict[str, bytes]) -> None:
-        """Take over what the store has, and nothing else; one that is new gets the namespaces of a standalone."""
+        """Load the metadata from the store, and forget the old.
+
+        A new store gets the namespaces of a standalone broker.
+        """
         for each in (self.clusters, self.tenants, self.namespaces, self.partitioned, self.topic_policies):
             each.clear()
         self.records.clear()
@@ -174,7 +178,7 @@ class Metadata:
 
     def delete_namespace(self, name: str) -> None:
         for topic in map(TopicName.parse, list(self.topic_policies)):
-            if str(topic.namespace_name) == name:  # one that is not persistent, and not there now
+            if str(topic.namespace_name) == name:  # such as one of an unloaded non-persistent topic
                 self.forget_topic_policies(topic)
         self.without_effect.changed(name, {})
         self._delete(self.namespaces, name, f"{TENANTS}/{name}")
@@ -183,14 +187,14 @@ class Metadata:
         self.records.forget(RESOURCE_QUOTAS, name)
 
     def looked_up(self, namespace: str) -> None:
-        """Note that somebody looked for a topic of a namespace: that has local policies from then on, as in Pulsar."""
+        """Note a lookup in a namespace. From the first one on, the namespace has local policies, as in Pulsar."""
         if namespace in self.namespaces and self.records.get(LOCAL_POLICIES, namespace) is None:
             self.records.put(LOCAL_POLICIES, namespace, value={})
 
     # partitioned topics
 
     def partitions_of(self, topic: TopicName) -> int:
-        """How many partitions a topic has; 0 when it is not partitioned."""
+        """Return the number of partitions, or 0 for a topic without partitions."""
         info = self.partitioned.get(str(topic))
         return int(info["partitions"]) if info is not None else 0
 
@@ -202,7 +206,7 @@ class Metadata:
         self._keep(self._partitioned_path(topic), info)
 
     def delete_partitioned(self, topic: TopicName) -> None:
-        self.forget_topic_policies(topic)  # first: its partitions hear of it
+        self.forget_topic_policies(topic)  # before the partitions are forgotten, because they must hear of it
         self._delete(self.partitioned, str(topic), self._partitioned_path(topic))
 
     def partitioned_of(self, namespace: str, domain: str) -> list[str]:
@@ -216,13 +220,13 @@ class Metadata:
     # policies of topics
 
     def put_topic_policies(self, topic: TopicName, policies: Json) -> None:
-        """Keep what is set for one topic; {} forgets it."""
+        """Store the policies of a topic, and publish the change. {} deletes them."""
         before = self.topic_policies.get(str(topic), {})
         self.take_topic_policies(topic, policies)
         self.on_topic_policies_changed(topic, before, policies)
 
     def take_topic_policies(self, topic: TopicName, policies: Json) -> None:
-        """The same where everybody has heard of it already."""
+        """Store the policies of a topic without publishing the change."""
         if policies:
             self.topic_policies[str(topic)] = policies
         else:
@@ -232,12 +236,12 @@ class Metadata:
         self.on_policies_changed(str(topic.namespace_name), topic)
 
     def topic_policies_of(self, topic: TopicName) -> Json:
-        """What is set for a topic: for a partition, what is set for all of them."""
+        """Return the policies that are set for a topic. Partitions have those of their partitioned topic."""
         kept = self.topic_policies.get(str(topic.partitioned_name), {})
         return {**global_of(kept), **kept}
 
     def forget_topic_policies(self, topic: TopicName) -> None:
-        """The topic is deleted, or its policies are."""
+        """Delete the policies of a topic, perhaps with the topic."""
         before, namespace = self.topic_policies.get(str(topic)), str(topic.namespace_name)
         if before is not None:
             self.without_effect.changed(str(topic), {})
@@ -247,7 +251,7 @@ class Metadata:
             self.on_topic_policies_changed(topic, before, None)
 
     def _delete(self, values: dict[str, Json], name: str, path: str, back: Callable[[], None] = lambda: None) -> None:
-        """Forget a value. Where that is not kept it is there again, and can be deleted again; `back` hears of it."""
+        """Delete a value. If that is not committed, restore the value and call `back`."""
         before = values.pop(name, None)
 
         def deleted(error: Exception | None) -> None:
@@ -263,18 +267,18 @@ class Metadata:
 
 
 def local_of(policies: Json) -> Json:
-    """What is set for a topic in this cluster."""
+    """Return the part of a topic's policies for this cluster."""
     return {name: value for name, value in policies.items() if name != GLOBAL}
 
 
 def global_of(policies: Json) -> Json:
-    """What is set for it in all clusters."""
+    """Return the part of a topic's policies for all clusters."""
     found: Json = policies.get(GLOBAL, {})
     return found
 
 
 def with_part(policies: Json, part: Json, *, is_global: bool) -> Json:
-    """The same with another one of the two."""
+    """Return `policies` with one of the two parts replaced."""
     local, everywhere = (local_of(policies), part) if is_global else (part, global_of(policies))
     return {**local, GLOBAL: everywhere} if everywhere else {**local}
 

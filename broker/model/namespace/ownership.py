@@ -1,4 +1,4 @@
-"""Which broker serves which bundle, and how one is found for a bundle that nobody serves."""
+"""Assign namespace bundles to brokers, and find the broker of a topic."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ M = TypeVar("M", bound=Member)
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[M]):
-    """What a lookup comes to: the owner; or, with `redirect`, whom to ask next, and whether that one is to serve."""
+    """The answer to a lookup: the owner, or with `redirect` the broker to ask next.
+
+    `authoritative` tells that broker to serve the topic.
+    """
 
     broker: M
     redirect: bool = False
@@ -34,7 +37,7 @@ class Found(Generic[M]):
 
 
 class Ownership(Generic[M]):
-    """The bundles that brokers own. Nothing of it is kept: a broker that ends owns nothing."""
+    """The bundles that brokers own. Nothing is stored: a broker that ends owns nothing."""
 
     def __init__(self, config: Config, metadata: Metadata) -> None:
         self.members: list[M] = []
@@ -44,7 +47,7 @@ class Ownership(Generic[M]):
         self._config = config
         self._metadata = metadata
 
-    # who there is
+    # members
 
     @property
     def alive(self) -> list[M]:
@@ -52,7 +55,7 @@ class Ownership(Generic[M]):
 
     @property
     def leader(self) -> M:
-        """Who decides where an unowned bundle goes. It stays the leader while it is there."""
+        """Return the broker that assigns unowned bundles. It stays the leader while it is alive."""
         if self._leader is None or not self._leader.alive:
             self._leader = self.alive[0]
         return self._leader
@@ -60,20 +63,20 @@ class Ownership(Generic[M]):
     # bundles
 
     def bundle_of(self, topic: TopicName) -> str | None:
-        """The range of its namespace that a topic falls into; None when there is no such namespace."""
+        """Return the bundle of a topic, or None if its namespace does not exist."""
         kept = self._metadata.namespaces.get(str(topic.namespace_name))
         if kept is None:
             return None
         return bundle_of(boundaries_of(kept, self._config), topic)
 
     def owner_of(self, namespace: str, bundle: str) -> M | None:
-        """Who serves a bundle. Of a cluster of one that is always the one."""
+        """Return the owner of a bundle. In a cluster of one broker, that is always this broker."""
         if len(self.members) == 1:
             return self.members[0] if self.members[0].alive else None
         return self._owners.get((namespace, bundle))
 
     def owner(self, topic: TopicName) -> M | None:
-        """Who serves a topic; None when its bundle is unowned, or its namespace not there."""
+        """Return the broker that serves a topic, or None if its bundle is unowned or its namespace does not exist."""
         alone = len(self.members) == 1
         if alone and not self._unloading and str(topic.namespace_name) in self._metadata.namespaces:
             return self.owner_of("", "")  # whichever bundle it is
@@ -83,19 +86,22 @@ class Ownership(Generic[M]):
         return self.owner_of(namespace, bundle)
 
     def taker(self, topic: TopicName) -> M | None:
-        """Who was given a topic's bundle, by a lookup or otherwise; a cluster of one asks no more of most topics."""
+        """Return the broker to which a topic's bundle was assigned, or None.
+
+        In a cluster of one broker, `owner` answers even for bundles that were never assigned.
+        """
         bundle = self.bundle_of(topic)
         return None if bundle is None else self._owners.get((str(topic.namespace_name), bundle))
 
     def bundles_of(self, member: M) -> list[tuple[str, str]]:
-        """(namespace, bundle) of what a broker serves."""
+        """Return the bundles of a broker, as (namespace, bundle)."""
         return [key for key, owner in self._owners.items() if owner is member]
 
     def assign(self, namespace: str, bundle: str, member: M) -> None:
         self._owners[namespace, bundle] = member
 
     def _take(self, namespace: NamespaceName, bundle: str, member: M) -> None:
-        """A cluster of one: a lookup takes a bundle, and that of `__change_events` with it, which its broker reads."""
+        """Assign a bundle to the only broker, and with it the bundle of `__change_events`, which the broker reads."""
         self.assign(str(namespace), bundle, member)
         events = self.bundle_of(change_events_of(str(namespace)))
         if events is not None:
@@ -106,7 +112,7 @@ class Ownership(Generic[M]):
 
     @contextmanager
     def unloading(self, bundles: Iterable[tuple[str, str]]) -> Iterator[None]:
-        """Bundles are unloaded while the block runs: nobody serves them, and a lookup is told to come back."""
+        """Refuse lookups of these bundles, which are being unloaded, while the block runs."""
         begun = {*bundles} - self._unloading
         self._unloading |= begun
         try:
@@ -115,20 +121,20 @@ class Ownership(Generic[M]):
             self._unloading -= begun
 
     def forget_all(self) -> None:
-        """Nobody owns anything."""
+        """Forget all owners."""
         self._owners.clear()
 
     def forget(self, namespace: str) -> None:
-        """It was deleted: one of that name may be divided otherwise."""
+        """Forget the bundles of a deleted namespace. A new namespace of the same name may have others."""
         self._owners = {key: owner for key, owner in self._owners.items() if key[0] != namespace}
 
     # lookup
 
     def find(self, asked: M, topic: TopicName, *, authoritative: bool) -> Found[M] | None:
-        """What `asked` answers to a lookup; None when the namespace is not there.
+        """Return the answer of the broker `asked` to a lookup, or None if the namespace does not exist.
 
-        An unowned bundle goes to the least loaded broker, which only the leader decides; `authoritative` means that it
-        did: the one asked is to serve. Raises MetadataError while the bundle is being unloaded.
+        The leader assigns an unowned bundle to the least loaded broker. With `authoritative` it has chosen the broker
+        that is asked. Raise `MetadataError` while the bundle is being unloaded.
         """
         bundle = self.bundle_of(topic)
         if bundle is None:

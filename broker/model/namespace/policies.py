@@ -1,4 +1,4 @@
-"""The policies of a namespace as one JSON object, as Pulsar shows it, and the bundles that it is divided into."""
+"""The policies of a namespace as one JSON object, as Pulsar shows it, and the bundles of the namespace."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from pulsarium.broker.config.keys import MOST_BUNDLES, Config
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.rest.policies import ABSENT, NAMESPACE_DEFAULTS, POLICIES
 
 LAST_HASH = 0xFFFFFFFF
 
@@ -19,29 +20,29 @@ def boundary_text(boundary: int) -> str:
 
 
 def even_boundaries(bundles: int) -> list[str]:
-    """The boundaries of `bundles` ranges of one size (defaultNumberOfNamespaceBundles)."""
+    """Return the boundaries of `bundles` ranges of equal size (defaultNumberOfNamespaceBundles)."""
     width = (LAST_HASH + 1) // bundles
     return [boundary_text(width * index) for index in range(bundles)] + [boundary_text(LAST_HASH)]
 
 
 def ranges(boundaries: Sequence[str]) -> list[str]:
-    """The names of the ranges between boundaries."""
+    """Return the names of the ranges between boundaries."""
     return [f"{low}_{high}" for low, high in pairwise(boundaries)]
 
 
 def hash_position(topic: TopicName) -> int:
-    """Where in the hash space a topic is: CRC32 of its name."""
+    """Return the position of a topic in the hash space: the CRC32 of its name."""
     return zlib.crc32(str(topic).encode())
 
 
 def bundle_of(boundaries: Sequence[str], topic: TopicName) -> str:
-    """The range that a topic falls into. `boundaries` cover the whole space; their order is that of their texts."""
+    """Return the range of a topic. `boundaries` cover the whole hash space, in the order of their texts."""
     end = bisect_right(boundaries, boundary_text(hash_position(topic)), 1, len(boundaries) - 1)
     return f"{boundaries[end - 1]}_{boundaries[end]}"
 
 
 def bundle_named(boundaries: Sequence[str], namespace: str, named: str) -> str:
-    """The range that somebody named, written as ranges are; ValueError in Pulsar's words for one that there is not."""
+    """Return the existing range with the name `named`. Raise `ValueError` with Pulsar's text if there is none."""
     parts = named.split("_")
     if len(parts) < 2 or not parts[1]:
         raise ValueError(f"Invalid bundle range: {named}")
@@ -61,7 +62,7 @@ def bundle_named(boundaries: Sequence[str], namespace: str, named: str) -> str:
 
 
 def decoded(number: str) -> int:
-    """A number as Java's Long.decode reads it, hexadecimal or decimal; ValueError in its words."""
+    """Parse a hexadecimal or decimal number as Java's Long.decode does. Raise `ValueError` with Java's text."""
     if not number:
         raise ValueError("Zero length string")
     is_hex = number.lower().startswith("0x")
@@ -76,19 +77,22 @@ def decoded(number: str) -> int:
 
 
 def edges(bundle: str) -> tuple[int, int]:
-    """The boundaries of a range."""
+    """Return the lower and upper boundary of a range."""
     low, high = bundle.split("_")
     return int(low, 16), int(high, 16)
 
 
 def middle(bundle: str) -> int:
-    """Where two halves of one size meet (range_equally_divide)."""
+    """Return the boundary between two halves of equal size (range_equally_divide)."""
     low, high = edges(bundle)
     return low + (high - low) // 2
 
 
 def topics_middle(topics: Sequence[TopicName]) -> int | None:
-    """Where two halves with as many topics meet (topic_count_equally_divide); None for fewer than two topics."""
+    """Return the boundary between two halves with equally many topics (topic_count_equally_divide).
+
+    Return None for fewer than two topics.
+    """
     if len(topics) < 2:
         return None
     positions = sorted(map(hash_position, topics))
@@ -97,7 +101,7 @@ def topics_middle(topics: Sequence[TopicName]) -> int | None:
 
 
 def split_at(boundaries: Sequence[str], bundle: str, positions: Iterable[int]) -> list[str]:
-    """The boundaries once a range is split at positions; those that do not lie inside it do nothing."""
+    """Return the boundaries after a range is split. Positions outside of the range are ignored."""
     low, high = edges(bundle)
     inner = {boundary_text(position) for position in positions if low < position < high}
     return sorted({*boundaries, *inner})
@@ -105,85 +109,25 @@ def split_at(boundaries: Sequence[str], bundle: str, positions: Iterable[int]) -
 
 Json = dict[str, Any]
 
-ABSENT = object()
-
-# In Pulsar's order; ABSENT is shown only when it is set.
-DEFAULTS: Mapping[str, Any] = {
-    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
-    "replication_clusters": [],
-    "allowed_clusters": [],
-    "bundles": ABSENT,
-    "backlog_quota_map": {},
-    "clusterDispatchRate": {},
-    "topicDispatchRate": {},
-    "subscriptionDispatchRate": {},
-    "replicatorDispatchRate": {},
-    "clusterSubscribeRate": {},
-    "persistence": ABSENT,
-    "deduplicationEnabled": ABSENT,
-    "autoTopicCreationOverride": ABSENT,
-    "autoSubscriptionCreationOverride": ABSENT,
-    "publishMaxMessageRate": {},
-    "latency_stats_sample_rate": {},
-    "message_ttl_in_seconds": ABSENT,
-    "subscription_expiration_time_minutes": ABSENT,
-    "retention_policies": ABSENT,
-    "deleted": False,
-    "encryption_required": False,
-    "delayed_delivery_policies": ABSENT,
-    "inactive_topic_policies": ABSENT,
-    "subscription_auth_mode": "None",
-    "max_producers_per_topic": ABSENT,
-    "max_consumers_per_topic": ABSENT,
-    "max_consumers_per_subscription": ABSENT,
-    "max_unacked_messages_per_consumer": ABSENT,
-    "max_unacked_messages_per_subscription": ABSENT,
-    "max_subscriptions_per_topic": ABSENT,
-    "compaction_threshold": ABSENT,
-    "offload_threshold": -1,
-    "offload_threshold_in_seconds": -1,
-    "offload_deletion_lag_ms": ABSENT,
-    "max_topics_per_namespace": ABSENT,
-    "schema_auto_update_compatibility_strategy": ABSENT,
-    "schema_compatibility_strategy": "UNDEFINED",
-    "is_allow_auto_update_schema": True,
-    "schema_validation_enforced": False,
-    "offload_policies": ABSENT,
-    "deduplicationSnapshotIntervalSeconds": ABSENT,
-    "subscription_types_enabled": [],
-    "allowed_topic_property_keys_for_metrics": ABSENT,
-    "properties": {},
-    "resource_group_name": ABSENT,
-    "migrated": False,
-    "dispatcherPauseOnAckStatePersistentEnabled": ABSENT,
-    "entryFilters": ABSENT,
-}
-NUMBERS = frozenset(
-    name
-    for name in DEFAULTS
-    if name.startswith(("max_", "offload_threshold", "offload_deletion"))
-    or name.endswith(("_in_seconds", "_minutes", "_threshold", "IntervalSeconds"))
-)
-FLAGS = frozenset({"deduplicationEnabled", "dispatcherPauseOnAckStatePersistentEnabled"})
-LISTS = frozenset({"allowed_topic_property_keys_for_metrics"})
-TEXTS = frozenset({"schema_auto_update_compatibility_strategy", "resource_group_name"})
+TYPES: Mapping[str, Any] = {row.kept: dict if row.per_cluster else row.json for row in POLICIES}
+OTHER_TYPES: Mapping[str, Any] = {"bundles": dict, "resource_group_name": str}
 
 
 def whole_policies(kept: Mapping[str, Any], config: Config) -> Json:
-    """What is kept of a namespace's policies, with the defaults of what is not."""
+    """Return the stored policies of a namespace, with defaults for the others."""
     shown = {
         name: kept.get(name, default)
-        for name, default in DEFAULTS.items()
+        for name, default in NAMESPACE_DEFAULTS.items()
         if kept.get(name) is not None or default is not ABSENT
     }
     if "bundles" not in shown:
         shown = {**shown, "bundles": bundles_data(even_boundaries(config.defaultNumberOfNamespaceBundles))}
-        shown = {name: shown[name] for name in DEFAULTS if name in shown}
+        shown = {name: shown[name] for name in NAMESPACE_DEFAULTS if name in shown}
     return shown
 
 
 def boundaries_of(kept: Mapping[str, Any], config: Config) -> list[str]:
-    """The boundaries of a namespace's bundles."""
+    """Return the boundaries of a namespace's bundles."""
     bundles = kept.get("bundles")
     boundaries: list[str] = (
         even_boundaries(config.defaultNumberOfNamespaceBundles) if not bundles else bundles["boundaries"]
@@ -192,24 +136,20 @@ def boundaries_of(kept: Mapping[str, Any], config: Config) -> list[str]:
 
 
 def read_policies(policies: Mapping[str, Any]) -> Json:
-    """What is kept of policies that somebody sent: fields that Pulsar knows."""
-    return {name: policies[name] for name in DEFAULTS if policies.get(name) is not None}
+    """Return the fields of `policies` that Pulsar knows, for the store."""
+    return {name: policies[name] for name in NAMESPACE_DEFAULTS if policies.get(name) is not None}
 
 
 def is_readable(name: str, value: Any) -> bool:
-    """Whether a policy that somebody sent is of its kind; those that Pulsar does not know may be anything."""
-    if value is None or name not in DEFAULTS:
+    """Return whether a policy has a value of the right type. Unknown policies may have any value."""
+    if value is None or name not in NAMESPACE_DEFAULTS:
         return True
-    default = DEFAULTS[name]
-    if name in NUMBERS:
+    kind = TYPES.get(name) or OTHER_TYPES.get(name) or type(NAMESPACE_DEFAULTS[name])
+    if kind is int:
         return isinstance(value, (int, float))
-    if name in FLAGS:
-        return isinstance(value, bool)
-    if default is ABSENT:
-        return isinstance(value, str if name in TEXTS else list if name in LISTS else dict)
-    if isinstance(default, list):
+    if kind in (list, list[str]):
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return isinstance(value, type(default))
+    return isinstance(value, kind if kind in (bool, str) else dict)
 
 
 def bundles_data(boundaries: list[str]) -> Json:
@@ -217,7 +157,7 @@ def bundles_data(boundaries: list[str]) -> Json:
 
 
 def read_bundles(sent: Any, default: int) -> Json:
-    """The bundles of a new namespace; ValueError for boundaries that do not cover the hash space."""
+    """Return the bundles of a new namespace. Raise `ValueError` for boundaries that do not cover the hash space."""
     if not isinstance(sent, dict):
         return bundles_data(even_boundaries(default))
     boundaries = sent.get("boundaries")
@@ -229,11 +169,11 @@ def read_bundles(sent: Any, default: int) -> Json:
             raise ValueError(f"{count} bundles are too many for this broker: at most {MOST_BUNDLES}")
         return bundles_data(even_boundaries(count))
     if not isinstance(boundaries, list):
-        raise ValueError("The boundaries of bundles are a list of texts")
+        raise ValueError("The boundaries of bundles must be a list of strings")
     try:
         numbers = sorted({int(str(boundary), 16) for boundary in boundaries})
     except ValueError:
-        raise ValueError("The boundaries of bundles are hexadecimal numbers") from None
+        raise ValueError("The boundaries of bundles must be hexadecimal numbers") from None
     if numbers[0] != 0 or numbers[-1] != LAST_HASH:
         first, last = boundary_text(numbers[0]), boundary_text(numbers[-1])
         raise ValueError(f"Input bundles do not cover the whole hash range. first:{first}, last:{last}")

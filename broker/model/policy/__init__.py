@@ -1,1 +1,1 @@
-"""What holds for a topic: its own policies over its namespace's over broker.conf."""
+"""The policies of a topic: its own over its namespace's over broker.conf."""

@@ -1,17 +1,18 @@
-"""A change of a topic's policies as the event that `__change_events` has of it (TopicPoliciesEvent)."""
+"""Encode and decode a change of topic policies as an event of `__change_events` (TopicPoliciesEvent)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from pulsarium.broker.config.keys import INACTIVE_TOPIC_MODES, QUOTA_POLICIES, SCHEMA_STRATEGIES
 from pulsarium.proto.avro import AvroCodec
 from pulsarium.proto.errors import AvroError, InvalidTopicName
 from pulsarium.proto.topic_name import TopicName
-from pulsarium.rest.policies import DELAYED_DELIVERY, POLICIES
+from pulsarium.rest import policies as rows
+from pulsarium.rest.policies import DELAYED_DELIVERY, POLICIES, Policy
 
 Type = str | list[Any] | dict[str, Any]
 
@@ -32,7 +33,7 @@ def _enum(name: str, *symbols: str, namespace: str = "") -> dict[str, Any]:
 
 
 def _record(name: str, fields: dict[str, Type], namespace: str = "") -> dict[str, Any]:
-    """A class of Java: what is no primitive there may be null."""
+    """Return the schema of a Java class. Fields that are no primitives may be null."""
     found: list[dict[str, Any]] = []
     for field, kind in fields.items():
         found.append({"name": field, "type": kind, **({"default": None} if isinstance(kind, list) else {})})
@@ -51,129 +52,54 @@ def _map(values: Type) -> dict[str, Any]:
     return {"type": "map", "values": values}
 
 
-_DISPATCH_RATE: Final = _record(
-    "DispatchRateImpl",
-    {
-        "dispatchThrottlingRateInByte": "long",
-        "dispatchThrottlingRateInMsg": "int",
-        "ratePeriodInSecond": "int",
-        "relativeToPublishRate": "boolean",
-    },
-    f"{DATA}.impl",
-)
-_NAMED_DISPATCH_RATE: Final = f"{DATA}.impl.DispatchRateImpl"  # after the first time
-
-_QUOTA: Final = _record(
-    "BacklogQuotaImpl",
-    {
-        "limit": "long",
-        "limitSize": _null("long"),
-        "limitTime": "int",
-        "policy": _null(_enum("RetentionPolicy", *QUOTA_POLICIES, namespace=f"{DATA}.BacklogQuota")),
-    },
-    f"{DATA}.impl",
-)
-_INACTIVE: Final = _record(
-    "InactiveTopicPolicies",
-    {
-        "deleteWhileInactive": "boolean",
-        "inactiveTopicDeleteMode": _null(_enum("InactiveTopicDeleteMode", *INACTIVE_TOPIC_MODES)),
-        "maxInactiveDurationSeconds": "int",
-    },
-)
-_OFFLOAD: Final[dict[str, Type]] = {
-    "fileSystemProfilePath": "string",
-    "fileSystemURI": "string",
-    "gcsManagedLedgerOffloadBucket": "string",
-    "gcsManagedLedgerOffloadMaxBlockSizeInBytes": "int",
-    "gcsManagedLedgerOffloadReadBufferSizeInBytes": "int",
-    "gcsManagedLedgerOffloadRegion": "string",
-    "gcsManagedLedgerOffloadServiceAccountKeyFile": "string",
-    "managedLedgerExtraConfigurations": _map("string"),
-    "managedLedgerOffloadBucket": "string",
-    "managedLedgerOffloadDeletionLagInMillis": "long",
-    "managedLedgerOffloadDriver": "string",
-    "managedLedgerOffloadMaxBlockSizeInBytes": "int",
-    "managedLedgerOffloadMaxThreads": "int",
-    "managedLedgerOffloadPrefetchRounds": "int",
-    "managedLedgerOffloadReadBufferSizeInBytes": "int",
-    "managedLedgerOffloadReadThreads": "int",
-    "managedLedgerOffloadRegion": "string",
-    "managedLedgerOffloadServiceEndpoint": "string",
-    "managedLedgerOffloadThresholdInBytes": "long",
-    "managedLedgerOffloadThresholdInSeconds": "long",
+_ENUMS: Final = {  # fields that are enums
+    "policy": _enum("RetentionPolicy", *QUOTA_POLICIES, namespace=f"{DATA}.BacklogQuota"),
+    "inactiveTopicDeleteMode": _enum("InactiveTopicDeleteMode", *INACTIVE_TOPIC_MODES),
     "managedLedgerOffloadedReadPriority": _enum("OffloadedReadPriority", "BOOKKEEPER_FIRST", "TIERED_STORAGE_FIRST"),
-    "offloadersDirectory": "string",
-    "s3ManagedLedgerOffloadBucket": "string",
-    "s3ManagedLedgerOffloadCredentialId": "string",
-    "s3ManagedLedgerOffloadCredentialSecret": "string",
-    "s3ManagedLedgerOffloadMaxBlockSizeInBytes": "int",
-    "s3ManagedLedgerOffloadReadBufferSizeInBytes": "int",
-    "s3ManagedLedgerOffloadRegion": "string",
-    "s3ManagedLedgerOffloadRole": "string",
-    "s3ManagedLedgerOffloadRoleSessionName": "string",
-    "s3ManagedLedgerOffloadServiceEndpoint": "string",
 }
-_PERSISTENCE: Final = _record(
-    "PersistencePolicies",
-    {
-        "bookkeeperAckQuorum": "int",
-        "bookkeeperEnsemble": "int",
-        "bookkeeperWriteQuorum": "int",
-        "managedLedgerMaxMarkDeleteRate": "double",
-        "managedLedgerStorageClassName": _null("string"),
-    },
-)
+_PRIMITIVES: Final[dict[Any, Type]] = {int: "int", rows.Long: "long", bool: "boolean", float: "double"}
+_OBJECTS: Final[dict[Any, Type]] = {str: "string", dict[str, str]: _map("string"), list[str]: _list("string")}
+
+
+def _of_type(kind: Any) -> Type:
+    """Return the schema of a row's type. Fields of Java classes are sorted."""
+    if kind not in rows.JAVA:
+        return (_PRIMITIVES | _OBJECTS)[kind]
+    fields: dict[str, Type] = {}
+    for name, hint in sorted(get_type_hints(kind, include_extras=True).items()):
+        is_object = hint not in _PRIMITIVES or kind is rows.OffloadPolicies or name == "limitSize"
+        found = _ENUMS.get(name) or _of_type(hint)
+        fields[name] = _null(found) if is_object else found
+    package, _, name = rows.JAVA[kind].rpartition(".")
+    return _record(name, fields, f"{DATA}.{package}" if package else "")
+
+
+_NAMED_DISPATCH_RATE: Final = f"{DATA}.impl.DispatchRateImpl"  # the name alone, for each use after the first
 _TYPES: Final = _enum(
     "SubType",
     *("Exclusive", "Shared", "Failover", "Key_Shared"),
     namespace="org.apache.pulsar.common.api.proto.CommandSubscribe",
 )
+_OTHERWISE: Final[Mapping[Policy[Any], Type]] = {  # where the type of the row is not the event's
+    rows.BACKLOG_QUOTAS: _map(_of_type(rows.BacklogQuota)),
+    rows.COMPACTION_THRESHOLD: "long",
+    rows.REPLICATOR_DISPATCH_RATE: _NAMED_DISPATCH_RATE,
+    rows.SCHEMA_STRATEGY: _enum("SchemaCompatibilityStrategy", *SCHEMA_STRATEGIES),
+    rows.SUBSCRIPTION_DISPATCH_RATE: _NAMED_DISPATCH_RATE,
+    rows.SUBSCRIPTION_TYPES: _list(_TYPES),
+}
 _POLICIES: Final[dict[str, Type]] = {
-    "autoSubscriptionCreationOverride": _record(
-        "AutoSubscriptionCreationOverrideImpl", {"allowAutoSubscriptionCreation": "boolean"}, f"{DATA}.impl"
-    ),
-    "backLogQuotaMap": _map(_QUOTA),
-    "compactionThreshold": "long",
-    "deduplicationEnabled": "boolean",
-    "deduplicationSnapshotIntervalSeconds": "int",
+    **{row.event: _OTHERWISE.get(row) or _of_type(row.json) for row in POLICIES if row.event},
     "delayedDeliveryEnabled": "boolean",
     "delayedDeliveryMaxDelayInMillis": "long",
     "delayedDeliveryTickTimeMillis": "long",
-    "dispatchRate": _DISPATCH_RATE,
-    "dispatcherPauseOnAckStatePersistentEnabled": "boolean",
-    "entryFilters": _record("EntryFilters", {"entryFilterNames": _null("string")}),
-    "inactiveTopicPolicies": _INACTIVE,
     "isGlobal": "boolean",
-    "maxConsumerPerTopic": "int",
-    "maxConsumersPerSubscription": "int",
-    "maxMessageSize": "int",
-    "maxProducerPerTopic": "int",
-    "maxSubscriptionsPerTopic": "int",
-    "maxUnackedMessagesOnConsumer": "int",
-    "maxUnackedMessagesOnSubscription": "int",
-    "messageTTLInSeconds": "int",
-    "offloadPolicies": _record("OffloadPoliciesImpl", _nullable(_OFFLOAD)),
-    "persistence": _PERSISTENCE,
-    "publishRate": _record("PublishRate", {"publishThrottlingRateInByte": "long", "publishThrottlingRateInMsg": "int"}),
-    "replicationClusters": _list("string"),
-    "replicatorDispatchRate": _NAMED_DISPATCH_RATE,
-    "retentionPolicies": _record("RetentionPolicies", {"retentionSizeInMB": "long", "retentionTimeInMinutes": "int"}),
-    "schemaCompatibilityStrategy": _enum("SchemaCompatibilityStrategy", *SCHEMA_STRATEGIES),
-    "schemaValidationEnforced": "boolean",
-    "shadowTopics": _list("string"),
-    "subscribeRate": _record(
-        "SubscribeRate", {"ratePeriodInSecond": "int", "subscribeThrottlingRatePerConsumer": "int"}
-    ),
-    "subscriptionDispatchRate": _NAMED_DISPATCH_RATE,
-    "subscriptionExpirationTimeInMinutes": "int",
     "subscriptionPolicies": _map(_record("SubscriptionPolicies", {"dispatchRate": _null(_NAMED_DISPATCH_RATE)})),
-    "subscriptionTypesEnabled": _list(_TYPES),
 }
 _TOPIC_POLICIES: Final[dict[str, Type]] = {
     "domain": "string",
     "namespace": "string",
-    "policies": _record("TopicPolicies", _nullable(_POLICIES), DATA),
+    "policies": _record("TopicPolicies", _nullable(dict(sorted(_POLICIES.items()))), DATA),
     "tenant": "string",
     "topic": "string",
 }
@@ -198,9 +124,9 @@ EVENT_CODEC: Final = AvroCodec(_EVENT)
 
 Json = Mapping[str, Any]
 
-GLOBAL_KEY: Final = "__G__"  # before the topic, in the keys of what holds in all clusters
+GLOBAL_KEY: Final = "__G__"  # prefix of the topic, in keys of policies for all clusters
 
-# as the event has it -> as it is kept
+# field of the event -> name in the store
 SAME: Final = {row.event: row.kept for row in POLICIES if row.event and not row.per_cluster} | {
     "subscriptionPolicies": "subscriptionPolicies"
 }
@@ -211,12 +137,13 @@ DELAY_PARTS: Final = {
     "delayedDeliveryTickTimeMillis": "tickTime",
     "delayedDeliveryMaxDelayInMillis": "maxDeliveryDelayInMillis",
 }
-EMPTY: Final[Json] = {"backLogQuotaMap": {}, "subscriptionPolicies": {}, "subscriptionTypesEnabled": []}  # never null
+# fields that are never null
+EMPTY: Final[Json] = {"backLogQuotaMap": {}, "subscriptionPolicies": {}, "subscriptionTypesEnabled": []}
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvent:
-    """What an event says: `action` is INSERT, UPDATE, DELETE or NONE; `policies` are all that the topic has now."""
+    """A policy event. `action` is INSERT, UPDATE, DELETE or NONE; `policies` are all that the topic has now."""
 
     topic: TopicName
     action: str
@@ -225,17 +152,20 @@ class PolicyEvent:
 
 
 def key_of(topic: TopicName, *, is_global: bool) -> str:
-    """The message key: compaction leaves the last event of each."""
+    """Return the message key. Compaction keeps the last event of each key."""
     return f"{GLOBAL_KEY if is_global else ''}{topic}"
 
 
 def topic_of_key(key: str) -> tuple[TopicName, bool]:
-    """The topic of a message without a value, and whether it is about all clusters; InvalidTopicName for no key."""
+    """Return the topic of a key, and whether the event is for all clusters.
+
+    Raise `InvalidTopicName` for an invalid key.
+    """
     return TopicName.parse(key.removeprefix(GLOBAL_KEY)).partitioned_name, key.startswith(GLOBAL_KEY)
 
 
 def encode(event: PolicyEvent, cluster: str) -> bytes:
-    """The event of this cluster, as PulsarEvent."""
+    """Encode an event of this cluster as PulsarEvent."""
     kept, name = event.policies, event.topic
     delays = kept.get(DELAYS) or {}
     policies: dict[str, Any] = {
@@ -262,12 +192,12 @@ def encode(event: PolicyEvent, cluster: str) -> bytes:
 
 
 def decode(payload: bytes, cluster: str, codec: AvroCodec = EVENT_CODEC) -> PolicyEvent | None:
-    """What such an event says, read with the schema it was written with; None for events of other kinds.
+    """Decode an event with the schema that wrote it. Return None for events of other kinds.
 
-    AvroError for one that cannot be read, or names no topic.
+    Raise `AvroError` for an event that cannot be decoded, or has no topic name.
     """
     event = codec.decode(payload)
-    if codec is not EVENT_CODEC:  # what is in ours, as ours has it
+    if codec is not EVENT_CODEC:  # convert the event to the fields of this version
         event = EVENT_CODEC.decode(EVENT_CODEC.encode(event))
     about = event["topicPoliciesEvent"]
     if about is None or event["eventType"] != "TOPIC_POLICY":
@@ -275,14 +205,14 @@ def decode(payload: bytes, cluster: str, codec: AvroCodec = EVENT_CODEC) -> Poli
     try:
         name = TopicName.parse("{domain}://{tenant}/{namespace}/{topic}".format(**about)).partitioned_name
     except InvalidTopicName as error:
-        raise AvroError(f"the event names no topic: {error}") from None
+        raise AvroError(f"the event has no valid topic name: {error}") from None
     found = {field: value for field, value in (about["policies"] or {}).items() if value is not None}
     is_global = bool(found.get("isGlobal"))
     return PolicyEvent(name, str(event["actionType"]), is_global, _kept(found, cluster))
 
 
 def _kept(found: Json, cluster: str) -> dict[str, Any]:
-    """Policies of an event as they are kept."""
+    """Return the policies of an event by their names in the store."""
     said = {field: value for field, value in found.items() if value not in ({}, [])}
     kept = {own: _without_nulls(said[field]) for field, own in SAME.items() if field in said}
     kept |= {own: {cluster: said[field]} for field, own in PER_CLUSTER.items() if field in said}

@@ -1,4 +1,4 @@
-"""The policies of one topic as one object, read from where they are set: topic over namespace over broker.conf."""
+"""Resolve the policies of a topic into one object: topic over namespace over broker.conf."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ UNLIMITED: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """A limit of the backlog, and what happens at it; -1: none."""
+    """A backlog quota: a limit, and the policy at the limit. -1 is no limit."""
 
-    limit_size: int = UNLIMITED  # bytes, of destination_storage
-    limit_seconds: int = UNLIMITED  # of message_age
+    limit_size: int = UNLIMITED  # in bytes, for destination_storage
+    limit_seconds: int = UNLIMITED  # for message_age
     policy: str = "producer_request_hold"  # or producer_exception, consumer_backlog_eviction
 
 
 @dataclass(frozen=True, slots=True)
 class DelayedDelivery:
-    """Whether deliver_at_time is heeded, how exactly, and the longest delay; 0: any."""
+    """Delayed delivery: whether deliver_at_time takes effect, its precision, and the longest delay, or 0."""
 
     active: bool = True
     tick_ms: int = 1000
@@ -41,7 +41,7 @@ class DelayedDelivery:
 
 @dataclass(frozen=True, slots=True)
 class Inactivity:
-    """When a topic that nobody uses is deleted. `mode` as in brokerDeleteInactiveTopicsMode."""
+    """Deletion of inactive topics. `mode` is one of brokerDeleteInactiveTopicsMode."""
 
     delete: bool = False
     max_seconds: int = 60
@@ -50,7 +50,7 @@ class Inactivity:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How often one consumer may subscribe; 0 or less: any number."""
+    """The subscribe rate of one consumer. 0 or less is no limit."""
 
     subscribes: int = 0
     period_seconds: int = 30
@@ -58,7 +58,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class PublishRate:
-    """How fast messages may come in, a second; 0 or less: as they come."""
+    """Publish rate limits a second. 0 or less is no limit."""
 
     messages: int = 0
     bytes: int = 0
@@ -66,8 +66,10 @@ class PublishRate:
 
 @dataclass(frozen=True, slots=True)
 class DispatchRate:
-    """How fast they may go out in a period; 0 or less: as fast as they are taken. `relative`: so many more than come
-    in."""
+    """Dispatch rate limits in a period. 0 or less is no limit.
+
+    With `relative`, the limit is added to the current publish rate.
+    """
 
     messages: int = 0
     bytes: int = 0
@@ -77,8 +79,11 @@ class DispatchRate:
 
 @dataclass(frozen=True, slots=True)
 class SchemaPolicies:
-    """What a new schema must fit (`strategy`), whether producers may bring one, and whether they must have one where
-    there is one."""
+    """Schema policies of a topic.
+
+    `strategy` is the compatibility strategy. `auto_update` lets producers register schemas. `validation_enforced`
+    refuses producers without a schema, if the topic has one.
+    """
 
     strategy: str = "FULL"
     auto_update: bool = True
@@ -87,7 +92,7 @@ class SchemaPolicies:
 
 @dataclass(frozen=True, slots=True)
 class AutoCreation:
-    """Whether clients may make topics in a namespace, and of how many partitions; 0: topics without."""
+    """Auto-creation of topics by clients. 0 `partitions` creates topics without partitions."""
 
     allowed: bool
     partitions: int
@@ -95,7 +100,7 @@ class AutoCreation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
-    """What holds for one topic. Limits of 0 are none."""
+    """The policies that take effect for one topic. A limit of 0 is no limit."""
 
     message_ttl_seconds: int = 0
     retention: Retention = NO_RETENTION
@@ -118,15 +123,15 @@ class Policies:
     publish_rate: PublishRate = PublishRate()
     resource_group: str = ""
     dispatch_rate: DispatchRate = DispatchRate()
-    subscription_dispatch_rate: DispatchRate = DispatchRate()  # of those without one of their own
+    subscription_dispatch_rate: DispatchRate = DispatchRate()  # of subscriptions without a rate of their own
     subscription_dispatch_rates: Mapping[str, DispatchRate] = field(default_factory=lambda: MappingProxyType({}))
     subscribe_rate: Rate = Rate()
-    subscription_types: frozenset[str] = frozenset()  # that consumers may ask for
+    subscription_types: frozenset[str] = frozenset()  # the types that consumers may subscribe with
     schemas: SchemaPolicies = SchemaPolicies()
-    shadows: frozenset[str] = frozenset()  # the shadow topics that get new messages
+    shadows: frozenset[str] = frozenset()  # shadow topics that get new messages
 
     def dispatch_rate_of(self, subscription: str) -> DispatchRate:
-        """How fast messages may go out to one subscription."""
+        """Return the dispatch rate of a subscription."""
         return self.subscription_dispatch_rates.get(subscription, self.subscription_dispatch_rate)
 
 
@@ -134,7 +139,7 @@ Json = Mapping[str, Any]
 
 NOTHING: Json = MappingProxyType({})
 STRATEGY = rows.SCHEMA_STRATEGY.kept
-OLDER_STRATEGY = rows.OLDER_SCHEMA_STRATEGY.kept  # which says the same in other words
+OLDER_STRATEGY = rows.OLDER_SCHEMA_STRATEGY.kept  # Pulsar's older name for the same policy
 OLDER_STRATEGIES: Mapping[str, str] = MappingProxyType(
     {
         "AutoUpdateDisabled": "ALWAYS_INCOMPATIBLE",
@@ -151,7 +156,7 @@ UNDEFINED = "UNDEFINED"
 
 
 def of_broker(row: Policy[Any], config: Config) -> Any:
-    """Return what broker.conf says, None for nothing."""
+    """Return the value of a policy in broker.conf, or None."""
     conf = row.conf
     if isinstance(conf, str):
         return getattr(config, conf) if conf else row.default
@@ -160,7 +165,7 @@ def of_broker(row: Policy[Any], config: Config) -> Any:
 
 
 def in_force(row: Policy[Any], config: Config, *levels: Json) -> Any:
-    """Return the first value that is set, or the broker's, which also says what fields of the first do not."""
+    """Return the first value that is set, or the broker's. The broker's also supplies missing fields."""
     found = None
     for level in levels:
         found = level.get(row.kept)
@@ -174,9 +179,9 @@ def in_force(row: Policy[Any], config: Config, *levels: Json) -> Any:
 
 
 def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
-    """Return the policies of a topic.
+    """Resolve the policies of a topic.
 
-    `namespace` and `topic` hold only what was set, by the names that namespaces use.
+    `namespace` and `topic` have only policies that were set, by the names that namespaces use.
     """
 
     def at(row: Policy[Any]) -> Any:
@@ -185,7 +190,7 @@ def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
     retention, delayed, inactive = at(rows.RETENTION), at(rows.DELAYED_DELIVERY), at(rows.INACTIVE_TOPICS)
     subscribes = at(rows.SUBSCRIBE_RATE)
     quotas = rows.BACKLOG_QUOTAS.kept
-    types = rows.SUBSCRIPTION_TYPES.kept  # where [] is none set
+    types = rows.SUBSCRIPTION_TYPES.kept  # [] counts as not set
     return Policies(
         message_ttl_seconds=at(rows.MESSAGE_TTL),
         retention=Retention(retention["retentionTimeInMinutes"], retention["retentionSizeInMB"]),
@@ -233,17 +238,17 @@ def resolve(config: Config, namespace: Json, topic: Json = NOTHING) -> Policies:
 
 def _full_names(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
-        with suppress(InvalidTopicName):  # whoever writes to the topic of change events may say anything
+        with suppress(InvalidTopicName):  # clients that publish change events may send any names
             yield str(TopicName.parse(text))
 
 
 def _limits(rate: Json) -> bool:
-    """Whether a rate limits anything; one that does not counts as none, and leaves it to the next level."""
+    """Return whether a rate limits anything. A rate without a limit is ignored, and the next level decides."""
     return any(value > 0 for name, value in rate.items() if name.endswith(("InMsg", "InByte")))
 
 
 def _set_rate(config: Config, name: str, *levels: Json, older: str = "") -> Json | None:
-    """The first rate of this cluster that is set, and limits anything."""
+    """Return the first rate of this cluster that is set and limits anything, or None."""
     for level in levels:
         for each in (name, older):
             rate: Json | None = (level.get(each) or NOTHING).get(config.clusterName)
@@ -274,8 +279,11 @@ def _rates_of_subscriptions(policies: Json) -> Mapping[str, DispatchRate]:
 
 
 def of_system_topic(policies: Policies, config: Config) -> Policies:
-    """What holds for a system topic: it is kept while its namespace is, compacted once anything is new (any byte is
-    enough), and written by brokers, who cannot encrypt."""
+    """Return the policies of a system topic.
+
+    It stays as long as its namespace, and is compacted once it has any new byte. It need not be encrypted, because
+    brokers publish there and cannot encrypt.
+    """
     return replace(
         policies,
         message_ttl_seconds=0,
@@ -290,14 +298,14 @@ def of_system_topic(policies: Policies, config: Config) -> Policies:
 
 
 def _strategy(of_topic: str | None, namespace: Json, default: str) -> str:
-    """What schemas must fit. UNDEFINED, and nothing, leave it to the next level."""
+    """Return the schema compatibility strategy. UNDEFINED or no value leaves it to the next level."""
     of_namespace = (namespace.get(STRATEGY), OLDER_STRATEGIES.get(namespace.get(OLDER_STRATEGY, "")))
     found = (each for each in (of_topic, *of_namespace, default) if each not in (None, UNDEFINED))
     return next(found, "FULL")
 
 
 def auto_creation(config: Config, namespace: Json) -> AutoCreation:
-    """What clients may make in a namespace: its own word, as a whole, over broker.conf's."""
+    """Return the auto-creation policy of a namespace. An override of the namespace replaces broker.conf as a whole."""
     override = namespace.get(rows.AUTO_TOPIC_CREATION.kept)
     if override is None:
         partitioned = config.allowAutoTopicCreationType == "partitioned"
@@ -307,7 +315,7 @@ def auto_creation(config: Config, namespace: Json) -> AutoCreation:
 
 
 def most_topics(config: Config, namespace: Json) -> int:
-    """Return how many persistent topics a namespace may have, partitions counted; 0: any number."""
+    """Return how many persistent topics a namespace may have, including partitions. 0 is no limit."""
     found: int = in_force(rows.MAX_TOPICS, config, namespace)
     return found
 

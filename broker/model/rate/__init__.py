@@ -1,1 +1,1 @@
-"""Rates that are kept to: how fast messages come in and go out, and consumers come (B-42)."""
+"""Rate limits of publishing, dispatch and subscribing (B-42)."""

@@ -1,4 +1,4 @@
-"""Rates that are kept to: of publishing, by topic, broker and resource group, and of dispatch."""
+"""Rate limits: publish rates of topics, brokers and resource groups, and dispatch rates."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pulsarium.broker.clock import Clock, Timeline, Timer
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.policy.policies import DispatchRate, PublishRate
 
-RESOLUTION = 0.016  # seconds between two looks at what came, as in Pulsar
-SLACK = 1e-6  # seconds, or tokens, by which times that are added up may be short
+RESOLUTION = 0.016  # seconds between two updates of the tokens, as in Pulsar
+SLACK = 1e-6  # tolerance for sums of times, in seconds or tokens
 SHORTEST_WAIT = 1e-3  # seconds
 
 
 def nothing_more() -> float:
-    """A rate that is what it says."""
+    """Return no addition to a rate."""
     return 0.0
 
 
 class TokenBucket:
-    """`rate` tokens a `period` (seconds), and at most so many at once; it begins full.
+    """A token bucket with `rate` tokens in a `period` of seconds, and at most that many at once. It begins full.
 
-    Who takes more than there are is let through, and leaves a debt. `more` is added to the rate as it is at each look.
-    New tokens come at once for all the time since the last look, which is at least `resolution` (seconds) ago.
+    Taking more tokens than there are is allowed, and leaves a debt. `more` is added to the rate at each update. An
+    update adds tokens for all the time since the last one, and is at least `resolution` seconds after it.
     """
 
     __slots__ = ("_clock", "_more", "_period", "_rate", "_resolution", "_rest", "_seen", "tokens")
@@ -43,21 +43,24 @@ class TokenBucket:
         self._resolution = resolution
         self._more = more
         self._seen = clock.monotonic()
-        self._rest = 0.0  # seconds of before, which were not enough for one more token
+        self._rest = 0.0  # seconds left over from the last update, too few for another token
         self.tokens = self.rate
 
     @property
     def rate(self) -> int:
-        """Tokens a period as of now. Never none: clients say how many messages an entry has, at times less than 0."""
+        """Return the current tokens a period, at least 1.
+
+        Clients state how many messages an entry has, at times less than 0.
+        """
         return max(1, self._rate + int(self._more()))
 
     def take(self, count: int) -> None:
-        """Something passed."""
+        """Take tokens."""
         self._look()
         self.tokens -= count
 
     def available(self) -> int:
-        """How many tokens there are now; 0 or less: none."""
+        """Return how many tokens there are now. 0 or less is none."""
         self._look()
         return self.tokens
 
@@ -72,11 +75,11 @@ class TokenBucket:
         self.tokens = min(self.tokens + came, rate)
 
     def _step(self, rate: int) -> float:
-        """How long after a look the next one can find something."""
+        """Return how many seconds after an update the next one can add tokens."""
         return max(self._resolution, self._period / rate - self._rest)
 
     def seconds_until(self, count: int) -> float:
-        """How long until there are so many tokens, if nobody takes any; 0: there are."""
+        """Return in how many seconds `count` tokens are there, if none is taken. 0 is now."""
         missing = min(count, self.rate) - self.available()
         if missing <= 0:
             return 0.0
@@ -84,44 +87,44 @@ class TokenBucket:
         return max(SHORTEST_WAIT, max(self._step(rate), missing * self._period / rate - self._rest) - passed)
 
 
-REFILL = 0.01  # of a second's tokens, which must be there before anybody goes on
+REFILL = 0.01  # share of a second's tokens that must be there before a connection resumes
 
 
 class Publisher(Protocol):
     """A connection that publishes."""
 
     def pause_reading(self) -> None:
-        """Take no more commands of it, until `resume_reading` was called as often."""
+        """Pause the connection's commands, until `resume_reading` was called as often."""
         ...
 
     def resume_reading(self) -> None:
-        """Go on, with what came meanwhile first."""
+        """Resume the connection, beginning with commands that came meanwhile."""
         ...
 
 
 class PublishLimiter:
-    """Nothing is refused: what comes too fast is taken, and its connection pauses until there are tokens again.
+    """A publish rate limit, which pauses connections and refuses nothing.
 
-    So do all producers of that connection, whatever they publish to, and everything else that its client asks. Those
-    that wait go on in turn, each as long as there are tokens left.
+    A message that comes too fast is accepted. Then its connection pauses until there are tokens again, with all its
+    producers and other requests. Paused connections resume in turn, each as long as there are tokens left.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rate = PublishRate()
-        self._buckets: list[tuple[TokenBucket, int]] = []  # and how many tokens let a connection go on
+        self._buckets: list[tuple[TokenBucket, int]] = []  # each with the tokens that let a connection resume
         self._messages: TokenBucket | None = None
         self._bytes: TokenBucket | None = None
-        self._waiting: list[Publisher] = []  # in the order they came
+        self._waiting: list[Publisher] = []  # in the order of their pauses
         self._timer: Timer | None = None
 
     @property
     def is_active(self) -> bool:
-        """Whether there is any limit."""
+        """Return whether there is any limit."""
         return bool(self._buckets)
 
     def update(self, rate: PublishRate) -> None:
-        """The rate is another one from now on: there are as many tokens as it gives a second."""
+        """Change the rate. The buckets begin with the tokens of one second."""
         if rate == self._rate:
             return
         self._rate = rate
@@ -129,13 +132,13 @@ class PublishLimiter:
         buckets = ((self._messages, rate.messages), (self._bytes, rate.bytes))
         self._buckets = [(bucket, max(1, int(each * REFILL))) for bucket, each in buckets if bucket is not None]
         if self._waiting:
-            self._wait(0.0)  # what was waited for may come sooner now
+            self._wait(0.0)  # the new rate may end the pause sooner
 
     def _bucket(self, rate: int) -> TokenBucket | None:
         return TokenBucket(self._clock, rate) if rate > 0 else None
 
     def published(self, client: Publisher, messages: int, size: int) -> None:
-        """A connection published so many messages, of `size` bytes together."""
+        """Take tokens for published messages of `size` bytes, and pause the connection if too few are left."""
         enough = True
         if self._messages is not None:
             self._messages.take(messages)
@@ -150,7 +153,7 @@ class PublishLimiter:
                 self._wait(self._seconds())
 
     def _seconds(self) -> float:
-        """How long until somebody may go on."""
+        """Return in how many seconds a connection may resume."""
         return max((bucket.seconds_until(count) for bucket, count in self._buckets), default=0.0)
 
     def _wait(self, seconds: float) -> None:
@@ -161,23 +164,23 @@ class PublishLimiter:
     def _go_on(self) -> None:
         self._timer = None
         while self._waiting and not (seconds := self._seconds()):
-            self._waiting.pop(0).resume_reading()  # which may publish at once, and wait again
+            self._waiting.pop(0).resume_reading()  # the connection may publish at once, and pause again
         if self._waiting and self._timer is None:
             self._wait(seconds)
 
 
 class Counts(Protocol):
-    """A topic that counts what comes in."""
+    """A topic that counts published messages and bytes."""
 
     messages_in: int
     bytes_in: int
 
 
 class PublishAverage:
-    """Tell how fast messages came in to a topic of late, for dispatch rates that are relative to it.
+    """The recent publish rate of a topic, for dispatch rates that are relative to it.
 
-    That is over the last whole interval of statsUpdateFrequencyInSecs, or the time since somebody last asked, if
-    that is longer. Costs nothing while nobody asks.
+    The rate is that of the last whole interval of statsUpdateFrequencyInSecs, or of the time since the last call, if
+    that is longer. It costs nothing while it is not used.
     """
 
     def __init__(self, topic: Counts, clock: Clock, config: Config) -> None:
@@ -189,11 +192,11 @@ class PublishAverage:
         self._averages = (0.0, 0.0)
 
     def messages(self) -> float:
-        """Return how many messages came a second."""
+        """Return messages a second."""
         return self._now()[0]
 
     def bytes(self) -> float:
-        """Return how many bytes came a second."""
+        """Return bytes a second."""
         return self._now()[1]
 
     def _now(self) -> tuple[float, float]:
@@ -207,23 +210,25 @@ class PublishAverage:
 
 
 class DispatchLimiter:
-    """The tokens of one limit. Like those of a scheduled refill they come once a period, which is also how many there
-    are at most. What was sent in excess is owed."""
+    """The tokens of one dispatch rate limit.
+
+    All tokens of a period come at once, which is also their maximum. Messages beyond the limit leave a debt.
+    """
 
     def __init__(self, clock: Clock, average: PublishAverage | None = None) -> None:
         self._clock = clock
-        self._average = average  # what relativeToPublishRate is relative to
+        self._average = average  # for relativeToPublishRate
         self._rate = DispatchRate()
         self.messages: TokenBucket | None = None
         self.bytes: TokenBucket | None = None
 
     @property
     def is_active(self) -> bool:
-        """Whether there is any limit."""
+        """Return whether there is any limit."""
         return self.messages is not None or self.bytes is not None
 
     def update(self, rate: DispatchRate) -> None:
-        """The rate is another one from now on."""
+        """Change the rate."""
         if rate == self._rate:
             return
         self._rate = rate
@@ -236,19 +241,19 @@ class DispatchLimiter:
         )
 
     def take(self, messages: int, size: int) -> None:
-        """So much was delivered."""
+        """Take tokens for delivered messages."""
         if self.messages is not None:
             self.messages.take(messages)
         if self.bytes is not None:
             self.bytes.take(size)
 
     def seconds(self) -> float:
-        """How long until anything may be delivered."""
+        """Return in how many seconds messages may be delivered."""
         return max(0.0 if bucket is None else bucket.seconds_until(1) for bucket in (self.messages, self.bytes))
 
 
 class Limits:
-    """Limit how fast messages come in and go out; without a rate at first."""
+    """A publish and a dispatch rate limit, at first without rates."""
 
     def __init__(self, clock: Clock) -> None:
         self.publish = PublishLimiter(clock)
@@ -256,10 +261,13 @@ class Limits:
 
 
 class BrokerLimits(Limits):
-    """brokerPublisherThrottlingMaxMessageRate and -ByteRate, dispatchThrottlingRateInMsg and -InByte."""
+    """Limits of a broker.
+
+    Their keys are brokerPublisherThrottlingMaxMessageRate and -ByteRate, and dispatchThrottlingRateInMsg and -InByte.
+    """
 
     def update(self, config: Config) -> None:
-        """Be as the settings are."""
+        """Apply the current settings."""
         self.publish.update(
             PublishRate(config.brokerPublisherThrottlingMaxMessageRate, config.brokerPublisherThrottlingMaxByteRate)
         )
@@ -270,16 +278,16 @@ FOLDER = "/admin/resourcegroups"
 
 
 class Records(Protocol):
-    """Read groups from the metadata."""
+    """The metadata in which resource groups are stored."""
 
     def get(self, folder: str, *names: str) -> Any: ...
 
 
 class ResourceGroups:
-    """The limits of each group that topics belong to.
+    """The limits of resource groups.
 
-    Topics of all brokers take from one bucket, so that the rate is the group's wherever they are; brokers of Pulsar get
-    there by telling each other what they use.
+    Topics of all brokers take tokens from one bucket, so that the rate is the group's as a whole. Brokers of Pulsar
+    reach this by exchanging their usage.
     """
 
     def __init__(self, clock: Clock, records: Records, *, limit_dispatch: bool) -> None:
@@ -290,7 +298,7 @@ class ResourceGroups:
         self._limits: dict[str, Limits] = {}
 
     def limits_of(self, name: str) -> Limits:
-        """Return the limits of a group, as they are now; "" and a group that is not there have none."""
+        """Return the current limits of a group. "" and an unknown group have none."""
         group: Mapping[str, Any] | None = self._records.get(FOLDER, name) if name else None
         if group is None:
             return self._no_limits

@@ -1,1 +1,1 @@
-"""Schemas of topics."""
+"""Schemas of topics: versions, validation and compatibility."""

@@ -1,4 +1,4 @@
-"""Whether a new schema fits those that a topic has, by strategy: Pulsar's checks, by type."""
+"""Check a new schema against the existing ones of a topic by strategy, as Pulsar does for each type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def is_transitive(strategy: str) -> bool:
 
 
 def check(existing: Sequence[SchemaData], new: SchemaData, strategy: str) -> None:
-    """Raise IncompatibleSchemaError unless `new` fits the existing ones: the newest, with a transitive one all."""
+    """Raise `IncompatibleSchemaError` unless `new` fits the newest existing schema.
+
+    A transitive strategy compares all existing schemas.
+    """
     if strategy == ALWAYS:
         return
     for each in existing:
@@ -54,7 +57,7 @@ def _unreadable(writer: Definition, reader: Definition, strategy: str) -> Incomp
 
 
 def _check_json(existing: Sequence[SchemaData], new: SchemaData, strategy: str) -> None:
-    """PIP-464: a definition that is not Avro's is refused."""
+    """Raise `IncompatibleSchemaError` for a definition that is not in Avro's format (PIP-464)."""
     try:
         new.definition()
     except DefinitionError:
@@ -88,11 +91,14 @@ def _check_key_value(existing: Sequence[SchemaData], new: SchemaData, strategy: 
 
 
 def _check_external(existing: Sequence[SchemaData], new: SchemaData, strategy: str) -> None:
-    """Another type was refused before."""
+    """Accept the schema, because `check` has refused other types already."""
 
 
 def _check_others(existing: Sequence[SchemaData], new: SchemaData, strategy: str) -> None:
-    """PROTOBUF too: its check is not among schemaRegistryCompatibilityCheckers."""
+    """Refuse with ALWAYS_INCOMPATIBLE only.
+
+    PROTOBUF is here too, because schemaRegistryCompatibilityCheckers lacks it.
+    """
     if strategy == NEVER:
         raise IncompatibleSchemaError("Schema compatibility strategy is ALWAYS_INCOMPATIBLE")
 

@@ -1,4 +1,4 @@
-"""One schema as a topic has it, pairs of schemas included, and what is refused."""
+"""Schemas of topics, including pairs for key and value, and the errors that refuse a schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.broker.model.schema.definition import Definition, DefinitionError, read_definition
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-# the wire's types in the words of Java's SchemaType, in order
+# the wire's types by their names in Java's SchemaType, in order
 TYPES: Final = (
     *("NONE", "STRING", "JSON", "PROTOBUF", "AVRO", "BOOLEAN", "INT8", "INT16", "INT32", "INT64", "FLOAT", "DOUBLE"),
     *("DATE", "TIME", "TIMESTAMP", "KEY_VALUE", "INSTANT", "LOCAL_DATE", "LOCAL_TIME", "LOCAL_DATE_TIME"),
@@ -25,7 +25,7 @@ AVRO_TYPES: Final = frozenset({"AVRO", "JSON", "PROTOBUF"})  # defined in Avro's
 
 @dataclass(frozen=True, slots=True)
 class SchemaData:
-    """A schema: `type` is a SchemaType, `data` its definition."""
+    """A schema: `type` is a SchemaType, and `data` its definition."""
 
     type: str
     data: bytes = b""
@@ -48,16 +48,16 @@ class SchemaData:
         return dict(self.properties)
 
     def definition(self) -> Definition:
-        """Of an Avro type. Raises DefinitionError."""
+        """Return the definition of an Avro type. Raise `DefinitionError` when `data` is none."""
         return read_definition(self.data)
 
     def is_defined_as(self, kind: str, definition: Definition) -> bool:
-        """Whether it is of this Avro type, and another text of this definition."""
+        """Return whether the schema has this Avro type, and an equal definition."""
         if self.type != kind:
             return False
         try:
             return self.definition().equals(definition)
-        except DefinitionError:  # it came when nobody judged it
+        except DefinitionError:  # the schema was stored without validation
             return False
 
 
@@ -65,7 +65,7 @@ EXCEPTIONS = "org.apache.pulsar.broker.service.schema.exceptions"
 
 
 class SchemaError(BrokerServiceError):
-    """Of PRODUCER and GET_OR_CREATE_SCHEMA, `java_text` is what is told; SUBSCRIBE and REST are told `text`."""
+    """A refused schema. PRODUCER and GET_OR_CREATE_SCHEMA answer with `java_text`, SUBSCRIBE and REST with `text`."""
 
     code: pb.ServerError = pb.IncompatibleSchema
 
@@ -75,7 +75,7 @@ class SchemaError(BrokerServiceError):
 
 
 class IncompatibleSchemaError(SchemaError):
-    """It does not fit those that the topic has, or the topic takes none."""
+    """A schema that does not fit those of the topic, or a topic that accepts no schemas."""
 
     @property
     def java_text(self) -> str:
@@ -84,14 +84,14 @@ class IncompatibleSchemaError(SchemaError):
 
 
 class NoSchemaError(IncompatibleSchemaError):
-    """There is none to compare with (NotExistSchemaException)."""
+    """A topic without a schema to compare with (NotExistSchemaException)."""
 
     def __init__(self) -> None:
         super().__init__("Topic does not have schema to check")
 
 
 class MalformedSchemaError(SchemaError):
-    """What Pulsar stumbles over; `java` is its exception as a text, with its class."""
+    """A schema on which Pulsar fails with an exception. `java` is the exception as text, with its class."""
 
     code = pb.UnknownError
 
@@ -105,12 +105,12 @@ class MalformedSchemaError(SchemaError):
 
     @property
     def message(self) -> str:
-        """What the exception says itself."""
+        """Return the message of the exception, without its class."""
         return self._java.partition(": ")[2] or "null"
 
 
 class InvalidSchemaDataError(SchemaError):
-    """It is no schema. `cause` is Java's exception as a text, "" for none."""
+    """Bytes that are no schema of their type. `cause` is Java's exception as text, or ""."""
 
     def __init__(self, text: str, cause: str = "") -> None:
         super().__init__(text)
@@ -121,11 +121,11 @@ class InvalidSchemaDataError(SchemaError):
         return f"{self.text} caused by {self.cause}" if self.cause else self.text
 
 
-NULL_LENGTH = b"\xff\xff\xff\xff"  # the length of a definition that is null
+NULL_LENGTH = b"\xff\xff\xff\xff"  # the length of a null definition
 
 
 def split(schema: SchemaData) -> tuple[SchemaData, SchemaData]:
-    """The schemas of key and value. Raises MalformedSchemaError."""
+    """Return the schemas of key and value. Raise `MalformedSchemaError` when the bytes are damaged."""
     rest = schema.data
     parts = []
     for what in ("key", "value"):

@@ -1,4 +1,4 @@
-"""Avro definitions as Java's `Schema` reads them: what is none, in its words, and its text of those that are."""
+"""Read and write Avro definitions as Java's `Schema` does, with Java's texts for errors."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pulsarium.broker.jackson import JsonParseError, parse
 
 RECORDS: Final = ("record", "error")
 NAMED: Final = (*RECORDS, "enum", "fixed")
-WORDS: Final = frozenset({"doc", "aliases"})  # what two equal definitions may differ in
+WORDS: Final = frozenset({"doc", "aliases"})  # keys that may differ in equal definitions
 
 Json = Any
 
 
 def pretty(tree: Json) -> str:
-    """As Java's `toString(true)` writes a definition."""
+    """Return a definition as Java's `toString(true)` writes it."""
     return _pretty(_local(tree, ""), "")
 
 
 def compact(value: Json) -> str:
-    """JSON as Jackson writes it."""
+    """Return JSON as Jackson writes it."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _children(tree: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
-    """What is below a schema, each with the key that it stands at."""
+    """Yield the schemas below a schema, each with its key."""
     kind = tree.get("type")
     if kind == "array":
         yield "items", tree["items"]
@@ -38,7 +38,7 @@ def _children(tree: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
 
 
 def bare(tree: Json) -> Json:
-    """Without what does not count when schemas are compared."""
+    """Return a definition without the keys that comparisons ignore."""
     if isinstance(tree, list):
         return [bare(each) for each in tree]
     if not isinstance(tree, dict):
@@ -57,7 +57,7 @@ def _bare_field(field: Json) -> Json:
 
 
 def _local(tree: Json, space: str) -> Json:
-    """With names as they are written inside a namespace."""
+    """Return a definition with names as they are written inside a namespace."""
     if isinstance(tree, list):
         return [_local(each, space) for each in tree]
     if not isinstance(tree, dict):
@@ -81,7 +81,7 @@ def _local(tree: Json, space: str) -> Json:
 
 
 def _pretty(value: Json, indent: str) -> str:
-    """JSON as Jackson's default pretty printer writes it."""
+    """Return JSON as Jackson's default pretty printer writes it."""
     if isinstance(value, list):
         return f"[ {', '.join(_pretty(each, indent) for each in value)} ]" if value else "[ ]"
     if not isinstance(value, dict):
@@ -100,41 +100,44 @@ OF_SCHEMA: Final = frozenset(
 OF_ENUM: Final = OF_SCHEMA | {"default"}
 OF_FIELD: Final = frozenset(("default", "doc", "name", "order", "type", "aliases"))
 AVRO: Final = "org.apache.avro"
-DEEPEST: Final = 100  # schemas inside of each other; whoever walks through them does so recursively
+DEEPEST: Final = 100  # nested schemas, because the code that walks through them is recursive
 
 
 class DefinitionError(ValueError):
-    """No Avro definition. `str` is Java's exception as a text, with its class."""
+    """Raised for bytes that are no Avro definition. `str` is Java's exception as text, with its class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition that was read: names are whole, and each named type stands where it is first met."""
+    """A definition that was read: names are full, and each named type is defined at its first use."""
 
     tree: Json
 
     @property
     def type(self) -> str:
-        """The type of the whole, union for several."""
+        """Return the type of the definition: "union" for several types."""
         if isinstance(self.tree, list):
             return "union"
         return str(self.tree["type"] if isinstance(self.tree, dict) else self.tree)
 
     @property
     def pretty(self) -> str:
-        """As Java's `toString(true)` writes it, but for properties that are nested too deeply to be indented."""
+        """Return the definition as Java's `toString(true)` writes it.
+
+        Properties that are nested too deeply get no indentation.
+        """
         try:
             return pretty(self.tree)
         except RecursionError:
             return compact(self.tree)
 
     def equals(self, other: Definition) -> bool:
-        """Whether Java calls both one schema: words, aliases and defaults of enums do not count."""
+        """Return whether Java calls both definitions equal. Docs, aliases and defaults of enums do not count."""
         return bool(bare(self.tree) == bare(other.tree))
 
 
 def read_definition(data: bytes) -> Definition:
-    """The definition in a text of JSON. Raises DefinitionError."""
+    """Read a definition from its JSON. Raise `DefinitionError` when the JSON is none."""
     try:
         sent = parse(data.decode(errors="replace"))
     except EOFError:
@@ -219,7 +222,7 @@ class _Reader:
         for part in space.split(".") if space else ():
             _check_name(part, f'Namespace part "{part}" is invalid: ')
         whole = f"{space}.{name}" if space else name
-        if whole in self.known:  # Java keeps the first
+        if whole in self.known:  # Java keeps the first definition
             return whole
         self.known.add(whole)
         found = {"type": kind, "name": whole, **_words(sent)}
@@ -270,7 +273,7 @@ def _text(sent: Json, key: str, missing: str) -> str:
 
 
 def _check_name(name: str, before: str = "") -> None:
-    """Raise for names that Pulsar refuses: it takes `$` besides letters, digits and `_`."""
+    """Raise `DefinitionError` for a name that Pulsar refuses. Letters, digits, `_` and `$` are allowed."""
     if not name:
         raise _refused(f"{before}Empty name")
     if not (name[0].isalpha() or name[0] in "_$"):
@@ -318,7 +321,7 @@ def _properties(sent: dict[str, Json], own: frozenset[str]) -> dict[str, Json]:
 
 
 def name_in_union(branch: Json) -> str:
-    """What no other branch of a union may be called."""
+    """Return the name of a branch, which is unique in its union."""
     if isinstance(branch, str):
         return branch
     return str(branch["name"] if branch["type"] in NAMED else branch["type"])

@@ -1,4 +1,4 @@
-"""The schema registry: the versions of each topic's schema, and what may become one (SchemaRegistryServiceImpl)."""
+"""The schema registry: the versions of each topic's schema, and the checks of new ones (SchemaRegistryServiceImpl)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMAS = "/schemas/"
 NO_VERSION = b""
 NOTHING = SchemaData("NONE")
 
-# properties of what is kept that clients do not see
+# properties of a stored schema that clients do not see
 TIMESTAMP = "__pulsarium_timestamp"
 LEDGER = "__pulsarium_ledger"
 DELETED = "__pulsarium_deleted"
@@ -27,12 +27,12 @@ OURS = (TIMESTAMP, LEDGER, DELETED)
 
 @dataclass(frozen=True, slots=True)
 class StoredSchema:
-    """One version of a topic's schema, as the client sent it, or that there is none from here on."""
+    """A version of a topic's schema, or the mark of a deletion."""
 
     version: int
     schema: SchemaData
     timestamp_ms: int
-    ledger_id: int = -1  # a ledger of its own, as Pulsar keeps it
+    ledger_id: int = -1  # the ledger of its own that Pulsar stores the schema in
     deleted: bool = False
 
     @property
@@ -41,11 +41,11 @@ class StoredSchema:
 
     @property
     def version_bytes(self) -> bytes:
-        """The version as clients see it: 8 bytes, big-endian."""
+        """Return the version as clients see it: 8 bytes, big-endian."""
         return self.version.to_bytes(8, "big")
 
     def to_proto(self, topic: TopicName) -> pb.Schema:
-        """As GET_SCHEMA_RESPONSE carries it, named after the topic."""
+        """Return the schema for GET_SCHEMA_RESPONSE, named after the topic."""
         return self.schema.to_proto(topic.schema_name)
 
     def kept(self, topic: TopicName) -> bytes:
@@ -58,13 +58,13 @@ class StoredSchema:
     def read(cls, version: int, kept: bytes) -> StoredSchema:
         schema = SchemaData.from_proto(pb.Schema.FromString(kept))
         timestamp, deleted = (int(schema.texts.get(key, 0)) for key in (TIMESTAMP, DELETED))
-        ledger = int(schema.texts.get(LEDGER, -1))  # older versions kept none
+        ledger = int(schema.texts.get(LEDGER, -1))  # older versions stored none
         theirs = replace(schema, properties=tuple(pair for pair in schema.properties if pair[0] not in OURS))
         return cls(version, theirs, timestamp, ledger, bool(deleted))
 
 
 class SchemaRegistry:
-    """The versions of each topic's schema; partitions share their parent's."""
+    """The versions of each topic's schema. Partitions share the schema of their topic."""
 
     def __init__(self, keeps: Keeps, next_ledger_id: Callable[[], int] = lambda: -1) -> None:
         self._versions: dict[str, list[StoredSchema]] = {}
@@ -72,20 +72,20 @@ class SchemaRegistry:
         self._next_ledger_id = next_ledger_id
 
     def recover(self, kept: dict[str, bytes]) -> None:
-        """Take over what the store has, and nothing else."""
+        """Replace all versions by those that the store has."""
         self._versions.clear()
         for path in sorted(path for path in kept if path.startswith(SCHEMAS)):
             topic, _, version = path[len(SCHEMAS) :].rpartition("/")
             self._versions.setdefault(topic, []).append(StoredSchema.read(int(version), kept[path]))
 
-    # what there is
+    # reading
 
     def all(self, topic: TopicName) -> list[StoredSchema]:
-        """Every version that was ever made, with the marks of deletions."""
+        """Return all versions ever made, with the marks of deletions."""
         return self._versions.get(topic.schema_name, [])
 
     def versions(self, topic: TopicName) -> list[StoredSchema]:
-        """Those since the last deletion."""
+        """Return the versions since the last deletion."""
         versions = self.all(topic)
         last = next((each.version for each in reversed(versions) if each.deleted), -1)
         return versions[last + 1 :]
@@ -98,7 +98,7 @@ class SchemaRegistry:
         return next((each for each in self.versions(topic) if each.version == version), None)
 
     def find(self, topic: TopicName, schema: SchemaData) -> StoredSchema | None:
-        """The version that a schema is already, in whatever words."""
+        """Return the version with an equal definition, or None."""
         exact = self.find_exact(topic, schema)
         if exact is not None or schema.type not in AVRO_TYPES:
             return exact
@@ -110,7 +110,7 @@ class SchemaRegistry:
         return None
 
     def find_exact(self, topic: TopicName, schema: SchemaData) -> StoredSchema | None:
-        """The same, in the same words."""
+        """Return the version with the same bytes of definition, or None."""
         return next(
             (
                 each
@@ -120,10 +120,13 @@ class SchemaRegistry:
             None,
         )
 
-    # what may become one
+    # adding
 
     def add(self, topic: TopicName, schema: SchemaData, strategy: str, now_ms: int) -> StoredSchema:
-        """The version of a schema, made when there is none and it fits the others. Raises SchemaError."""
+        """Return the version of a schema, added if it is new and fits the others.
+
+        Raise `SchemaError` when it is refused.
+        """
         validate(schema)
         known = self.find(topic, schema)
         if known is not None:
@@ -132,7 +135,7 @@ class SchemaRegistry:
         return self._append(topic, schema, now_ms)
 
     def check(self, topic: TopicName, schema: SchemaData, strategy: str) -> None:
-        """Raise IncompatibleSchemaError unless a schema fits those that there are."""
+        """Raise `IncompatibleSchemaError` unless a schema fits the existing versions."""
         versions = [each.schema for each in self.versions(topic)]
         if is_transitive(strategy):
             check(versions, schema, strategy)
@@ -140,7 +143,10 @@ class SchemaRegistry:
             check(versions[-1:], schema, strategy)
 
     def check_consumer(self, topic: TopicName, schema: SchemaData, strategy: str) -> None:
-        """Raise SchemaError unless a consumer with a schema can read the newest, or all where the strategy says so."""
+        """Raise `SchemaError` unless a consumer with this schema can read the newest version.
+
+        BACKWARD_TRANSITIVE, FULL_TRANSITIVE and ALWAYS_INCOMPATIBLE compare all versions.
+        """
         if strategy == ALWAYS:
             return
         versions = [each.schema for each in self.versions(topic)]
@@ -148,22 +154,22 @@ class SchemaRegistry:
             raise NoSchemaError
         if strategy in ("BACKWARD", "FORWARD", "FORWARD_TRANSITIVE", "FULL"):
             self.check(topic, schema, "BACKWARD")
-        else:  # BACKWARD_TRANSITIVE, FULL_TRANSITIVE, ALWAYS_INCOMPATIBLE: as of a producer, of all
+        else:  # BACKWARD_TRANSITIVE, FULL_TRANSITIVE, ALWAYS_INCOMPATIBLE: all versions, as for a producer
             check(versions, schema, strategy)
 
     def get_or_create(self, topic: TopicName, schema: pb.Schema, now_ms: int) -> bytes:
-        """The version of a schema that nobody judges; empty for the type that says "no schema"."""
+        """Return the version of a schema, added without a check if it is new. Return b"" for the type None."""
         if schema.type == pb.Schema.Type.Value("None"):
             return NO_VERSION
         data = SchemaData.from_proto(schema)
         return (self.find(topic, data) or self._append(topic, data, now_ms)).version_bytes
 
     def mark_deleted(self, topic: TopicName, now_ms: int) -> StoredSchema:
-        """There is no schema from here on; versions are counted on."""
+        """Mark the schema as deleted. Later versions continue the count."""
         return self._append(topic, NOTHING, now_ms, deleted=True)
 
     def delete(self, topic: TopicName) -> None:
-        """Forget that there ever was one; all are there again where that is not kept."""
+        """Delete all versions, and the marks of deletions. A failed commit restores them."""
         versions = self._versions.pop(topic.schema_name, None)
         if versions is None:
             return
@@ -178,7 +184,7 @@ class SchemaRegistry:
 
     def _append(self, topic: TopicName, schema: SchemaData, now_ms: int, *, deleted: bool = False) -> StoredSchema:
         if schema.type == "BYTES":
-            schema = replace(schema, type="NONE")  # so Pulsar reads it back
+            schema = replace(schema, type="NONE")  # as Pulsar reads it back
         versions = self._versions.setdefault(topic.schema_name, [])
         added = StoredSchema(len(versions), schema, now_ms, self._next_ledger_id(), deleted)
         versions.append(added)

@@ -1,9 +1,9 @@
-"""Whether what was written with one Avro schema can be read with another, as a Java broker says.
+"""Decide whether one Avro schema can read data of another, as a Java broker does.
 
-It asks `SchemaValidatorBuilder`, which looks for errors in the resolved grammar. In that, unlike in the specification,
-the names of records do not count outside of unions, whose branches are chosen by whole names unless both unions are
-alike but for namespaces; an enum may lose symbols (each value is looked at when it is read); and aliases of fields
-count only for records of one whole name.
+Java's `SchemaValidatorBuilder` looks for errors in the resolved grammar, which differs from the specification. Names of
+records count only inside unions. A union branch is chosen by its full name, unless both unions are equal apart from
+namespaces. An enum may lose symbols, because each value is checked when it is read. Aliases of fields count only for
+records of the same full name.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ PROMOTED: Final[Mapping[str, frozenset[str]]] = {
     "bytes": frozenset({"string"}),
 }
 BITS: Final = {"int": 31, "long": 63}
-MOST_STEPS: Final = 1_000_000  # a few seconds; a definition of 5 MB has some 600,000
+MOST_STEPS: Final = 1_000_000  # a few seconds; a definition of 5 MB takes some 600,000
 
 
-Pair = tuple[int, int]  # by identity, which is quick
-Inner = Callable[[Json, Json], list[tuple[Json, Json]] | None]  # the pairs inside of one; None: it is refused
+Pair = tuple[int, int]  # ids of the objects, which compare fast
+Inner = Callable[[Json, Json], list[tuple[Json, Json]] | None]  # the pairs inside a pair; None: the pair is refused
 
 
 class _TooMuchError(Exception):
-    """Nobody can wait for the answer."""
+    """Raised when the answer would take too long."""
 
 
 def can_read(reader: Definition, writer: Definition) -> bool:
-    """Whether `reader` reads everything that was written with `writer`; not, where it takes too long to find out."""
+    """Return whether `reader` reads all data of `writer`. Return False when the answer would take too long."""
     try:
         return _Resolution(reader.tree, writer.tree).fits(reader.tree, writer.tree)
     except (_TooMuchError, RecursionError):
@@ -42,12 +42,12 @@ def can_read(reader: Definition, writer: Definition) -> bool:
 
 
 class _Resolution:
-    """Two schemas. A pair that is being looked at fits: types may contain themselves."""
+    """The resolution of two schemas. A pair that is being checked counts as fitting, because types may be recursive."""
 
     def __init__(self, reader: Json, writer: Json) -> None:
         self._readers: dict[str, Json] = {}
         self._writers: dict[str, Json] = {}
-        self._aliases: dict[str, str] = {}  # old name -> new one, of types and, as "record.field", of fields
+        self._aliases: dict[str, str] = {}  # old name -> new name of types and, as "record.field", of fields
         _learn(reader, self._readers, self._aliases)
         _learn(writer, self._writers, {})
         self._unions: dict[int, dict[str, Json]] = {}  # branches by name
@@ -57,11 +57,14 @@ class _Resolution:
         self._steps = 0
 
     def fits(self, reader: Json, writer: Json) -> bool:
-        """Whether one of the reader's types reads one of the writer's."""
+        """Return whether a type of the reader reads a type of the writer."""
         return self._throughout(reader, writer, self._needed) is not None
 
     def _throughout(self, reader: Json, writer: Json, inner: Inner, known: Set[Pair] = frozenset()) -> set[Pair] | None:
-        """The pairs that `inner` comes to from this one, but for those that are known; None if it refuses any."""
+        """Return all pairs that `inner` reaches from a pair, except the `known` ones.
+
+        Return None when `inner` refuses one.
+        """
         seen: set[Pair] = set()
         left = [(reader, writer)]
         while left:
@@ -84,7 +87,7 @@ class _Resolution:
             raise _TooMuchError
 
     def _needed(self, reader: Json, writer: Json) -> list[tuple[Json, Json]] | None:
-        """The pairs inside of a pair that must fit for it to fit; None if it does not."""
+        """Return the pairs inside a pair that have to fit, or None when the pair does not fit."""
         read, written = kind_of(reader), kind_of(writer)
         if written == "union":
             if read == "union" and self._alike_throughout(reader, writer):
@@ -105,7 +108,10 @@ class _Resolution:
         return []
 
     def _alike_throughout(self, reader: Json, writer: Json) -> bool:
-        """Whether two unions are one but for namespaces and defaults: then Java reads each branch with its like."""
+        """Return whether two unions are equal apart from namespaces and defaults.
+
+        Then Java matches their branches in order.
+        """
         alike = self._throughout(reader, writer, _inner_likes, self._likes)
         self._likes |= alike or set()
         return alike is not None
@@ -125,7 +131,10 @@ class _Resolution:
         return self._aliases.get(name, default or name)
 
     def _branch(self, union: list[Json], writer: Json, written: str) -> Json | None:
-        """The branch that Java picks for a writer: by type and name, a record by its fields, then by promotion."""
+        """Return the branch that Java picks for a writer, or None.
+
+        Java compares type and name first, then the fields of records, and then promotions.
+        """
         branches = self._unions.get(id(union))
         if branches is None:
             branches = self._unions[id(union)] = {name_in_union(each): each for each in union}
@@ -138,7 +147,7 @@ class _Resolution:
         return next((branch for branch in union if self._kind_read(branch) in promoted), None)
 
     def _alike(self, union: list[Json], writer: Json) -> Json | None:
-        """The last record of the same local name that fits, or else the first that fits."""
+        """Return the last fitting record of the same local name, or else the first fitting record."""
         alike: Json | None = None
         for each in union:
             self._step()
@@ -158,7 +167,10 @@ class _Resolution:
         return kind_of(self._readers.get(_name(tree), tree))
 
     def _is_value(self, tree: Json, value: Any) -> bool:
-        """Whether the JSON of a default is a value of its type. One that contains itself is none: Java finds no end."""
+        """Return whether the JSON of a default is a value of its type.
+
+        A default that leads back to itself is no value, because Java finds no end there.
+        """
         key = id(tree), id(value)
         if key not in self._values:
             self._step()
@@ -191,7 +203,7 @@ class _Resolution:
 
 
 def _inner_likes(reader: Json, writer: Json) -> list[tuple[Json, Json]] | None:
-    """The pairs inside of a pair that must be alike for it to be alike; None if it is not. Order counts."""
+    """Return the pairs inside a pair that have to be alike, in order, or None when the pair is not alike."""
     kind = kind_of(reader)
     if kind != kind_of(writer) or (kind in NAMED and _local(reader["name"]) != _local(writer["name"])):
         return None
@@ -212,7 +224,7 @@ def _inner_likes(reader: Json, writer: Json) -> list[tuple[Json, Json]] | None:
 
 
 def kind_of(tree: Json) -> str:
-    """The type of a tree that is no reference; errors are records."""
+    """Return the type of a schema that is no reference. An error counts as a record."""
     if isinstance(tree, list):
         return "union"
     kind = tree["type"] if isinstance(tree, dict) else tree
@@ -220,12 +232,12 @@ def kind_of(tree: Json) -> str:
 
 
 def _element(tree: Json) -> Json:
-    """What an array or a map has."""
+    """Return the element type of an array or a map."""
     return tree["items" if tree["type"] == "array" else "values"]
 
 
 def _name(tree: Json) -> str:
-    """What it refers to, if it is a reference."""
+    """Return the name that a reference refers to, or "" for any other schema."""
     return tree if isinstance(tree, str) else ""
 
 
@@ -234,7 +246,7 @@ def _local(name: str) -> str:
 
 
 def _learn(tree: Json, named: dict[str, Json], aliases: dict[str, str]) -> None:
-    """The types that a tree defines, and what they and their fields were called."""
+    """Collect the types that a schema defines, and the aliases of types and fields."""
     if isinstance(tree, list):
         for each in tree:
             _learn(each, named, aliases)

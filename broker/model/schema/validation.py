@@ -1,4 +1,4 @@
-"""Whether a schema is one at all: Pulsar's validators, by type."""
+"""Validate schemas as Pulsar's validators do for each type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ NOTHING = "com.fasterxml.jackson.databind.exc.MismatchedInputException: No conte
 
 
 def root_name(data: bytes) -> str:
-    """The whole name of the message that a schema is of. Raises InvalidSchemaDataError."""
+    """Return the full name of the message of a PROTOBUF_NATIVE schema.
+
+    Raise `InvalidSchemaDataError` when it has none.
+    """
     sent = _json(data)
     packed = sent.get("fileDescriptorSet")
     if packed is None:
@@ -60,7 +63,7 @@ def _json(data: bytes) -> dict[str, Any]:
 
 
 def _pool(files: dict[str, descriptor_pb2.FileDescriptorProto], root: Any) -> descriptor_pool.DescriptorPool:
-    """The root file and those that it needs, in an order in which each finds what it names."""
+    """Return a pool of the root file and all files it needs. Each file is added after its dependencies."""
     pool = descriptor_pool.DescriptorPool()
     added: set[str] = set()
 
@@ -81,11 +84,11 @@ def _broken(cause: str) -> InvalidSchemaDataError:
 
 
 UNSEEN = frozenset({"NONE", "BYTES", "EXTERNAL"})
-OF_PYTHON = b"null"  # what Python's client sends as the definition of a string
+OF_PYTHON = b"null"  # the definition that Python's client sends for a string
 
 
 def validate(schema: SchemaData) -> None:
-    """Raise InvalidSchemaDataError for what is no schema of its type."""
+    """Raise `InvalidSchemaDataError` when a schema is invalid for its type."""
     if schema.type in AVRO_TYPES:
         _validate_avro(schema)
     elif schema.type == "PROTOBUF_NATIVE":

@@ -1,10 +1,11 @@
-"""What all subscriptions share, their consumers; and those without a cursor."""
+"""Subscriptions: the base class of all, and those of non-persistent topics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.client import Assigned, Client, Delivery
 from pulsarium.broker.model.compaction.compacted import CompactedTopic
@@ -18,10 +19,13 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions
-from pulsarium.broker.model.subscription.dispatcher import Dispatcher
+from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Reason
 from pulsarium.proto.entry import messages_in
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.model.subscription.throttle import Throttle
 
 SubType = pb.CommandSubscribe.SubType
 
@@ -51,20 +55,32 @@ class SubscribedTopic(Protocol):
     def dispatcher_for(self, subscription: Subscription, options: ConsumerOptions) -> Dispatcher: ...
 
 
+@dataclass(slots=True)
+class Expired:
+    """Counts of expired entries of a subscription (B-24), for its stats."""
+
+    total: int = 0
+    tried_ms: int = 0  # the last check for expired entries
+
+
 class Subscription:
     """The consumers of one subscription, and the dispatcher of their type."""
 
     durable = False
     replicated = False
-    cursor: ManagedCursor | None = None  # of a persistent one
+    cursor: ManagedCursor | None = None  # only persistent subscriptions have a cursor
+    reason: Reason | None = None  # why the last dispatch stopped; only persistent subscriptions have a reason
+    throttle: Throttle | None = None
 
     def __init__(self, topic: SubscribedTopic, name: str) -> None:
         self.topic = topic
         self.name = name
-        self.dispatcher: Dispatcher | None = None  # none until the first consumer gave the type
-        self.bytes_out = 0  # of consumers that are gone
+        self.dispatcher: Dispatcher | None = None  # None until the first consumer brings the type
+        self.expired = Expired()
+        self.dropped = 0  # messages without a consumer that had permits; only non-persistent topics drop messages
+        self.bytes_out = 0  # of consumers that have left, like the counters below
         self.messages_out = 0
-        self.flow_ms = self.consumed_ms = self.acked_ms = 0  # the last time, but for consumers there
+        self.flow_ms = self.consumed_ms = self.acked_ms = 0  # the latest times of consumers that have left
 
     @property
     def consumers(self) -> Sequence[Consumer]:
@@ -72,11 +88,11 @@ class Subscription:
 
     @property
     def type_name(self) -> str:
-        """The type as JSON and CONSUMER_STATS show it: None while nobody ever connected."""
+        """Return the subscription type for JSON and CONSUMER_STATS: "None" before the first consumer."""
         return SubType.Name(self.dispatcher.type) if self.dispatcher is not None else "None"
 
     def add_consumer(self, client: Client, options: ConsumerOptions) -> Consumer:
-        """Attach a consumer; raises what it is told when it may not."""
+        """Attach a consumer and return it, or raise the error for its client."""
         if self.topic.closed:
             raise ServiceNotReadyError("Topic is temporarily unavailable")
         dispatcher = self.dispatcher
@@ -91,7 +107,10 @@ class Subscription:
         return consumer
 
     def _check_limit(self, type: int) -> None:
-        """maxConsumersPerSubscription; 0: none (C-13). Exclusive has its own limit, and its own words for it."""
+        """Enforce maxConsumersPerSubscription, where 0 is no limit (C-13).
+
+        Exclusive has its own limit and its own error.
+        """
         if type != SubType.Exclusive and 0 < self.topic.policies.max_consumers_per_subscription <= len(self.consumers):
             raise ConsumerBusyError("Subscription reached max consumers limit")
 
@@ -100,19 +119,22 @@ class Subscription:
 
     @property
     def failover_index(self) -> int:
-        """Which of several Failover consumers is active; below zero a ring of hashes decides."""
+        """Return the index of the active Failover consumer; below zero, a hash ring chooses the consumer."""
         return self.topic.name.partition_index
 
     @property
     def failover_delay_ms(self) -> int | None:
-        """How long a newly active Failover consumer waits; None: it is active without a word."""
+        """Return the delay in milliseconds before a newly active Failover consumer is served.
+
+        None activates the consumer without delay and without ACTIVE_CONSUMER_CHANGE.
+        """
         return self.topic.stores.config.activeConsumerFailoverDelayTimeMillis
 
     def activated(self) -> None:
-        """The active consumer changed and may now be served."""
+        """Start reading for the new active consumer."""
 
     def remove_consumer(self, consumer: Consumer) -> None:
-        """A consumer closed, or its connection did."""
+        """Detach a consumer that closed or lost its connection, and keep its counters."""
         assert self.dispatcher is not None
         self.dispatcher.remove_consumer(consumer)
         self.bytes_out += consumer.bytes_out
@@ -124,26 +146,26 @@ class Subscription:
             self._last_consumer_left()
 
     def may_be_dropped_by(self, consumer: Consumer) -> bool:
-        """Whether UNSUBSCRIBE needs no force: nobody else is here, and one who waits to be active is not enough."""
+        """Return whether UNSUBSCRIBE needs no force: the consumer is alone, and is not a passive Failover consumer."""
         return self.dispatcher is None or (len(self.consumers) <= 1 and consumer in self.dispatcher.served)
 
     @property
     def compacted(self) -> CompactedTopic:
-        """Return what compaction kept of the topic."""
+        """Return the compacted part of the topic."""
         raise NotImplementedError
 
     def dispatch_soon(self) -> None:
-        """Deliver what waits at the end of this turn, where anything does."""
+        """Dispatch at the end of this turn. Does nothing without a cursor."""
         return
 
     def resume(self, consumer: Consumer) -> None:
-        """A consumer can take more: it has permits, or its connection has room again."""
+        """Note that a consumer can take more: it has permits, or its connection has room again."""
         if self.dispatcher is not None:
             self.dispatcher.resume(consumer)
         self.dispatch_soon()
 
     def forget_if_unused(self) -> None:
-        """A consumer was refused: what lives only with its consumers goes when it has none."""
+        """Clear the subscription if its first consumer was refused and it has no other."""
         if not self.consumers:
             self._last_consumer_left()
 
@@ -151,17 +173,17 @@ class Subscription:
 
     @property
     def has_backlog(self) -> bool:
-        """Whether there is anything that its consumers did not acknowledge."""
+        """Return whether the subscription has a backlog."""
         return False
 
     def disconnect_consumers(self, assigned: Assigned | None = None) -> None:
-        """Tell every consumer that it is closed (CLOSE_CONSUMER), and who serves it now, and let it go."""
+        """Send CLOSE_CONSUMER to all consumers, with the broker that serves the topic now, and detach them."""
         with self._nobody_follows():
             self.disconnect_those(lambda consumer: True, assigned)
 
     @contextmanager
     def _nobody_follows(self) -> Iterator[None]:
-        """Consumers that are sent away meanwhile have none made active in their place, as in Pulsar."""
+        """Suspend the choice of an active consumer while consumers are disconnected, as Pulsar does."""
         dispatcher = self.dispatcher
         if dispatcher is not None:
             dispatcher.closing = True
@@ -170,14 +192,15 @@ class Subscription:
             dispatcher.closing = False
 
     def disconnect_those(self, unwanted: Callable[[Consumer], bool], assigned: Assigned | None = None) -> None:
-        """The same for some of them."""
+        """Disconnect the consumers for which `unwanted` returns True."""
         for consumer in [each for each in self.consumers if unwanted(each)]:
             consumer.client.close_consumer(consumer.consumer_id, assigned)
-            if consumer in self.consumers:  # else an old client was disconnected, with all that it had
+            # a client without CLOSE_CONSUMER loses its connection, and with it all its consumers
+            if consumer in self.consumers:
                 self.remove_consumer(consumer)
 
     def flow(self, consumer: Consumer, permits: int) -> None:
-        """FLOW: the consumer takes `permits` more messages."""
+        """Add permits of a FLOW."""
         consumer.flow_ms = self.topic.now_ms()
         if not consumer.first_consumed_flow_ms:
             consumer.first_consumed_flow_ms = consumer.flow_ms
@@ -185,7 +208,7 @@ class Subscription:
         self.resume(consumer)
 
 
-NOWHERE = Position(0, 0)  # the id that every message of a non-persistent topic has
+NOWHERE = Position(0, 0)  # the message id of every message of a non-persistent topic
 
 
 class SubscribedNonPersistentTopic(SubscribedTopic, Protocol):
@@ -195,13 +218,9 @@ class SubscribedNonPersistentTopic(SubscribedTopic, Protocol):
 
 
 class NonPersistentSubscription(Subscription):
-    """Has consumers but no cursor."""
+    """A subscription of a non-persistent topic: consumers without a cursor."""
 
     topic: SubscribedNonPersistentTopic
-
-    def __init__(self, topic: SubscribedNonPersistentTopic, name: str) -> None:
-        super().__init__(topic, name)
-        self.dropped = 0  # messages that nobody had permits for
 
     @property
     def failover_index(self) -> int:
@@ -209,7 +228,7 @@ class NonPersistentSubscription(Subscription):
 
     @property
     def failover_delay_ms(self) -> int | None:
-        return None  # there is nothing to read again, so nothing to wait for
+        return None  # without a cursor nothing is read again, so there is nothing to wait for
 
     def publish(self, entry: bytes) -> None:
         """Deliver an entry now, or drop it."""
@@ -222,7 +241,10 @@ class NonPersistentSubscription(Subscription):
             consumer.deliver([delivery], permits=messages, messages=messages, size=len(entry))
 
     def forget_if_unused(self) -> None:
-        """As in Pulsar it stays, when it is new and its first consumer is refused, until others came and left."""
+        """Keep a new subscription whose first consumer was refused.
+
+        As in Pulsar, it goes once other consumers came and left.
+        """
 
     def _last_consumer_left(self) -> None:
         self.topic.forget_subscription(self)

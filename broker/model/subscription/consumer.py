@@ -1,4 +1,4 @@
-"""A consumer: one client's end of a subscription."""
+"""Consumers: each is one client's end of a subscription."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 INT_MAX = 2**31 - 1
 KEPT = 0.9
-"""Of the running average of messages an entry, what a delivery leaves."""
+"""Weight of the old value in the running average of messages an entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeySharedOptions:
-    """KeySharedMeta of SUBSCRIBE: `mode` is a KeySharedMode, `ranges` are what a STICKY consumer takes, inclusive."""
+    """Options of KeySharedMeta in SUBSCRIBE: a KeySharedMode, and the inclusive hash ranges of a STICKY consumer."""
 
     mode: int = pb.AUTO_SPLIT
     ranges: tuple[tuple[int, int], ...] = ()
@@ -29,7 +29,7 @@ class KeySharedOptions:
 
 @dataclass(slots=True)
 class ConsumerOptions:
-    """What SUBSCRIBE says of a consumer."""
+    """Options of a consumer, from its SUBSCRIBE."""
 
     consumer_id: int
     name: str = ""
@@ -39,11 +39,11 @@ class ConsumerOptions:
     epoch: int | None = None
     key_shared: KeySharedOptions = field(default_factory=KeySharedOptions)
     metadata: dict[str, str] = field(default_factory=dict)
-    auto_schema: bool = False  # takes messages of any schema (AUTO_CONSUME)
+    auto_schema: bool = False  # the consumer takes messages of any schema (AUTO_CONSUME)
 
 
 class Consumer:
-    """Permits, unacknowledged messages and counters of one consumer."""
+    """A consumer: its permits, unacknowledged messages and counters."""
 
     __slots__ = (
         "acked_ms",
@@ -91,9 +91,9 @@ class Consumer:
         self.partition = partition
         self.permits = 0
         self.unacked = 0
-        self.blocked = False  # owes too much (maxUnackedMessagesPerConsumer)
-        self.blocked_permits = 0  # that came meanwhile
-        self.pending: dict[Position, int] = {}  # entries owed, with their unacknowledged messages; Shared types only
+        self.blocked = False  # the consumer has reached maxUnackedMessagesPerConsumer
+        self.blocked_permits = 0  # permits that came while the consumer was blocked
+        self.pending: dict[Position, int] = {}  # unacknowledged messages of each entry; Shared types only
         self.messages_out = 0
         self.messages_per_entry = 0.0  # a running average
         self.bytes_out = 0
@@ -109,7 +109,7 @@ class Consumer:
         return self.permits > 0 and not self.blocked and self.client.room > 0
 
     def add_permits(self, permits: int) -> None:
-        """FLOW: permits add up as int32 and wrap, as they do in Pulsar (row cmd 11)."""
+        """Add permits. They wrap as int32, as in Pulsar (cmd 11)."""
         if self.blocked:
             self.blocked_permits += permits
             return
@@ -117,16 +117,17 @@ class Consumer:
         self.permits = total if total <= INT_MAX else (total + 2**31) % 2**32 - 2**31
 
     def unblock(self) -> None:
-        """It owes little enough again: the permits that came meanwhile count."""
+        """Let the consumer receive again, and add the permits that came while it was blocked."""
         self.blocked = False
         permits, self.blocked_permits = self.blocked_permits, 0
         if permits:
             self.add_permits(permits)
 
     def deliver(self, deliveries: Sequence[Delivery], *, permits: int, messages: int, size: int) -> None:
-        """Send entries of so many messages and bytes; a batch may drive the permits below zero (B-05).
+        """Send entries, and count their permits, messages and bytes.
 
-        Of a partly acknowledged batch only the rest costs permits (S54-16).
+        A batch may drive the permits below zero (B-05). A partly acknowledged batch costs only its remaining messages
+        (S54-16).
         """
         self.permits -= permits
         self.messages_out += messages

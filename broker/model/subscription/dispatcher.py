@@ -1,4 +1,4 @@
-"""What all dispatchers have in common, and why nothing more is delivered."""
+"""The base class of dispatchers, and the reasons why a dispatcher stops."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
 
 
 class Reason(Enum):
-    """The outcome of a dispatch, or the state of one entry, in the words of "why was this not delivered?"."""
+    """A reason why dispatch stopped, or the state of one entry, in the words of `pulsarium why`."""
 
     NO_CONSUMER = "no consumer is connected"
     FAILOVER_DELAY = "the active consumer changed; waiting for activeConsumerFailoverDelayTimeMillis"
     NO_PERMITS = "no consumer has permits left: the client sent no FLOW"
     NOT_WRITABLE = "the connections of the consumers with permits are full: the client does not read"
-    CONSUMERS_OWE = "the consumers with permits owe maxUnackedMessagesPerConsumer messages"
-    SUBSCRIPTION_OWES = "the consumers together owe maxUnackedMessagesPerSubscription messages"
+    CONSUMERS_OWE = "the consumers with permits have reached maxUnackedMessagesPerConsumer"
+    SUBSCRIPTION_OWES = "the subscription has reached maxUnackedMessagesPerSubscription"
     LOOK_AHEAD = "too many entries wait for their consumers (keySharedLookAheadMsgInReplayThreshold...)"
-    RATE_LIMITED = "rate limited until the tokens of a dispatch rate come back"
+    RATE_LIMITED = "a dispatch rate is used up: delivery goes on when its tokens come back"
     LOADING = "the entries are being read back from disk"
-    UNREADABLE = "the disk cannot read what comes next; it is tried again (dispatcherReadFailureBackoff...)"
-    BEHIND_CHUNK = (
-        "a chunk comes first that the consumer of its message's first chunk cannot be given, as in Pulsar 4.2"
-    )
+    UNREADABLE = "the disk cannot read the next entries; the broker tries again (dispatcherReadFailureBackoff...)"
+    BEHIND_CHUNK = "a chunk comes first, and the consumer of its message's first chunk cannot take it, as in Pulsar 4.2"
     CAUGHT_UP = "everything was delivered"
-    OPEN_TRANSACTION = "what comes next is in an open transaction, or behind one"
+    OPEN_TRANSACTION = "the next entry is in an open transaction, or behind one"
     FENCED = "the subscription is being reset"
 
-    # of one entry
-    ACKNOWLEDGED = "it is acknowledged"
-    PENDING_ACK = "a transaction acknowledged it that is not over"
-    COMPACTED_AWAY = "compaction did not keep it, and its consumers read compacted: a cumulative ack goes past it"
-    ABORTED = "its transaction was aborted: consumers are not given it"
-    DELIVERED = "a consumer has it and did not acknowledge it yet"
-    DELAYED = "its deliver_at_time has not come"
-    WAITING = "its consumer has no permits, or its connection is full"
-    DRAINING = "the consumer that had its key still owes messages of that key"
-    RECENTLY_JOINED = "its consumer joined before older messages were acknowledged, which come first"
-    NO_OWNER = "no consumer has its key (STICKY ranges with a gap)"
-    ORPHAN_CHUNK = "it is a chunk of a message whose first chunk no consumer has"
-    TO_BE_DELIVERED = "it is next"
+    # reasons of one entry
+    ACKNOWLEDGED = "the message is acknowledged"
+    PENDING_ACK = "an open transaction acknowledged the message"
+    COMPACTED_AWAY = (
+        "compaction dropped the message, and the consumers read compacted: a cumulative acknowledgement passes it"
+    )
+    ABORTED = "the transaction of the message was aborted, so it is not delivered"
+    DELIVERED = "a consumer has the message and has not acknowledged it yet"
+    DELAYED = "the message waits for its deliver_at_time"
+    WAITING = "the consumer of the message has no permits, or its connection is full"
+    DRAINING = "the former consumer of the key has unacknowledged messages of that key"
+    RECENTLY_JOINED = "the consumer of the message joined while older messages were unacknowledged, which come first"
+    NO_OWNER = "no consumer has the key of the message (STICKY ranges with a gap)"
+    ORPHAN_CHUNK = "the entry is a chunk, and no consumer has the first chunk of its message"
+    TO_BE_DELIVERED = "the message is next"
 
 
 SubType = pb.CommandSubscribe.SubType
@@ -62,17 +62,18 @@ Entries = Sequence[tuple[Position, bytes]]
 
 
 class Dispatcher(ABC):
-    """The consumers of a subscription and the rule that gives each entry to one of them."""
+    """Consumers of a subscription, and the rule that gives each entry to one of them."""
 
     type: int  # CommandSubscribe.SubType
-    shares_messages = False  # whether several consumers get messages at a time
+    shares_messages = False  # whether several consumers receive messages at the same time
 
-    active: Consumer | None = None  # the one of Exclusive and Failover that is served
+    active: Consumer | None = None  # the served consumer of Exclusive and Failover
     blocked = False  # maxUnackedMessagesPerSubscription
-    delayed: Collection[Position] = ()  # what waits for its time
-    joined: Mapping[Consumer, Position] = MappingProxyType({})  # who waits for what was read before there
-    waiting_count = 0  # entries that were read and wait for somebody who can take them
-    cursor: ManagedCursor  # of a persistent subscription; nothing is dispatched for another
+    delayed: Collection[Position] = ()  # messages that wait for their deliver_at_time
+    # recently joined consumers, with the read position at that time
+    joined: Mapping[Consumer, Position] = MappingProxyType({})
+    waiting_count = 0  # entries that were read, and wait for a consumer that can take them
+    cursor: ManagedCursor  # only set for persistent subscriptions; nothing else is dispatched
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
@@ -80,12 +81,13 @@ class Dispatcher(ABC):
             self.cursor = subscription.cursor
         self._max_read = subscription.topic.stores.config.dispatcherMaxReadBatchSize
         self.consumers: list[Consumer] = []
-        self.redeliveries: dict[Position, int] = {}  # in memory, until all consumers are gone (B-19)
-        self.throttle: Throttle | None = None  # where there is a dispatch rate
-        self.closing = False  # who is sent away now has nobody take its place
+        # redelivery counts, in memory until the last consumer leaves (B-19)
+        self.redeliveries: dict[Position, int] = {}
+        self.throttle: Throttle | None = None  # only set while a dispatch rate is in effect
+        self.closing = False  # consumers are being disconnected, and no other takes over
 
     def mismatch(self, options: ConsumerOptions) -> str:
-        """What keeps a consumer with these options from joining, behind "Active subscription"; "" when nothing does."""
+        """Return why a consumer with these options cannot join, to follow "Active subscription", or ""."""
         if options.type == self.type:
             return ""
         return (
@@ -95,45 +97,46 @@ class Dispatcher(ABC):
 
     @abstractmethod
     def add_consumer(self, consumer: Consumer) -> None:
-        """Let a consumer in, or raise what it is told."""
+        """Admit a consumer, or raise the error for its client."""
 
     @abstractmethod
     def remove_consumer(self, consumer: Consumer) -> None:
-        """A consumer left; what it owed goes to others."""
+        """Remove a consumer. Other consumers get its unacknowledged messages."""
 
     @property
     def served(self) -> Sequence[Consumer]:
-        """Return the consumers that messages go to; others only wait for their turn."""
+        """Return the consumers that receive messages. Others wait to become active."""
         return self.consumers
 
     def comes_again(self, position: Position) -> bool:
-        """Tell whether somebody had an entry, which waits to be delivered once more."""
+        """Return whether an entry waits to be redelivered."""
         return False
 
     def count_delayed(self, *, unacknowledged: bool) -> int:
-        """Count what waits for its time, with or without what was acknowledged meanwhile."""
+        """Count delayed messages, with or without those that were acknowledged meanwhile."""
         return 0
 
     def forget_delayed(self) -> None:
-        """Have nothing wait for its time: it was passed over."""
+        """Forget all delayed messages, because the cursor has passed them."""
         return
 
     @abstractmethod
     def consumer_for(self, entry: bytes) -> Consumer | None:
-        """The consumer that an entry which is stored nowhere goes to now."""
+        """Return the consumer for an entry of a non-persistent topic, or None to drop the entry."""
 
     @abstractmethod
     def dispatch(self) -> Reason:
-        """Deliver what can be delivered; why no more."""
+        """Deliver as much as possible, and return why dispatch stopped."""
 
     @abstractmethod
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
-        """REDELIVER_UNACKNOWLEDGED_MESSAGES: the named entries, or all that the consumer owes."""
+        """Redeliver the unacknowledged messages at `positions`, or all of the consumer."""
 
     def _hand_over(self, consumer: Consumer, entries: Entries, permits: int, source: PositionSet | None = None) -> int:
-        """Deliver entries to a consumer while `permits` last and its connection has room; how many were dealt with.
+        """Deliver entries to a consumer while `permits` last and its connection has room; return the number handled.
 
-        Each is taken from `source` before it is dealt with: to send it may end the connection, and bring it back.
+        Each entry leaves `source` before it is handled, because sending may end the connection, which puts entries
+        back.
         """
         has_room = room = consumer.client.room
         cursor = self.cursor
@@ -154,7 +157,7 @@ class Dispatcher(ABC):
             messages = 1
             if not is_plain(entry):
                 metadata = visible_metadata(entry)
-                if metadata is None:  # passed over, as Pulsar does
+                if metadata is None:  # undecodable metadata: skipped, as in Pulsar
                     cursor.ack(position)
                     continue
                 if self._holds_back(consumer, position, metadata):
@@ -162,7 +165,7 @@ class Dispatcher(ABC):
                 messages = metadata.num_messages_in_batch
             ack_set: Sequence[int] = ()
             if some_partly and (left := cursor.left_of(position)) is not None:
-                if not left:  # open transactions acknowledged it
+                if not left:  # open transactions acknowledged all of the entry
                     continue
                 ack_set, whole, messages = words_of(left), messages, left.bit_count()
                 acked += whole - messages
@@ -178,66 +181,66 @@ class Dispatcher(ABC):
         return dealt_with
 
     def _allowed(self, entries: int) -> int:
-        """How many of so many entries the dispatch rates let be read now; 0: it is dispatched again when they do."""
+        """Return how many of `entries` the dispatch rates allow now. After 0, the throttle dispatches again."""
         return entries if self.throttle is None else self.throttle.entries(entries)
 
     def _holds_back(self, consumer: Consumer, position: Position, metadata: pb.MessageMetadata) -> bool:
-        """Whether an entry is not for this consumer now; it is remembered where it will be found."""
+        """Return whether an entry must wait. If so, keep its position for later."""
         return False
 
     def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
-        """Remember what a consumer owes, where that is counted; before it is sent, for that may end the connection."""
+        """Record unacknowledged messages. Called before sending, because sending may end the connection."""
         return
 
     def nothing_more(self) -> Reason:
-        """Why a read found nothing."""
+        """Return why a read found no entry."""
         return Reason.OPEN_TRANSACTION if self.cursor.is_held() else Reason.CAUGHT_UP
 
     def resume(self, consumer: Consumer) -> None:
-        """A consumer got permits, or its connection has room again."""
+        """Note that a consumer got permits, or that its connection has room again."""
         return
 
     def settle(self, consumer: Consumer, positions: Sequence[Position]) -> None:
-        """Have nobody owe these entries: they were acknowledged through `consumer`, whoever has them."""
+        """Drop entries from the unacknowledged messages: `consumer` acknowledged them, whichever consumer has them."""
         return
 
     def settle_partly(self, consumer: Consumer, position: Position, remaining: int) -> None:
-        """Have `remaining` messages of a batch owed, of which the others were acknowledged."""
+        """Keep only `remaining` unacknowledged messages of a partly acknowledged batch."""
         return
 
     def owed_less(self, consumer: Consumer, position: Position, remaining: int) -> None:
-        """Of an entry only so many messages are owed still: a transaction acknowledged the others."""
+        """Keep only `remaining` unacknowledged messages of an entry that a transaction acknowledged."""
         return
 
     @abstractmethod
     def give_back(self, positions: Sequence[Position]) -> None:
-        """A transaction that had acknowledged these was aborted: deliver them again."""
+        """Redeliver entries, because the transaction that acknowledged them was aborted."""
 
     def policies_changed(self) -> None:
-        """The topic's policies are others now."""
+        """Apply changed policies of the topic."""
         return
 
     def reset(self) -> None:
-        """Nobody is here any more, and the cursor is elsewhere: nothing that was delivered before counts."""
+        """Forget all deliveries, because the cursor was moved and no consumer is left."""
         return
 
     def why(self, position: Position, metadata: pb.MessageMetadata) -> Reason:
-        """Where an entry stands that is not acknowledged."""
+        """Return the state of an unacknowledged entry."""
         return Reason.TO_BE_DELIVERED if self._any_ready() else self.blocked_reason()
 
     def holder(self, position: Position) -> Consumer | None:
-        """The consumer that an entry which was read is for: it has it, or it waits for that one."""
+        """Return the consumer that has an entry, or for which a read entry waits."""
         return None
 
     def undelivered(self) -> list[Iterable[Position]]:
-        """Each kind of entries that were read and wait, in order. Some may be acknowledged meanwhile."""
+        """Return the positions of each kind of waiting entries, in order. Some may be acknowledged meanwhile."""
         return []
 
     def _any_ready(self) -> bool:
         return any(consumer.can_receive for consumer in self.consumers)
 
     def blocked_reason(self) -> Reason:
-        """Why no consumer can be given anything."""
+        """Return why no consumer can receive messages."""
         if not self.consumers:
             return Reason.NO_CONSUMER
         if any(consumer.permits > 0 and consumer.blocked for consumer in self.consumers):

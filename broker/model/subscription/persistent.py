@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,14 +27,6 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.cursor.pending_record import Acked
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.proto.message_id import TxnId
-
-
-@dataclass(slots=True)
-class Expired:
-    """Entries that were too old for a subscription (B-24), as its stats show them."""
-
-    total: int = 0
-    tried_ms: int = 0  # when they were last looked for
 
 
 REPLICATED = "pulsar.replicated.subscription"
@@ -74,24 +65,25 @@ class SubscribedPersistentTopic(SubscribedTopic, Protocol):
 
 
 class PersistentSubscription(Subscription):
-    """Delivers a topic's entries to consumers and keeps what they acknowledged."""
+    """A subscription of a persistent topic: delivers entries, and keeps acknowledgements in a cursor."""
 
     topic: SubscribedPersistentTopic
+    reason: Reason
+    throttle: Throttle
     cursor: ManagedCursor
 
     def __init__(self, topic: SubscribedPersistentTopic, cursor: ManagedCursor) -> None:
         super().__init__(topic, cursor.name)
         self.cursor = cursor
-        self.reason = Reason.NO_CONSUMER  # why nothing more was delivered, the last time it was tried
+        self.reason = Reason.NO_CONSUMER  # why the last dispatch stopped
         self.resetting = False
         self.mark_delete_advanced_ms = 0
-        self.used = topic.stores.clock.monotonic()  # when it was last known to be in use; a load counts, as in Pulsar
-        self.expired = Expired()
+        self.used = topic.stores.clock.monotonic()  # time of the last known use; loading the topic counts, as in Pulsar
         self.unreadable = Unreadable(self)
         self.mark_moves = MarkMoves(cursor.mark_delete)
         self.throttle = Throttle(cursor, topic.stores, topic.publish_average, self.dispatch_soon)
         self._mark_seen = cursor.mark_delete
-        self._told_end: set[Consumer] = set()  # who was told that the topic ended
+        self._told_end: set[Consumer] = set()  # consumers that got REACHED_END_OF_TOPIC
         if cursor.pending_acks is not None:
             cursor.pending_acks.attach(self, str(topic.name))
 
@@ -105,16 +97,16 @@ class PersistentSubscription(Subscription):
 
     @property
     def pending_acks(self) -> PendingAcks | None:
-        """What open transactions acknowledged; None where there are no transactions (transactionCoordinatorEnabled)."""
+        """Return the acknowledgements of open transactions, or None without transactionCoordinatorEnabled."""
         return self.cursor.pending_acks
 
     @property
     def replicated(self) -> bool:  # type: ignore[override]
-        """Whether its state should go to other clusters. Kept as Pulsar does, among the cursor's numbers."""
+        """Return whether the subscription is replicated. Pulsar keeps this among the cursor's properties too."""
         return REPLICATED in self.cursor.properties
 
     def set_replicated(self, replicated: bool) -> None:
-        """Keep the wish, which has no effect here."""
+        """Keep whether the subscription is replicated, which has no effect here."""
         if replicated and not self.replicated:
             without_effect.tell(without_effect.REPLICATED, f"{self.topic.name}/{self.name}")
         others = {key: value for key, value in self.cursor.properties.items() if key != REPLICATED}
@@ -124,7 +116,7 @@ class PersistentSubscription(Subscription):
     # consumers
 
     def touch(self) -> None:
-        """Note that somebody uses the subscription, or did until now."""
+        """Note that the subscription is in use, or was until now."""
         self.used = self.topic.stores.clock.monotonic()
 
     def add_consumer(self, client: Client, options: ConsumerOptions) -> Consumer:
@@ -140,7 +132,7 @@ class PersistentSubscription(Subscription):
             self.cursor.rewind()
 
     def _throttled(self) -> Throttle | None:
-        """Return the throttle, made to obey the limits of today; None without any."""
+        """Return the throttle with the current limits, or None without limits."""
         return self.throttle.changed(self.topic.policies.dispatch_rate_of(self.name), self.topic.dispatch_limits)
 
     def activated(self) -> None:
@@ -161,26 +153,26 @@ class PersistentSubscription(Subscription):
 
     def flow(self, consumer: Consumer, permits: int) -> None:
         if consumer.permits + permits > INT_MAX:
-            self.dispatch()  # what there are permits for, before they wrap
-            if consumer not in self.consumers:  # that ended its connection
+            self.dispatch()  # deliver what the old permits allow, before they wrap
+            if consumer not in self.consumers:  # the delivery ended its connection
                 return
         super().flow(consumer, permits)
 
     # delivering
 
     def dispatch_soon(self) -> None:
-        """Deliver at the end of this turn."""
+        """Dispatch at the end of this turn."""
         self.topic.stores.turn.dispatch(self)
 
     def policies_changed(self) -> None:
-        """Limits and delays may be others now."""
+        """Apply changed limits and delays."""
         if self.dispatcher is not None:
             self.dispatcher.throttle = self._throttled()
             self.dispatcher.policies_changed()
             self.dispatch_soon()
 
     def dispatch(self) -> None:
-        """Deliver what can be delivered now."""
+        """Deliver as much as possible, and keep the reason why dispatch stopped."""
         if self.dispatcher is None:
             self.reason = Reason.NO_CONSUMER
         elif self.resetting:
@@ -200,9 +192,9 @@ class PersistentSubscription(Subscription):
         return self.cursor.backlog() > 0
 
     def check_end_of_topic(self, *, again: bool = False) -> None:
-        """Tell consumers that nothing comes any more, once everything of a terminated topic is acknowledged (cmd 27).
+        """Send REACHED_END_OF_TOPIC once everything of a terminated topic is acknowledged (cmd 27).
 
-        Called where a read found the end, after acknowledgements, and with `again` for each request to terminate.
+        Called when a read found the end, after acknowledgements, and with `again` for each request to terminate.
         """
         if self.topic.ledger.terminated is None or self.has_backlog:
             return
@@ -215,7 +207,7 @@ class PersistentSubscription(Subscription):
         self._told_end = set(self.consumers)
 
     def why(self, position: Position) -> Reason:
-        """Where one entry stands: why nobody has it, or that somebody does."""
+        """Return the state of one entry: why no consumer has it, or that one does."""
         if self.cursor.is_acked(position):
             return Reason.ACKNOWLEDGED
         if self.pending_acks and self.cursor.left_of(position) == 0:
@@ -240,26 +232,33 @@ class PersistentSubscription(Subscription):
 
     @property
     def reads_on_at(self) -> Position:
-        """Where reading goes on: for who joins or becomes active, what was not acknowledged comes once more."""
+        """Return the position where reading goes on.
+
+        Without a served consumer, that is behind the mark-delete position: the next one receives unacknowledged
+        messages again.
+        """
         dispatcher, cursor = self.dispatcher, self.cursor
         anew = dispatcher is None or dispatcher.blocked_reason() in (Reason.NO_CONSUMER, Reason.FAILOVER_DELAY)
         return cursor.ledger.next(cursor.mark_delete) if anew else cursor.read_position
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None) -> None:
-        """Deliver again; None: all that the consumer owes. A greater epoch is stamped from now on (C-09)."""
+        """Redeliver entries, or with None all unacknowledged messages of the consumer.
+
+        Later deliveries to a single active consumer carry a greater `epoch` (C-09).
+        """
         assert self.dispatcher is not None
         if epoch is not None and not self.dispatcher.shares_messages and signed(epoch) > signed(consumer.epoch or 0):
             consumer.epoch = epoch
         if positions is None:
-            self.flow_ms = self.topic.now_ms()  # in Pulsar the permits that were held back flow then, were it none
+            self.flow_ms = self.topic.now_ms()  # Pulsar counts this as a FLOW of the held-back permits, even of none
         self.dispatcher.redeliver(consumer, positions)
         self.dispatch_soon()
 
     def give_back(self, positions: Sequence[Position]) -> None:
-        """Deliver these again at once: a transaction that had acknowledged them was aborted."""
+        """Redeliver entries at once, because the transaction that acknowledged them was aborted."""
         if self.dispatcher is not None:
             self.dispatcher.give_back(positions)
-            self.dispatch()  # who ends a transaction is answered after that
+            self.dispatch()  # deliver before the end of the transaction is answered
 
     # acknowledging
 
@@ -272,9 +271,10 @@ class PersistentSubscription(Subscription):
         *,
         save_now: bool,
     ) -> None:
-        """Acknowledge whole entries and `parts` of batches, each with what is left of it (PIP-54).
+        """Acknowledge whole entries, and `parts`: batches with the ack set of their remaining messages (PIP-54).
 
-        `consumer` asks for that, or nobody does. `save_now`: somebody waits for it to be kept.
+        Without a `consumer`, the acknowledgement counts as one of the first consumer. `save_now` stores the cursor with
+        this commit.
         """
         dispatcher = self.dispatcher
         if consumer is None:
@@ -300,7 +300,7 @@ class PersistentSubscription(Subscription):
             dispatcher.settle_partly(consumer, position, left.bit_count())
 
     def acknowledge_in(self, txn: TxnId, consumer: Consumer, acks: Sequence[Acked]) -> None:
-        """Acknowledge entries, or parts of batches, in a transaction; raises TransactionConflictError."""
+        """Acknowledge entries or parts of batches in a transaction, or raise `TransactionConflictError`."""
         assert self.pending_acks is not None
         assert self.dispatcher is not None
         self.pending_acks.acknowledge(txn, acks)
@@ -317,7 +317,7 @@ class PersistentSubscription(Subscription):
         *,
         save_now: bool,
     ) -> None:
-        """Acknowledge everything up to an entry; with an ack set, up to a message inside it."""
+        """Acknowledge all entries through `position`; with an ack set, up to a message inside that batch."""
         before = self.cursor.mark_delete
         if ack_set:
             self.cursor.ack_cumulative(self.cursor.ledger.previous(position))
@@ -325,7 +325,8 @@ class PersistentSubscription(Subscription):
                 self.cursor.ack_batch(position, ack_set)
         else:
             self.cursor.ack_cumulative(position)
-        ms = 0 if by is CUMULATIVE else self.topic.now_ms()  # what clients do is not to cost anything
+        # cumulative acknowledgements are frequent, and a timestamp would slow them down
+        ms = 0 if by is CUMULATIVE else self.topic.now_ms()
         self.mark_moves.note(by, before, self.cursor.mark_delete, ms)
         if self.dispatcher is not None and self.dispatcher.shares_messages:
             for consumer in list(self.dispatcher.consumers):
@@ -335,7 +336,7 @@ class PersistentSubscription(Subscription):
         self._acknowledged(properties, save_now=save_now)
 
     def _acknowledged(self, properties: Mapping[str, int], *, save_now: bool) -> None:
-        """Keep what was acknowledged, and let go of unneeded ledgers."""
+        """Store acknowledgements, and trim ledgers that are not needed any more."""
         if properties:
             self.cursor.properties = ({REPLICATED: 1} if self.replicated else {}) | dict(properties)
         if self.cursor.mark_delete != self._mark_seen:
@@ -351,16 +352,16 @@ class PersistentSubscription(Subscription):
 
     @property
     def shares_messages(self) -> bool:
-        """Whether several consumers get messages, so that "everything up to here" means nothing (B-16)."""
+        """Return whether several consumers receive messages, which rules out cumulative acknowledgement (B-16)."""
         return self.dispatcher is not None and self.dispatcher.shares_messages
 
     # moving
 
     def reset(self, move: Callable[[], None], done: Callable[[BrokerServiceError | None], None]) -> None:
-        """SEEK: disconnect everybody, move the cursor, and call `done` when that is kept.
+        """Disconnect the served consumers, call `move`, which moves the cursor, and call `done` once that is stored.
 
-        The subscription is fenced from now on; the rest happens at the end of the turn, so that a second SEEK right
-        behind this one is refused, as Pulsar does.
+        The subscription is fenced from now on. The rest happens at the end of the turn, so that a second SEEK right
+        behind this one is refused, as in Pulsar.
         """
         turn = self.topic.stores.turn
         if self.resetting:
@@ -373,7 +374,7 @@ class PersistentSubscription(Subscription):
     def reset_now(
         self, move: Callable[[], None], done: Callable[[BrokerServiceError | None], None] = lambda error: None
     ) -> None:
-        """The same at once, where it is no consumer who asks. Not while `resetting`."""
+        """Reset the subscription at once, for requests of no consumer. Not to be called while `resetting`."""
         self.resetting = True
         self._move(move)
 
@@ -385,11 +386,11 @@ class PersistentSubscription(Subscription):
         self.topic.stores.turn.after_commit(kept)
 
     def move(self, position: Position) -> None:
-        """Begin again at `position`, for a consumer that is about to join."""
+        """Move the cursor to `position`, for a consumer that is about to join."""
         self._move(lambda: self.cursor.reset(position))
 
     def _move(self, move: Callable[[], None]) -> None:
-        # As in Pulsar, passive consumers stay, and stay passive until somebody joins or leaves.
+        # As in Pulsar, passive consumers stay connected, and stay passive until a consumer joins or leaves.
         served = () if self.dispatcher is None else tuple(self.dispatcher.served)
         with self._nobody_follows():
             self.disconnect_those(lambda consumer: consumer in served)
@@ -400,6 +401,6 @@ class PersistentSubscription(Subscription):
             self.dispatcher.reset()
 
     def delete(self) -> None:
-        """Forget the subscription and everything it acknowledged."""
+        """Disconnect all consumers, and delete the cursor."""
         self.disconnect_consumers()
         self.cursor.delete()

@@ -1,4 +1,7 @@
-"""Moving a subscription on for everybody, without its consumers: they owe what was passed over no longer."""
+"""Skip entries of a subscription by request: by count, all, or by id.
+
+Consumers need not acknowledge skipped messages.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 
 
-KEPT_MOVES = 64  # of the mark, for each subscription
+KEPT_MOVES = 64  # moves of the mark-delete position that each subscription remembers
 
 
 class MovedBy(Enum):
-    """Name who moved a mark-delete position."""
+    """The cause of a move of the mark-delete position."""
 
     CUMULATIVE = "a cumulative acknowledgement"
     EXPIRED = "TTL or a request to expire messages"
@@ -35,12 +38,15 @@ class MovedBy(Enum):
     SEEK = "a seek or a reset of the cursor"
 
 
-CUMULATIVE = MovedBy.CUMULATIVE  # an enumeration is slow to ask
+CUMULATIVE = MovedBy.CUMULATIVE  # a module constant, because access to an enumeration's member is slow
 
 
 @dataclass(slots=True)
 class MarkMove:
-    """Keep that the mark went from `after` to `through`. `ms`: when, in ms since the epoch; 0 where nobody looked."""
+    """A move of the mark-delete position from `after` to `through`, at `ms` since the epoch.
+
+    `ms` is 0 for an unknown time.
+    """
 
     by: MovedBy
     after: Position
@@ -49,17 +55,17 @@ class MarkMove:
 
 
 class MarkMoves:
-    """Remember the moves of a mark since the topic was loaded, when it stood at `start`. In memory only, for "why"."""
+    """Moves of the mark-delete position since the topic was loaded. Kept in memory, for `pulsarium why`."""
 
     __slots__ = ("_known", "forgotten", "start")
 
     def __init__(self, start: Position) -> None:
         self.start = start
-        self.forgotten = start  # of nothing up to here is known how
+        self.forgotten = start  # moves up to here are unknown
         self._known: deque[MarkMove] = deque()
 
     def note(self, by: MovedBy, after: Position, through: Position, ms: int = 0) -> None:
-        """The mark moved. Cumulative acknowledgements in a row are one."""
+        """Record a move. Consecutive cumulative acknowledgements are one move."""
         known = self._known
         if known and by is CUMULATIVE is known[-1].by:
             known[-1].through = through
@@ -69,13 +75,13 @@ class MarkMoves:
                 self.forgotten = known.popleft().through
 
     def sought(self, mark: Position, ms: int) -> None:
-        """The cursor was reset: what was before it means nothing any more."""
+        """Record a reset of the cursor, and forget all earlier moves."""
         self._known.clear()
         self.start = self.forgotten = Position(-1, -1)
         self.note(MovedBy.SEEK, self.start, mark, ms)
 
     def of(self, position: Position) -> MarkMove | None:
-        """The one that went past an entry."""
+        """Return the move that passed an entry, or None."""
         return next((each for each in reversed(self._known) if each.after < position <= each.through), None)
 
 
@@ -88,9 +94,11 @@ def skip_through(
     ack_set: Sequence[int] = (),
     by: MovedBy = MovedBy.SKIPPED,
 ) -> int:
-    """Acknowledge everything up to an entry, or with an ack set up to a message in it; how many entries went.
+    """Acknowledge all entries through `position`, or up to a message in it with an ack set.
 
-    Consumers stay, and owe what was passed over no longer.
+    Return how many entries left the backlog.
+
+    Consumers stay connected, and need not acknowledge the skipped messages.
     """
     cursor = subscription.cursor
     before = cursor.backlog()
@@ -100,13 +108,16 @@ def skip_through(
 
 
 def skip(subscription: PersistentSubscription, count: int, *, with_acked: bool = False) -> int:
-    """Pass over the next `count` unacknowledged entries; how many there were. `with_acked` as for `nth_position`."""
+    """Skip the next `count` unacknowledged entries, and return how many were skipped.
+
+    `with_acked` as for `nth_position`.
+    """
     position = nth_position(subscription.cursor, count, with_acked=with_acked)
     return skip_through(subscription, position) if position is not None else 0
 
 
 def skip_all(subscription: PersistentSubscription) -> int:
-    """Pass over everything that there is, delayed or not."""
+    """Skip the whole backlog, with its delayed messages, and return how many entries were skipped."""
     if subscription.dispatcher is not None:
         subscription.dispatcher.forget_delayed()
     last = subscription.cursor.ledger.last_confirmed
@@ -114,9 +125,9 @@ def skip_all(subscription: PersistentSubscription) -> int:
 
 
 def nth_position(cursor: ManagedCursor, count: int, *, with_acked: bool = False) -> Position | None:
-    """The `count`th unacknowledged entry, the last one when there are fewer; None when there is none.
+    """Return the position of the `count`th unacknowledged entry, or of the last one, or None without any.
 
-    `with_acked` counts what was acknowledged behind the mark-delete position too.
+    `with_acked` also counts individually acknowledged entries.
     """
     mark = cursor.mark_delete
     found: Position | None = None
@@ -135,12 +146,12 @@ def nth_position(cursor: ManagedCursor, count: int, *, with_acked: bool = False)
     return found
 
 
-# entries by their ids (PIP-423)
+# skipping entries by their ids (PIP-423)
 
 
 @dataclass(frozen=True, slots=True)
 class SkipEntry:
-    """An entry, or with `batch_indexes` only these of its messages; None when there are none, as in Pulsar's."""
+    """An entry to skip, or some messages of a batch. Empty `batch_indexes` become None, as in Pulsar."""
 
     ledger_id: int
     entry_id: int
@@ -155,10 +166,10 @@ class SkipEntry:
 
 
 class Skip:
-    """Entries of one subscription that are about to be acknowledged: all of them, or none when one is wrong.
+    """Entries of one subscription to acknowledge together: all of them, or none when one is invalid.
 
-    Entries whose ledger the topic does not have are of other partitions, or were trimmed; there is nothing to do for
-    them, nor for those that are acknowledged already.
+    Entries that are already acknowledged are ignored. So are entries in ledgers that the topic does not have: those are
+    in other partitions, or were trimmed.
     """
 
     def __init__(self, subscription: PersistentSubscription, entries: Iterable[SkipEntry]) -> None:
@@ -185,27 +196,27 @@ class Skip:
 
     @property
     def partial(self) -> Collection[Position]:
-        """The entries whose batch size `check` has to know."""
+        """Return the positions whose batch size `check` needs."""
         return self._indexes.keys()
 
     def check(self, batch_sizes: Mapping[Position, int]) -> None:
-        """Raise what is wrong with a batch index."""
+        """Raise `NoSuchMessageError` for an invalid batch index."""
         for position, indexes in self._indexes.items():
             check_indexes(position, indexes, batch_sizes[position])
         self._sizes = batch_sizes
 
     def apply(self) -> None:
-        """Acknowledge, as one ACK of a consumer would. Whoever has the messages owes them no longer."""
-        parts = (  # one at a time: an ack set is as large as a batch claims to be
+        """Acknowledge the entries, as one ACK of a consumer does, and dispatch."""
+        parts = (  # a generator, because an ack set is as large as a batch claims to be
             (position, ack_set_without(position, indexes, self._sizes[position]))
             for position, indexes in self._indexes.items()
         )
         self._subscription.acknowledge(None, self._whole, parts, save_now=True)
-        self._subscription.dispatch_soon()  # a consumer that owes less may be given more
+        self._subscription.dispatch_soon()  # fewer unacknowledged messages may let a consumer receive more
 
 
 def batch_size(entry: bytes) -> int:
-    """Return how many messages a batch has; 0 for an entry that is none."""
+    """Return the number of messages in a batch, or 0 for an entry that is not a batch."""
     try:
         metadata = parse_metadata(entry)
     except EntryError:
@@ -214,7 +225,7 @@ def batch_size(entry: bytes) -> int:
 
 
 def check_indexes(position: Position, indexes: Sequence[int], size: int) -> None:
-    """Raise what is wrong with indexes of a batch of `size` messages."""
+    """Raise `NoSuchMessageError` for indexes outside of a batch of `size` messages."""
     if not 0 < size <= LARGEST_BATCH:
         raise NoSuchMessageError(f"Invalid batch index {indexes[0]}: message {position} is not a batch")
     if max(indexes) >= size:
@@ -222,7 +233,10 @@ def check_indexes(position: Position, indexes: Sequence[int], size: int) -> None
 
 
 def ack_set_without(position: Position, indexes: Sequence[int], size: int) -> list[int]:
-    """What remains of a batch of `size` messages without those at `indexes`; raises what is wrong with them."""
+    """Return the ack set of a batch of `size` messages without those at `indexes`.
+
+    Raise `NoSuchMessageError` for invalid indexes.
+    """
     check_indexes(position, indexes, size)
     remaining = bytearray(((1 << size) - 1).to_bytes((size + 7) // 8, "little"))
     for index in indexes:

@@ -1,4 +1,4 @@
-"""Ask, before a subscription is dispatched to, whether the limits of its broker, its topic and its own leave any."""
+"""Throttle dispatch to a subscription by the dispatch rates of its broker, its topic and its own."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.policy.policies import DispatchRate
 from pulsarium.broker.model.rate.rates import DispatchLimiter, PublishAverage
 
-BACKOFF = 1.0  # seconds after which a dispatcher asks again (MESSAGE_RATE_BACKOFF_MS)
-READ_OVERHEAD = 64  # bytes that an entry counts for in a read, beside its own
+BACKOFF = 1.0  # seconds before a throttled dispatcher tries again (MESSAGE_RATE_BACKOFF_MS)
+READ_OVERHEAD = 64  # bytes that a read adds to the size of each entry
 LARGEST_READ = 5 << 20  # dispatcherMaxReadSizeBytes
 
 
 class Throttle:
-    """What the dispatcher of a subscription asks before it reads, while any limit is there.
+    """The dispatch limits of a subscription, which its dispatcher asks before each read.
 
-    Where there are no tokens it is dispatched again, in whole seconds, once there are. A limit is of messages, but what
-    is asked for are entries: batches may take more than there is, unless each counts as one message
+    Without tokens, the subscription is dispatched again after whole seconds, once tokens are back. A limit counts
+    messages, but a read asks for entries. So batches may exceed the limit, unless each batch counts as one message
     (dispatchThrottlingOnBatchMessageEnabled).
     """
 
@@ -34,22 +34,25 @@ class Throttle:
         self._own = DispatchLimiter(self._clock, average)
         self._limiters: list[tuple[str, DispatchLimiter]] = []
         self._timer: Timer | None = None
-        self.events: dict[str, int] = {}  # how often each of the limits shortened a read, by its name in the stats
-        self.until_ms = 0  # when it goes on
-        self.limited_by = ""  # Broker, Topic or Subscription
+        self.events: dict[str, int] = {}  # how often each limit shortened a read, by its name in the stats
+        self.until_ms = 0  # end of the current pause, in milliseconds since the epoch
+        self.limited_by = ""  # the limit that caused the pause: Broker, Topic or Subscription
 
     def changed(self, rate: DispatchRate, others: Iterable[tuple[str, DispatchLimiter]]) -> Throttle | None:
-        """Obey the subscription's own rate, and the limits of `others`; return itself, if there are any."""
+        """Set the subscription's own rate and the limits of `others`.
+
+        Return the throttle itself, or None without limits.
+        """
         self._own.update(rate)
         every = (*others, ("Subscription", self._own))
         self._limiters = [(whose, limiter) for whose, limiter in every if limiter.is_active]
-        if self._timer is not None:  # what was waited for may come sooner now
+        if self._timer is not None:  # the changed limits may end the pause sooner
             self.stop()
             self._dispatch_soon()
         return self if self._limiters else None
 
     def entries(self, most: int) -> int:
-        """How many of `most` entries may be read now; 0: none, until it is dispatched again."""
+        """Return how many of `most` entries may be read now. After 0, the subscription is dispatched again later."""
         if self._is_exempt():
             return most
         for whose, limiter in self._limiters:
@@ -65,7 +68,7 @@ class Throttle:
         return most
 
     def _is_exempt(self) -> bool:
-        """Whether who keeps up with the topic is not limited (dispatchThrottlingOnNonBacklogConsumerEnabled)."""
+        """Return whether a subscription that keeps up is exempt (dispatchThrottlingOnNonBacklogConsumerEnabled)."""
         if self._config.dispatchThrottlingOnNonBacklogConsumerEnabled:
             return False
         cursor = self._cursor
@@ -73,7 +76,7 @@ class Throttle:
         return unread < self._config.managedLedgerCursorBackloggedThreshold
 
     def _entries_in(self, size: int) -> int:
-        """About how many entries so many bytes are, by the average of the ledger that is read; at least one."""
+        """Estimate how many entries fit into `size` bytes, by the average entry of the ledger; at least one."""
         if size <= 0:
             return 0
         cursor = self._cursor
@@ -87,7 +90,7 @@ class Throttle:
         self.events[name] = self.events.get(name, 0) + 1
 
     def delivered(self, entries: int, messages: int, size: int) -> None:
-        """Entries went out, with so many messages and bytes."""
+        """Take tokens for delivered entries."""
         if not self._is_exempt():
             counted = entries if self._config.dispatchThrottlingOnBatchMessageEnabled else messages
             for _, limiter in self._limiters:
@@ -105,7 +108,7 @@ class Throttle:
         self._dispatch_soon()
 
     def stop(self) -> None:
-        """Nobody is there to deliver to."""
+        """Cancel the pause, because no consumer is left."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""What a subscription does where the store cannot read what comes next."""
+"""Retry or skip entries that the store cannot read."""
 
 from __future__ import annotations
 
@@ -17,25 +17,33 @@ log = Log("dispatch")
 
 
 class Unreadable:
-    """Tries again, after longer and longer pauses (dispatcherReadFailureBackoff...); with autoSkipNonRecoverableData
-    damaged entries are acknowledged, and it goes on behind them."""
+    """Retries of a subscription whose next entries cannot be read.
+
+    The pauses between retries grow (dispatcherReadFailureBackoff...). With autoSkipNonRecoverableData, damaged entries
+    are acknowledged and skipped.
+    """
 
     def __init__(self, subscription: PersistentSubscription) -> None:
-        self.until_ms = 0  # when it tries again
-        self.told = ""  # why it cannot be read, as it was logged; "": everything could be read
+        self.until_ms = 0  # time of the next try, in milliseconds since the epoch
+        self.told = ""  # the last logged error; "" while all entries can be read
         self._subscription = subscription
         self._pause_ms = 0
         self._timer: Timer | None = None
 
     def met(self, error: StorageError) -> Reason:
-        """A dispatch could not read what comes next."""
+        """Handle a failed read: skip the damaged entries, or log the error and schedule another try."""
         if isinstance(error, DamagedEntriesError) and self._goes_past(error):
             return Reason.LOADING
         topic = self._subscription.topic
         if str(error) != self.told:
             self._pause_ms = 0
             self.told = str(error)
-            log.error("entries cannot be read", topic=topic.name, subscription=self._subscription.name, reason=error)
+            log.error(
+                "entries cannot be read: the broker tries again",
+                topic=topic.name,
+                subscription=self._subscription.name,
+                reason=error,
+            )
         if self._timer is None:
             config = topic.stores.config
             longest = min(2 * self._pause_ms, config.dispatcherReadFailureBackoffMaxTimeInMs)
@@ -50,7 +58,7 @@ class Unreadable:
         self._subscription.dispatch_soon()
 
     def stop(self) -> None:
-        """Everything was read, or nobody waits for it any more."""
+        """Stop retrying, because all entries were read or no consumer is left."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -58,10 +66,10 @@ class Unreadable:
         self.told, self._pause_ms = "", 0
 
     def _goes_past(self, error: DamagedEntriesError) -> bool:
-        """Whether it goes on behind damaged entries: they are acknowledged, or are now."""
+        """Return whether reading goes on behind damaged entries, which are acknowledged."""
         subscription = self._subscription
         topic, cursor = subscription.topic, subscription.cursor
-        if error.ledger_id not in topic.ledger.ledgers:  # of a compacted ledger
+        if error.ledger_id not in topic.ledger.ledgers:  # the error is one of a compacted ledger
             return False
         damaged = (Position(error.ledger_id, number) for number in range(error.first, error.last + 1))
         left = [each for each in damaged if not (cursor.is_acked(each) or self._is_held(each))]
@@ -84,7 +92,7 @@ class Unreadable:
         return True
 
     def _is_held(self, position: Position) -> bool:
-        """Whether a consumer has an entry that could be read before."""
+        """Return whether a consumer has an entry, because it could be read before."""
         subscription = self._subscription
         if subscription.shares_messages:
             return any(position in consumer.pending for consumer in subscription.consumers)

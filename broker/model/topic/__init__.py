@@ -1,1 +1,1 @@
-"""Topics: their producers, their subscriptions, and how they come to be."""
+"""Topics: their producers and subscriptions, and how topics are found, loaded and deleted."""

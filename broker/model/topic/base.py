@@ -1,4 +1,4 @@
-"""What persistent and non-persistent topics share, and what their policies ask of each entry."""
+"""The base class of topics, and the checks that policies add to each published entry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pulsarium.broker.model.errors import (
     ServiceNotReadyError,
     TopicHasClientsError,
 )
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Pending
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.policy.policies import Policies, PublishRate
 from pulsarium.broker.model.rate.rates import Publisher, PublishLimiter
@@ -36,31 +36,33 @@ from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.broker.model.transaction.coordinator import Participant
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
 
 
 @dataclass(frozen=True, slots=True)
 class EntryChecks:
-    """Limits of 0 are none. They raise what a SEND is told, or EntryError where metadata must be read and cannot."""
+    """Checks of published entries, where a limit of 0 is no limit.
+
+    Each check raises the error for the SEND, or `EntryError` for unreadable metadata.
+    """
 
     encrypted: bool
-    max_size: int  # bytes of the whole entry, not only of its payload (W-05)
+    max_size: int  # in bytes of the whole entry, not only of its payload (W-05)
     max_delay_ms: int
     limiters: Sequence[PublishLimiter] = ()
 
     def check_encryption(self, entry: bytes) -> None:
-        """What is refused here counts nowhere."""
+        """Raise `MetadataError` for an unencrypted entry. Refused entries are not in the topic's counters."""
         if self.encrypted and not parse_metadata(entry).encryption_keys:
             raise MetadataError("Messages must be encrypted")
 
     def count(self, client: Publisher, messages: int, size: int) -> None:
-        """An entry came: its connection pauses where that was too fast."""
+        """Take tokens for an entry. The connection pauses if it publishes too fast."""
         for limiter in self.limiters:
             limiter.published(client, messages, size)
 
     def check_limits(self, entry: bytes, is_chunk: bool) -> None:
-        """What is refused here is in the topic's counters."""
+        """Raise `NotAllowedError` for an entry beyond a limit. Refused entries are in the topic's counters."""
         if 0 < self.max_size < len(entry) and not is_chunk:
             raise NotAllowedError("Exceed maximum message size")
         if self.max_delay_ms > 0:
@@ -73,7 +75,10 @@ class EntryChecks:
 def entry_checks(
     policies: Policies, config: Config, *, persistent: bool, limiters: Sequence[PublishLimiter] = ()
 ) -> EntryChecks | None:
-    """The checks of a topic. What is not below maxMessageSize is left to the frame limit, as in Pulsar."""
+    """Return the checks of a topic, or None without any.
+
+    The frame limit takes the place of a policy that is not below maxMessageSize, as in Pulsar.
+    """
     delay = policies.delayed_delivery
     size = policies.max_message_size
     checks = EntryChecks(
@@ -93,7 +98,7 @@ FAILED_ON_SUBSCRIPTION = "Handle end txn on subscription failed: "
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What SUBSCRIBE says of a subscription, and who sends it."""
+    """The subscription that a SUBSCRIBE asks for, and the client that sends it."""
 
     address: str
     consumer_name: str
@@ -109,8 +114,8 @@ class Joining:
 class Topic(ABC):
     """A topic that this broker serves."""
 
-    takes_message_ids = False  # of SENDs that name theirs
-    # None where nothing is kept, and transactions where they are off, too
+    takes_message_ids = False  # whether SENDs may have message ids, as on shadow topics
+    # None for non-persistent topics; transactions also when they are disabled
     ledger: ManagedLedger | None = None
     compaction: Compaction | None = None
     transactions: TransactionBuffer | None = None
@@ -122,35 +127,35 @@ class Topic(ABC):
         self.broker_limits = stores.limits_of(name)
         self.group_limits = stores.limits_of_group(policies.resource_group)
         self.publish_limit = PublishLimiter(stores.clock)
-        self.publish_limited = 0  # how often a connection of its producers had to pause
+        self.publish_limited = 0  # how often a producer's connection had to pause
         self.publish_limit.update(policies.publish_rate)
         self.checks = self._entry_checks()
         self.deduplication: Deduplication | None = None
         claims_stay = stores.profile.refused_producers_stay_exclusive
         self.producers = Producers(str(name), epoch, self._keep_epoch, self._producer_removed, claims_stay=claims_stay)
         self.subscribe_rate = SubscribeRate(stores.clock, policies.subscribe_rate)
-        self.moved_to: Assigned | None = None  # another cluster, for everybody who has read what is here
-        self.closed = False  # unloaded or deleted; whoever still holds it must look the topic up again
+        self.moved_to: Assigned | None = None  # the cluster to which the topic has migrated
+        self.closed = False  # unloaded or deleted: references to it are stale, and the topic must be looked up again
         self.messages_in = 0
         self.bytes_in = 0
-        self.messages_out_before = 0  # of subscriptions that are no more
+        self.messages_out_before = 0  # of deleted subscriptions
         self.bytes_out_before = 0
         self.created_ms = stores.clock.now_ms()
-        self.used = stores.clock.monotonic()  # when it was last known to be in use
+        self.used = stores.clock.monotonic()  # time of the last known use, in monotonic seconds
 
     @property
     def schema_name(self) -> TopicName:
-        """Return the topic whose schemas are those of this one."""
+        """Return the topic whose schemas this topic uses."""
         return self.name
 
     @property
     def cursor_names(self) -> list[str]:
-        """Return the names of its subscriptions, with the compaction's as Pulsar has it."""
+        """Return the names of subscriptions. As in Pulsar, that includes the compaction's."""
         return list(self.subscriptions)
 
     @property
     def has_messages(self) -> bool:
-        """Return whether there is any message that its schema would have to fit."""
+        """Return whether there are messages, which a new schema would have to fit."""
         return self.messages_in > 0
 
     @property
@@ -159,47 +164,50 @@ class Topic(ABC):
 
     @abstractmethod
     def join(self, name: str, joining: Joining) -> Subscription:
-        """Return the subscription of this name for a consumer, made where there is none."""
+        """Return the subscription for a consumer, created if necessary."""
 
     def make_initial(self, name: str) -> None:
-        """Make the subscription that a producer wants to be there, where there is anything to keep for it."""
+        """Create the subscription that a new producer asks for. Does nothing on a non-persistent topic."""
         return
 
     @abstractmethod
     def buffer(self) -> Participant:
-        """Return what a transaction ends on that published here; BrokerServiceError where there are none."""
+        """Return the participant for transactions that published here.
+
+        Raise `BrokerServiceError` without transactions.
+        """
 
     @abstractmethod
     def pending_acks_of(self, name: str) -> Participant | None:
-        """Return what a transaction ends on that acknowledged on a subscription; None where that is gone."""
+        """Return the participant for transactions that acknowledged on a subscription, or None for a deleted one."""
 
     def send_away(self) -> None:
-        """Disconnect everybody: the topic has moved to another cluster."""
+        """Disconnect all clients, because the topic has migrated to another cluster."""
         self.producers.disconnect(self.moved_to)
         for subscription in list(self.subscriptions.values()):
             subscription.disconnect_consumers(self.moved_to)
 
     def is_subscribed(self, *, caught_up_is_enough: bool) -> bool:
-        """Return whether its subscriptions keep it from being deleted as unused."""
+        """Return whether its subscriptions keep the topic from being deleted as inactive."""
         return bool(self.subscriptions)
 
     def is_retained(self, idle: float) -> bool:
-        """Return whether retention keeps it from being deleted that many seconds after its last use."""
+        """Return whether retention keeps the topic from being deleted `idle` seconds after its last use."""
         return False
 
     def _keep_epoch(self, epoch: int) -> None:
-        """Keep the topic epoch, where there is something to keep it in."""
+        """Store the topic epoch, if the topic is persistent."""
         return
 
     def dispatcher_for(self, subscription: Subscription, options: ConsumerOptions) -> Dispatcher:
-        """Return a dispatcher of the type that the first consumer of a subscription asks for."""
+        """Return a dispatcher of the type that a subscription's first consumer asks for."""
         return dispatcher_for(subscription, options)
 
     def now_ms(self) -> int:
         return self.stores.clock.now_ms()
 
     def set_policies(self, policies: Policies) -> None:
-        """They changed: what depends on them follows."""
+        """Apply changed policies."""
         if policies.subscribe_rate != self.policies.subscribe_rate:
             self.subscribe_rate = SubscribeRate(self.stores.clock, policies.subscribe_rate)
         self.policies = policies
@@ -218,7 +226,7 @@ class Topic(ABC):
         )
 
     def check_producer(self, *, encrypted: bool) -> None:
-        """Raise what PRODUCER is told when the topic takes no such producer now, in the order of P-01."""
+        """Raise the error for a PRODUCER that the topic refuses now, in the order of P-01."""
         if 0 < self.policies.max_producers <= len(self.producers):
             raise ProducerBusyError(f"Topic '{self.name}' reached max producers limit")
         self._check_backlog()
@@ -227,24 +235,24 @@ class Topic(ABC):
             raise MetadataError(f"Encryption is required in {self.name}")
 
     def check_max_consumers(self) -> None:
-        """Raise what SUBSCRIBE is told when the topic takes no more consumers (C-13)."""
+        """Raise `ConsumerBusyError` for a SUBSCRIBE beyond maxConsumersPerTopic (C-13)."""
         limit = self.policies.max_consumers
         if 0 < limit <= sum(len(subscription.consumers) for subscription in self.subscriptions.values()):
             raise ConsumerBusyError("Topic reached max consumers limit")
 
     def add_producer(self, client: ProducerClient, options: ProducerOptions) -> tuple[Producer, bool]:
-        """Let a producer in; False when it waits for its turn (WaitForExclusive)."""
+        """Add a producer. Return it, and False if it waits for its turn (WaitForExclusive)."""
         if self.closed:
             raise ServiceNotReadyError("Topic is temporarily unavailable")
         producer = Producer(client, self, options, self.now_ms())
         return producer, self.producers.add(producer)
 
     def _check_backlog(self) -> None:
-        """Raise what a producer is told when there is too much for consumers already."""
+        """Raise `BacklogQuotaExceededError` while the backlog exceeds its quota."""
         return
 
     def touch(self) -> None:
-        """It is in use, or was until now."""
+        """Note that the topic is in use, or was until now."""
         self.used = self.stores.clock.monotonic()
 
     def _producer_removed(self, producer: Producer) -> None:
@@ -253,49 +261,40 @@ class Topic(ABC):
             self.deduplication.producer_removed(producer.name)
 
     def last_sequence_id(self, producer_name: str) -> int:
-        """The highest sequence id that came from a producer of this name; -1 without deduplication."""
+        """Return the highest sequence id from a producer of this name, or -1 without deduplication."""
         return -1 if self.deduplication is None else self.deduplication.last_sequence_id(producer_name)
 
     @abstractmethod
-    def publish(
-        self,
-        producer: Producer,
-        sequence_id: int,
-        highest_sequence_id: int,
-        messages: int,
-        entry: bytes,
-        is_chunk: bool = False,
-        txn: TxnId | None = None,
-    ) -> None:
-        """Take an entry, perhaps in a transaction; `producer.persisted` or `producer.failed` answers."""
+    def publish(self, producer: Producer, pending: Pending) -> None:
+        """Append an entry, perhaps in a transaction. `producer.persisted` or `producer.failed` follows."""
 
     @abstractmethod
     def publish_unwatched(self, entry: bytes) -> Position:
-        """Take an entry that no producer waits for, and return where it stands."""
+        """Append an entry without a producer, and return its position."""
 
     @abstractmethod
     def unsubscribe(self, name: str) -> None:
-        """Delete a subscription with its consumers; SubscriptionNotFoundError when there is none."""
+        """Delete a subscription and disconnect its consumers, or raise `SubscriptionNotFoundError`."""
 
     def _subscription_removed(self, subscription: Subscription) -> None:
-        """It lost all of its consumers; what they were sent still counts."""
+        """Keep the counters of a subscription that was removed."""
         self.messages_out_before += subscription.messages_out
         self.bytes_out_before += subscription.bytes_out
 
     @property
     def shadows(self) -> list[TopicName]:
-        """Return the loaded topics that show its messages."""
+        """Return the loaded shadow topics of this topic."""
         return []
 
     def check_unused(self, policies_of: Callable[[TopicName], Policies]) -> None:
-        """Raise when anybody is connected, in the words that REST shows."""
+        """Raise `TopicHasClientsError` with REST's text when clients are connected."""
         producers = len(self.producers) + self._feeding_brokers(policies_of)
         consumers = sum(len(subscription.consumers) for subscription in self.subscriptions.values())
         if producers or consumers:
             raise TopicHasClientsError(self._in_use(producers, consumers))
 
     def _feeding_brokers(self, policies_of: Callable[[TopicName], Policies]) -> int:
-        """Return how many brokers write here beside the producers."""
+        """Return how many brokers publish here, beside the producers."""
         return 0
 
     def _in_use(self, producers: int, consumers: int) -> str:
@@ -306,13 +305,16 @@ class Topic(ABC):
         )
 
     def stop_compaction(self) -> None:
-        """End what an engine of compaction runs elsewhere."""
+        """End compactions that an engine runs elsewhere."""
         return
 
     def close(self, assigned: Assigned | None = None) -> None:
-        """Disconnect everybody (unload, delete): clients look the topic up again (B-50), or know where it is now."""
+        """Disconnect all clients, to unload or delete the topic.
+
+        Clients look the topic up again (B-50), unless `assigned` names the broker that serves it now.
+        """
         self.closed = True
-        self.publish_limit.update(PublishRate())  # nobody waits for a topic that is no more
+        self.publish_limit.update(PublishRate())  # releases paused connections
         self.producers.disconnect(assigned)
         for subscription in list(self.subscriptions.values()):
             subscription.disconnect_consumers(assigned)

@@ -1,6 +1,6 @@
-"""`__change_events`: each change of a topic's policies is a message there, and what a client sends there takes effect.
+"""Publish changes of topic policies in `__change_events`, and apply the changes that clients publish there.
 
-REST owns the policies, and the store keeps them: a broker that starts does not read the topic.
+REST owns the policies, and the store keeps them. So a starting broker does not read the topic.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.ledger.managed_ledger import Publication, Unwatched
+from pulsarium.broker.model.ledger.managed_ledger import Pending, Unwatched
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.namespace.metadata import Metadata, global_of, local_of, with_part
 from pulsarium.broker.model.policy.event import (
@@ -43,23 +43,23 @@ if TYPE_CHECKING:
 log = Log("topic_policies")
 
 Json = dict[str, Any]
-Single = pb.SingleMessageMetadata | pb.MessageMetadata  # what says the key of a message, and whether it has a value
+# metadata with the key of a message, and whether the message has a value
+Single = pb.SingleMessageMetadata | pb.MessageMetadata
 
 UPDATE: Final = "UPDATE"
-MOST_EVENTS: Final = 1000  # in a batch, as clients batch; all are heeded at once
+MOST_EVENTS: Final = 1000  # in a batch, because all events of a batch are applied at once
 SCHEMA: Final = SchemaData("AVRO", EVENT_SCHEMA, tuple(EVENT_PROPERTIES.items()))
 
 
 class ChangeEventsTopic(PersistentTopic):
-    """Tells of what clients publish, once it is kept."""
+    """A topic that reports each entry of a client once it is stored."""
 
     received: Callable[[bytes], None] = staticmethod(lambda entry: None)
 
-    def append(
-        self, publication: Publication, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
-    ) -> Position:
-        position = super().append(publication, sequence_id, highest_sequence_id, messages, entry)
-        if not isinstance(publication, Unwatched):  # the broker's own
+    def append(self, pending: Pending) -> Position:
+        entry = pending.entry
+        position = super().append(pending)
+        if not isinstance(pending.publication, Unwatched):  # the broker's own events
             self.stores.turn.after_commit(partial(self._kept, entry))
         return position
 
@@ -69,7 +69,7 @@ class ChangeEventsTopic(PersistentTopic):
 
 
 class ChangeEvents:
-    """Writes the events of a cluster, and heeds those of clients."""
+    """The policy events of a cluster: publishes those of REST, and applies those of clients."""
 
     def __init__(self, topics: Topics, metadata: Metadata, schemas: SchemaRegistry) -> None:
         self._topics = topics
@@ -77,10 +77,10 @@ class ChangeEvents:
         self._schemas = schemas
         self._sequence = 0
 
-    # what REST says goes to the topic
+    # changes by REST are published
 
     def changed(self, name: TopicName, before: Json, after: Json | None) -> None:
-        """The policies of a topic are others now; None: they went with the topic."""
+        """Publish the changed policies of a topic. After None, they went with the deleted topic."""
         for is_global, part in ((False, local_of), (True, global_of)):
             was, now = part(before), part(after or {})
             if after is None and was:
@@ -92,14 +92,14 @@ class ChangeEvents:
     def _append(self, name: TopicName, payload: bytes | None, *, is_global: bool) -> None:
         events = change_events_of(str(name.namespace_name))
         if payload is None and not self._topics.exists(events):
-            return  # the namespace is being deleted, say
+            return  # such as while the namespace is being deleted
         try:
             topic = self._topics.create(events)
             assert isinstance(topic, ChangeEventsTopic)
             entry = build(self._about(topic, key_of(name, is_global=is_global), payload), payload or b"")
-            topic.append(Unwatched(), self._sequence, 0, 1, entry)
-        except BrokerServiceError as error:  # somebody terminated it
-            log.warning("a policy event is lost", topic=name, reason=error.text)
+            topic.append(Pending(Unwatched(), entry, self._sequence))
+        except BrokerServiceError as error:  # such as a terminated topic
+            log.warning("a policy event could not be published", topic=name, reason=error.text)
             return
         self._sequence += 1
         topic.messages_in += 1
@@ -125,10 +125,10 @@ class ChangeEvents:
         known = schemas.find_exact(name, SCHEMA) or schemas.add(name, SCHEMA, ALWAYS, topic.now_ms())
         return known.version_bytes
 
-    # what a client says there takes effect
+    # changes that clients publish take effect
 
     def watch(self, topic: ChangeEventsTopic) -> None:
-        """Hear of what clients publish."""
+        """Apply the events that clients publish to `topic`."""
         topic.received = partial(self._received, topic)
 
     def _received(self, topic: PersistentTopic, entry: bytes) -> None:
@@ -138,7 +138,7 @@ class ChangeEvents:
                 return
             payload = decompress(metadata.compression, payload_of(entry), metadata.uncompressed_size)
             if metadata.num_messages_in_batch > MOST_EVENTS:
-                raise BatchError(f"{metadata.num_messages_in_batch} events at once")
+                raise BatchError(f"{metadata.num_messages_in_batch} events in a batch, at most {MOST_EVENTS}")
             if metadata.HasField("num_messages_in_batch"):
                 singles: list[tuple[Single, bytes]] = [*batch.unpack(payload, metadata.num_messages_in_batch)]
             else:
@@ -146,7 +146,7 @@ class ChangeEvents:
             for about, value in singles:
                 self._heed(topic, about, value, metadata.schema_version)
         except ProtocolError as error:
-            log.warning("what was published is no policy event", topic=topic.name, reason=str(error))
+            log.warning("ignored an entry that is no policy event", topic=topic.name, reason=str(error))
 
     def _heed(self, topic: PersistentTopic, about: Single, value: bytes, version: bytes) -> None:
         if about.null_value or not value:
@@ -169,11 +169,11 @@ class ChangeEvents:
             self._metadata.take_topic_policies(name, with_part(kept, {}, is_global=is_global))
 
     def _codec(self, topic: PersistentTopic, version: bytes) -> AvroCodec:
-        """That of the schema it was written with: brokers of other versions have other fields."""
+        """Return the codec of the schema that wrote an event, because other versions of Pulsar have other fields."""
         stored = self._schemas.get(topic.name, int.from_bytes(version, "big")) if version else None
         if stored is None or stored.data == EVENT_SCHEMA:
             return EVENT_CODEC
         try:
             return AvroCodec(json.loads(stored.data))
         except (ValueError, RecursionError) as error:
-            raise AvroError(f"not a schema: {error!r}") from None
+            raise AvroError(f"the stored version is no Avro schema: {error!r}") from None

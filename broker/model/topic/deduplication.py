@@ -1,4 +1,4 @@
-"""Drops what a producer sent twice (brokerDeduplicationEnabled, B-27)."""
+"""Drop messages that a producer sends twice (brokerDeduplicationEnabled, B-27)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import PersistenceError
-from pulsarium.broker.model.ledger.managed_ledger import Pending, Publication
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError
@@ -25,19 +25,20 @@ if TYPE_CHECKING:
 log = Log("topics")
 
 DEDUPLICATION_CURSOR = "pulsar.dedup"
-STORED_BEFORE = Position(2**64 - 1, 2**64 - 1)  # in the receipt of a duplicate: -1:-1 as it is sent
+STORED_BEFORE = Position(2**64 - 1, 2**64 - 1)  # in the receipt of a duplicate, where it is sent as -1:-1
 
 
 class Deduplication:
-    """The highest sequence id of each producer name: pushed to the managed ledger, and persisted there.
+    """The highest sequence ids of each producer name: pushed to the managed ledger, and persisted there.
 
-    A durable cursor keeps it: its properties are the ids up to its mark-delete position, the entries behind that tell
-    the rest. It stays with the topic's log while the topic is unloaded: entries may be on their way.
+    A durable cursor stores a snapshot: its properties are the ids up to its mark-delete position. The entries behind it
+    have the rest. The object stays with the topic's log while the topic is unloaded, because entries may not be stored
+    yet.
     """
 
     def __init__(self, topic: str, cursor: ManagedCursor, stores: Stores) -> None:
         self.cursor = cursor
-        self.on_snapshot: Callable[[], None] = lambda: None  # the topic, while it is loaded
+        self.on_snapshot: Callable[[], None] = lambda: None  # set by the loaded topic
         self._topic = topic
         self._ledger = cursor.ledger
         self._stores = stores
@@ -45,99 +46,105 @@ class Deduplication:
         self._replay()
         self._pushed = dict(self._persisted)
         now = stores.clock.now_ms()
-        self._inactive = dict.fromkeys(self._persisted, now)  # producers that left, and when; ms
+        self._inactive = dict.fromkeys(self._persisted, now)  # when each producer left, in milliseconds since the epoch
         self._watched: dict[str, _Watched] = {}
-        self._unfinished: dict[str, int] = {}  # sequence ids of chunked messages, until a last chunk or a snapshot
+        self._unfinished: dict[str, int] = {}  # sequence ids of chunked messages, until the last chunk or a snapshot
         self._snapshot_ms = 0
         self.snapshot_when_full()
 
     def _replay(self) -> None:
-        """Learn from the entries behind the snapshot."""
+        """Recover sequence ids from the entries behind the snapshot."""
         for entry in self._ledger.all_after(self.cursor.mark_delete, self._cannot_learn):
             try:
                 metadata = parse_metadata(entry)
-            except EntryError:  # nobody looks at metadata when it comes
+            except EntryError:  # the broker accepts entries without reading their metadata
                 continue
             if _completes(metadata) or self._stores.profile.chunks_are_duplicates:
                 highest = max(signed(metadata.sequence_id), signed(metadata.highest_sequence_id))
                 self._persisted[text_of(metadata.producer_name)] = highest
 
     def reopen(self) -> None:
-        """The topic was unloaded and is loaded again: learn what a replay of its entries would teach."""
+        """Update the ids for a topic that is loaded again, as a replay of its entries would."""
         if self._stores.profile.chunks_are_duplicates:
             self._persisted |= self._unfinished
             self._pushed |= self._unfinished
             self._unfinished.clear()
 
     def _cannot_learn(self, error: DamagedEntriesError) -> None:
-        """As in Pulsar the topic is not loaded, unless autoSkipNonRecoverableData says that it may forget."""
+        """Refuse to load a topic with damaged entries, as Pulsar does.
+
+        With autoSkipNonRecoverableData, only log them.
+        """
         if not self._stores.config.autoSkipNonRecoverableData:
             raise StorageError(
-                f"{error}: which messages are duplicates is not known (autoSkipNonRecoverableData=true goes on without)"
+                f"{error}: duplicates cannot be detected (autoSkipNonRecoverableData=true loads the topic anyway)"
             ) from error
-        log.warning("what damaged entries hold is not known as duplicates", topic=self._topic, reason=error)
+        log.warning("duplicates of damaged entries will not be detected", topic=self._topic, reason=error)
 
     # publishing
 
-    def admit(
-        self, producer: Producer, sequence_id: int, highest_sequence_id: int, entry: bytes, is_chunk: bool
-    ) -> Publication | None:
-        """Who hears that this entry is kept; None: it was stored before, and is answered. PersistenceError: nobody can
-        tell yet.
+    def admits(self, producer: Producer, pending: Pending) -> bool:
+        """Return whether to store an entry. A stored duplicate is answered at once, and returns False.
 
-        All chunks of a message have its sequence id: only the last one counts (B-28).
+        Raise `PersistenceError` for a duplicate of an entry that is not stored yet. All chunks of a message have one
+        sequence id, so only the last chunk counts (B-28).
         """
-        name, lowest = producer.name, signed(sequence_id)
-        if is_chunk and not _completes(parse_metadata(entry)):
+        name, lowest = producer.name, signed(pending.sequence_id)
+        if pending.is_chunk and not _completes(parse_metadata(pending.entry)):
             self._unfinished[name] = lowest
-            return producer
+            return True
         self._unfinished.pop(name, None)
         if lowest <= self._pushed.get(name, lowest - 1):
             if lowest <= self._persisted.get(name, lowest - 1):
-                producer.persisted([Pending(producer, STORED_BEFORE, sequence_id, highest_sequence_id)])
-                return None
+                pending.position = STORED_BEFORE
+                producer.persisted([pending])
+                return False
             raise PersistenceError(
                 f"[{self._topic}][{name}]Cannot determine whether the message is a duplicate at this time"
             )
-        self._pushed[name] = max(lowest, signed(highest_sequence_id))
+        self._pushed[name] = max(lowest, signed(pending.highest_sequence_id))
         watched = self._watched.get(name)
         if watched is None or watched.producer is not producer:
             watched = self._watched[name] = _Watched(self, producer)
-        return watched
+        pending.publication = watched
+        return True
 
     def last_sequence_id(self, producer_name: str) -> int:
-        """What PRODUCER_SUCCESS tells a producer that comes back; -1 when it is not known."""
+        """Return the highest pushed sequence id, for PRODUCER_SUCCESS, or -1 if it is not known."""
         return self._pushed.get(producer_name, -1)
 
     def persisted(self, producer_name: str, sequence_id: int) -> None:
         self._persisted[producer_name] = sequence_id
 
     def take_back(self) -> None:
-        """A commit failed: what was pushed and not persisted will be sent again."""
+        """Forget pushed ids after a failed commit, because clients send these messages again."""
         self._pushed = dict(self._persisted)
         self._unfinished.clear()
 
-    # keeping
+    # snapshots
 
     def snapshot_when_full(self) -> None:
-        """Entries became visible (brokerDeduplicationEntriesInterval)."""
+        """Take a snapshot after brokerDeduplicationEntriesInterval new entries."""
         if self.cursor.backlog() >= self._stores.config.brokerDeduplicationEntriesInterval:
             self.snapshot()
 
     def snapshot_when_old(self, interval: int) -> None:
-        """Keep what is new when the last snapshot is `interval` seconds old; 0 or less: never."""
+        """Take a snapshot of new entries when the last one is `interval` seconds old. 0 or less is never."""
         is_old = self._stores.clock.now_ms() - self._snapshot_ms >= interval * 1000 > 0
         if is_old and self._ledger.last_confirmed > self.cursor.mark_delete:
             self.snapshot()
 
     def snapshot(self) -> None:
-        """Persist point: the sequence ids as of the last confirmed entry. Ledgers before it are no longer needed."""
+        """Store the sequence ids as of the last confirmed entry. Ledgers before it are no longer needed.
+
+        This is a persist point.
+        """
         self.cursor.ack_cumulative(self._ledger.last_confirmed)
         self._store()
 
     def _store(self) -> None:
         self._snapshot_ms = self._stores.clock.now_ms()
-        self._unfinished.clear()  # a replay begins behind them
+        self._unfinished.clear()  # a replay begins behind these chunks
         most = self._stores.config.brokerDeduplicationMaxNumberOfProducers
         self.cursor.properties = dict(islice(self._persisted.items(), most))
         self.cursor.save()
@@ -150,7 +157,7 @@ class Deduplication:
         self._inactive[name] = self._stores.clock.now_ms()
 
     def forget_inactive(self, connected: Collection[str]) -> None:
-        """Forget producers that left long ago (brokerDeduplicationProducerInactivityTimeoutMinutes)."""
+        """Forget producers that left before brokerDeduplicationProducerInactivityTimeoutMinutes."""
         timeout = self._stores.config.brokerDeduplicationProducerInactivityTimeoutMinutes * 60_000
         before = self._stores.clock.now_ms() - timeout
         gone = [name for name, since in self._inactive.items() if since < before or name in connected]
@@ -165,7 +172,7 @@ class Deduplication:
 
 
 class _Watched:
-    """Tells what became of a producer's entries to it and to the deduplication."""
+    """Forward the outcome of a producer's entries to the producer and to the deduplication."""
 
     __slots__ = ("_deduplication", "producer")
 
@@ -192,12 +199,12 @@ class _Watched:
 
 
 def _completes(metadata: pb.MessageMetadata) -> bool:
-    """Whether it is a whole message, or the last chunk of one."""
+    """Return whether an entry is a whole message, or the last chunk of one."""
     return not metadata.HasField("chunk_id") or metadata.chunk_id == metadata.num_chunks_from_msg - 1
 
 
 def deduplication_of(topic: PersistentTopic) -> Deduplication | None:
-    """The deduplication of a topic, as its policy wants it now: a new one knows nothing of what is stored already."""
+    """Return the deduplication of a topic by its policy, or None. A new one does not know entries stored before."""
     log = topic.log
     cursor = log.cursors.get(DEDUPLICATION_CURSOR)
     if not topic.policies.deduplication:
@@ -216,12 +223,12 @@ def deduplication_of(topic: PersistentTopic) -> Deduplication | None:
 
 
 def snapshot_when_old(topic: PersistentTopic) -> None:
-    """A periodic check."""
+    """Run the periodic check for old snapshots."""
     if topic.deduplication is not None:
         topic.deduplication.snapshot_when_old(topic.policies.deduplication_snapshot_seconds)
 
 
 def forget_inactive(topic: PersistentTopic) -> None:
-    """A periodic check."""
+    """Run the periodic check for producers that left."""
     if topic.deduplication is not None:
         topic.deduplication.forget_inactive(topic.producers.by_name)

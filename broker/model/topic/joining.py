@@ -1,5 +1,4 @@
-"""Ask what a topic asks of a consumer that joins or makes a subscription, and of the schemas that clients bring
-(AbstractTopic, ServerCnx)."""
+"""Check consumers, new subscriptions and schemas that clients bring to a topic, as AbstractTopic and ServerCnx do."""
 
 from __future__ import annotations
 
@@ -28,17 +27,17 @@ if TYPE_CHECKING:
 SubType = pb.CommandSubscribe.SubType
 IN_ORDER = (SubType.Exclusive, SubType.Failover)
 OWN_CURSORS = (DEDUPLICATION_CURSOR, COMPACTION_CURSOR)
-MANY = 1_000  # consumers that a rate is counted for, from which on it is worth a look who is gone
-RESERVED = "pulsar.repl"  # replicatorPrefix: the cursors of replicators
+MANY = 1_000  # number of rate buckets above which full ones are removed
+RESERVED = "pulsar.repl"  # replicatorPrefix, of the cursors of replicators
 AUTO_CONSUME: Final = pb.Schema.Type.Value("AutoConsume")
 RESERVED_NAME = "Subscription with reserved subscription name attempted"
 
 
 def check_consumer(topic: Topic, subscription: str, type: int, *, read_compacted: bool) -> None:
-    """Raise what SUBSCRIBE is told that asks for something the topic does not have."""
+    """Raise the error for a SUBSCRIBE whose name, type or readCompacted the topic does not accept."""
     if subscription.startswith(RESERVED):
         raise NamingError(RESERVED_NAME)
-    if not topic.name.is_persistent:  # any type and even no name will do
+    if not topic.name.is_persistent:  # any type is accepted, and even an empty name
         if read_compacted:
             raise NotAllowedError("readCompacted only valid on persistent topics")
         return
@@ -54,9 +53,9 @@ def check_consumer(topic: Topic, subscription: str, type: int, *, read_compacted
 
 
 def check_new_subscription(topic: Topic, name: str) -> None:
-    """Raise when a topic has all the subscriptions it may have (maxSubscriptionsPerTopic); those of readers count.
+    """Raise `NotAllowedError` at maxSubscriptionsPerTopic, where readers count too.
 
-    So does the name of a cursor of the broker's own, also over REST.
+    Raise `NamingError` for the name of one of the broker's own cursors, also over REST.
     """
     if 0 < topic.policies.max_subscriptions <= len(topic.subscriptions):
         raise NotAllowedError(f"Exceed the maximum number of subscriptions of the topic: {topic.name}")
@@ -65,7 +64,7 @@ def check_new_subscription(topic: Topic, name: str) -> None:
 
 
 class SubscribeRate:
-    """How often one consumer may subscribe (C-12): a host, a consumer name and an id together are one consumer."""
+    """Limit how often one consumer may subscribe (C-12). A consumer is a host, a consumer name and an id."""
 
     def __init__(self, clock: Clock, rate: Rate) -> None:
         self._clock = clock
@@ -73,7 +72,7 @@ class SubscribeRate:
         self._buckets: dict[tuple[str, str, int], TokenBucket] = {}
 
     def check(self, address: str, consumer_name: str, consumer_id: int) -> None:
-        """Count a SUBSCRIBE, or raise what it is told when it comes too early."""
+        """Count a SUBSCRIBE, or raise `NotAllowedError` when it exceeds the rate."""
         rate = self._rate
         if rate.subscribes <= 0 or rate.period_seconds <= 0:
             return
@@ -87,7 +86,7 @@ class SubscribeRate:
         bucket.take(1)
 
     def _forget_idle(self) -> None:
-        """A bucket that is full again is as good as a new one."""
+        """Remove full buckets, because a new bucket is full too."""
         if len(self._buckets) >= MANY:
             limit = self._rate.subscribes
             self._buckets = {each: bucket for each, bucket in self._buckets.items() if bucket.available() < limit}
@@ -97,7 +96,10 @@ class SubscribeRate:
 
 
 def of_producer(schemas: SchemaRegistry, topic: Topic, sent: pb.Schema | None) -> bytes:
-    """The version of a producer's schema, made where that is allowed; empty without one. Raises SchemaError."""
+    """Return the version of a producer's schema, registered if allowed, or b"" without a schema.
+
+    Raise `SchemaError`.
+    """
     policy = topic.policies.schemas
     if sent is None:
         if policy.validation_enforced and schemas.latest(topic.schema_name) is not None:
@@ -112,7 +114,7 @@ def of_producer(schemas: SchemaRegistry, topic: Topic, sent: pb.Schema | None) -
 def register(
     schemas: SchemaRegistry, topic: TopicName, policy: SchemaPolicies, schema: SchemaData, now_ms: int
 ) -> StoredSchema:
-    """The version of a schema that a client brings. Raises SchemaError."""
+    """Return the stored version of a client's schema, registered if allowed. Raise `SchemaError`."""
     if policy.auto_update:
         return schemas.add(topic, schema, policy.strategy, now_ms)
     known = schemas.find(topic, schema)
@@ -122,11 +124,14 @@ def register(
 
 
 def check_schema(schemas: SchemaRegistry, topic: Topic, sent: pb.Schema) -> None:
-    """Raise SchemaError unless a consumer's schema can read the topic's; a topic not in use takes it as its own."""
+    """Raise `SchemaError` unless a consumer's schema can read the topic's.
+
+    An unused topic without a schema registers the consumer's.
+    """
     if sent.type == AUTO_CONSUME:
         return
     if schemas.latest(topic.schema_name) is None and not _in_use(topic):
-        with suppress(InvalidSchemaDataError):  # Pulsar goes on without it
+        with suppress(InvalidSchemaDataError):  # Pulsar continues without the schema
             of_producer(schemas, topic, sent)
         return
     schema = SchemaData.from_proto(sent)
@@ -138,6 +143,6 @@ def check_schema(schemas: SchemaRegistry, topic: Topic, sent: pb.Schema) -> None
 
 
 def _in_use(topic: Topic) -> bool:
-    """Whether a topic without a schema has producers, consumers that would see any message, or messages."""
+    """Return whether a topic has messages, producers, or consumers that need a schema."""
     consumers = (each for subscription in topic.subscriptions.values() for each in subscription.consumers)
     return topic.has_messages or len(topic.producers) > 0 or any(not consumer.auto_schema for consumer in consumers)

@@ -1,4 +1,4 @@
-"""What GET_LAST_MESSAGE_ID finds: the last message of a topic, or of what compaction left of it."""
+"""Find the last message for GET_LAST_MESSAGE_ID, in the topic or in its compacted ledger."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 
 class LastMessage(NamedTuple):
-    """Where a last message stands. batch_index: -1 when it is no batch; None: it is somewhere in the entry of `buffer`,
-    and the client looks for it itself (PIP-429)."""
+    """The id of a last message.
+
+    `batch_index` is -1 for an entry that is no batch. It is None when the client searches the entry in `buffer` itself
+    (PIP-429).
+    """
 
     position: Position
     batch_index: int | None = -1
@@ -28,9 +31,10 @@ class LastMessage(NamedTuple):
 def last_message(
     topic: SubscribedPersistentTopic, *, read_compacted: bool = False, as_buffer: bool = False
 ) -> LastMessage:
-    """The last message, for a consumer that asked for read_compacted or for one that did not.
+    """Return the last message, for a consumer with or without read_compacted.
 
-    `as_buffer`: of a compacted entry its bytes are enough. BrokerServiceError if the entry cannot be read.
+    With `as_buffer`, return the bytes of a compacted entry instead of its batch index. Raise `MetadataError` if the
+    entry cannot be read.
     """
     try:
         found = _last_retained(topic, as_buffer) if read_compacted else None
@@ -43,9 +47,9 @@ def last_message(
 
 
 def _last_of_all(topic: SubscribedPersistentTopic) -> LastMessage:
-    """-1:-1 on an empty topic (S429-33)."""
+    """Return the last message of the topic, or -1:-1 if the topic is empty (S429-33)."""
     last = _last_dispatchable(topic)
-    if last == EARLIEST:  # there was none yet, or it was trimmed
+    if last == EARLIEST:  # the topic is new, or was trimmed
         return LastMessage(EARLIEST)
     metadata = parse_metadata(topic.ledger.read_now(last))
     if metadata.HasField("num_messages_in_batch"):
@@ -54,9 +58,9 @@ def _last_of_all(topic: SubscribedPersistentTopic) -> LastMessage:
 
 
 def _last_dispatchable(topic: SubscribedPersistentTopic) -> Position:
-    """The last entry that is no marker, and in no transaction that is open or was aborted; EARLIEST: there is none.
+    """Return the last entry that is no marker and in no open or aborted transaction, or EARLIEST.
 
-    No entry is looked at twice: the topic remembers what was found, and up to where that was.
+    The topic remembers the last result and how far it goes, so that no entry is read twice.
     """
     ledger = topic.ledger
     through, found = topic.last_dispatchable
@@ -72,9 +76,9 @@ def _last_dispatchable(topic: SubscribedPersistentTopic) -> Position:
 
 
 def _last_retained(topic: SubscribedPersistentTopic, as_buffer: bool) -> LastMessage | None:
-    """The last message that compaction kept; None where the topic has newer ones, or was never compacted.
+    """Return the last message that compaction kept, or None if the topic has newer ones or was never compacted.
 
-    When nothing was kept it is -1:-1 with batch index 0, as in Pulsar.
+    If compaction kept nothing, return -1:-1 with batch index 0, as Pulsar does.
     """
     compacted = topic.compaction.compacted
     if compacted.horizon is None or _last_dispatchable(topic) > compacted.horizon:

@@ -1,4 +1,4 @@
-"""What outlives a persistent topic's being loaded: its managed ledger and cursors; how a damaged one is deleted."""
+"""The managed ledger and cursors of a persistent topic, which stay while the topic is unloaded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class TopicLog(LedgerListener):
-    """A managed ledger with its durable cursors, recovered from the store or new; the topic hears of the ledger."""
+    """A managed ledger with its durable cursors, recovered or new. Reports events of the ledger to the loaded topic."""
 
     def __init__(
         self,
@@ -35,12 +35,12 @@ class TopicLog(LedgerListener):
         kept: ml.ManagedLedgerInfo | None = None,
         unload: Callable[[], None] = lambda: None,
     ) -> None:
-        self.topic: PersistentTopic | None = None  # once it is loaded
+        self.topic: PersistentTopic | None = None  # set while the topic is loaded
         self._unload = unload
         self._deleted = False
         self.ledger = kind(name, stores, kept, self)
         self.cursors: dict[str, ManagedCursor] = {}
-        self.leaving: dict[str, ManagedCursor] = {}  # those whose deletion is on its way: it may fail
+        self.leaving: dict[str, ManagedCursor] = {}  # cursors whose deletion is not committed yet, and may fail
         self.deduplication: Deduplication | None = None
         self._stores = stores
         for cursor_name, value in stores.recovered_under(self.ledger.path):
@@ -51,7 +51,7 @@ class TopicLog(LedgerListener):
         self.transactions = BufferRecord(self.ledger, stores) if enabled else None
 
     def reopen(self) -> None:
-        """The topic was unloaded and is loaded again."""
+        """Prepare for a topic that is loaded again."""
         self._deleted = False
         self.ledger.reopen()
         for cursor in self.cursors.values():
@@ -64,13 +64,13 @@ class TopicLog(LedgerListener):
             self.topic.confirmed()
 
     def rolled(self) -> None:
-        """Let go of the ledger that ended. Where no cursor is durable the periodic check does so, as in Pulsar."""
+        """Trim the ledger that ended. Without durable cursors, only the periodic check trims, as in Pulsar."""
         if self.topic is not None and self.cursors:
             self.topic.trim_soon()
 
     def fenced(self) -> None:
-        """Send clients away: they come back to a topic that is loaded anew."""
-        if not self._deleted:  # else another of this name may be in use
+        """Unload the topic, so that clients load it again."""
+        if not self._deleted:  # else another topic of this name may be in use
             self._unload()
 
     def going(self, last: Position) -> None:
@@ -78,12 +78,12 @@ class TopicLog(LedgerListener):
             self.topic.trimmer.going(last)
 
     def open_cursor(self, name: str, start: Position) -> ManagedCursor:
-        """A new durable cursor."""
+        """Create a durable cursor."""
         cursor = self.cursors[name] = self._cursor(name, start, durable=True)
         return cursor
 
     def reader_cursor(self, name: str, start: Position) -> ManagedCursor:
-        """A cursor that keeps nothing."""
+        """Create a cursor that is not stored."""
         return self._cursor(name, start, durable=False)
 
     def _cursor(self, name: str, start: Position, *, durable: bool) -> ManagedCursor:
@@ -93,12 +93,12 @@ class TopicLog(LedgerListener):
         self.cursors.pop(name, None)
 
     def take_back(self, cursor: ManagedCursor) -> None:
-        """Its deletion failed."""
+        """Restore a cursor whose deletion failed."""
         self.cursors[cursor.name] = cursor
-        cursor.save_soon()  # what was to be saved when it was deleted
+        cursor.save_soon()  # store the changes that were due when it was deleted
 
     def delete(self) -> None:
-        """Let the store forget entries and cursors: `forget` once that is kept, else all is as it was."""
+        """Delete entries and cursors from the store. `forget` or `undelete` follows."""
         self.compaction.delete()
         if self.transactions is not None:
             self.transactions.delete()
@@ -108,20 +108,20 @@ class TopicLog(LedgerListener):
         self._deleted = True
 
     def undelete(self) -> None:
-        """The deletion failed."""
+        """Restore the cursors after the deletion failed."""
         for cursor in self.cursors.values():
             self.take_back(cursor)
 
     def forget(self) -> None:
-        """It is deleted."""
+        """Forget everything after the deletion."""
         self.compaction.forget()
         self.ledger.forget()
 
 
 def delete_damaged(name: str, stores: Stores) -> None:
-    """Forget all that the store has of a managed ledger: what belongs to it by its path, and what that names.
+    """Delete a damaged managed ledger from the store: the metadata below its path, and the ledgers that this names.
 
-    What cannot be understood any more stays, where nobody looks for it.
+    Records that cannot be decoded any more stay, where nothing reads them.
     """
     kept = stores.storage.load_metadata()
     path, written = f"/managed-ledgers/{name}", f"/compaction/{name}"
@@ -137,7 +137,7 @@ def delete_damaged(name: str, stores: Stores) -> None:
             folder = ledger_path(info.cursorsLedgerId)
             folders.add(folder)
             records = [ml.PositionInfo.FromString(kept[each]) for each in kept if each.startswith(f"{folder}/")]
-            if cursor != f"{path}/{COMPACTION_CURSOR}":  # a consumer may write that property, too
+            if cursor != f"{path}/{COMPACTION_CURSOR}":  # a consumer may write a property of this name too
                 continue
             properties = chain(info.properties, *(record.properties for record in records))
             ledgers.update(each.value for each in properties if each.name == LEDGER_PROPERTY)
@@ -147,7 +147,7 @@ def delete_damaged(name: str, stores: Stores) -> None:
         stores.turn.store(each, None)
     for ledger_id in sorted(ledgers):
         stores.turn.delete_ledger(ledger_id)
-    for each in (path, written):  # who makes such a topic anew does not go on from it
+    for each in (path, written):  # a new topic of this name must not recover these
         stores.recovered(each)
     for folder in folders:
         stores.recovered_under(folder)

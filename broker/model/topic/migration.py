@@ -1,4 +1,4 @@
-"""Clusters and namespaces that have moved: their clients are sent to the new cluster (PIP-188)."""
+"""Redirect clients of migrated clusters and namespaces to the new cluster (PIP-188)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from pulsarium.proto.topic_name import TopicName, is_system_topic
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.topics import Topics
 
-MIGRATION: Final = "migration"  # what is kept of a cluster
+MIGRATION: Final = "migration"  # key of the migration in a cluster's records
 
 
 class Migration:
-    """A topic that has moved takes no more messages, for good; who has read all of it is sent away too.
+    """Migration of topics to another cluster.
 
-    Topics learn of it when they are loaded, others with the periodic check (clusterMigrationCheckDurationSeconds).
+    A migrated topic takes no more messages, for good. Consumers are redirected once they have read everything. Topics
+    learn of a migration when they are loaded, or with the periodic check (clusterMigrationCheckDurationSeconds).
     """
 
     def __init__(self, topics: Topics, metadata: Metadata) -> None:
@@ -27,7 +28,7 @@ class Migration:
         self._metadata = metadata
 
     def url_of(self, name: TopicName) -> Assigned | None:
-        """Where clients of a topic are sent; None while it stays."""
+        """Return where clients of a topic are redirected, or None if the topic has not migrated."""
         cluster: Mapping[str, Any] = self._metadata.records.get(CLUSTERS, self._metadata.cluster, MIGRATION) or {}
         namespace = self._metadata.namespaces.get(str(name.namespace_name), {})
         url = cluster.get("migratedClusterUrl")
@@ -36,20 +37,20 @@ class Migration:
         return Assigned(url.get("brokerServiceUrl") or "", url.get("brokerServiceUrlTls") or "", migrated=True)
 
     def check_all(self) -> Iterator[None]:
-        """The periodic check, topic by topic."""
+        """Check all loaded topics, one a step."""
         for topic in list(self._topics.loaded.values()):
             if not topic.closed:
                 self.check(topic)
             yield
 
     def check(self, topic: Topic) -> None:
-        """Send away who has nothing left to do there, if it has moved."""
+        """Redirect clients of a migrated topic, once they have nothing left to do here."""
         topic.moved_to = self.url_of(topic.name)
         if topic.moved_to is not None:
             topic.send_away()
 
     def changed(self) -> None:
-        """It was said that somebody moves, or does not: those that know they have moved hear of the latter."""
+        """Update the topics that have migrated, after migration was turned on or off."""
         for topic in self._topics.loaded.values():
             if topic.moved_to is not None:
                 topic.moved_to = self.url_of(topic.name)

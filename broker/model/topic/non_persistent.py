@@ -1,4 +1,4 @@
-"""Non-persistent topics: nothing is stored (B-37)."""
+"""Non-persistent topics, which store nothing (B-37)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from pulsarium.broker.model.subscription.base import NOWHERE, NonPersistentSubsc
 from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, TRANSACTIONS_OFF, Joining, Topic
 from pulsarium.broker.model.topic.producers import Producer, ProducerClient
 from pulsarium.broker.model.transaction.coordinator import Participant
-from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
 
-DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt: -1:-1 as it is sent
+DROPPED = Position(2**64 - 1, 2**64 - 1)  # in a receipt, where it is sent as -1:-1
 
 
 class NonPersistentTopic(Topic):
-    """Hands each entry to the subscriptions that are there, and answers at once."""
+    """A topic that passes each entry to its subscriptions, and answers at once."""
 
     def __init__(self, name: TopicName, stores: Context, policies: Policies) -> None:
         super().__init__(name, stores, policies)
@@ -31,40 +30,32 @@ class NonPersistentTopic(Topic):
     def _in_use(self, producers: int, consumers: int) -> str:
         return f"Topic has {producers + consumers} connected producers/consumers"
 
-    def publish(
-        self,
-        producer: Producer,
-        sequence_id: int,
-        highest_sequence_id: int,
-        messages: int,
-        entry: bytes,
-        is_chunk: bool = False,
-        txn: TxnId | None = None,
-    ) -> None:
-        if txn is not None:
+    def publish(self, producer: Producer, pending: Pending) -> None:
+        if pending.txn is not None:
             raise NotAllowedError(TRANSACTIONS_OFF)
-        where = NOWHERE
+        pending.position = NOWHERE
         if self._takes_more(producer.client):
-            self.pass_on(entry)
+            self.pass_on(pending.entry)
         else:
-            where = DROPPED
-            producer.dropped += messages
-        producer.persisted([Pending(producer, where, sequence_id, highest_sequence_id)])
+            pending.position = DROPPED
+            producer.dropped += pending.messages
+        producer.persisted([pending])
 
     def publish_unwatched(self, entry: bytes) -> Position:
         self.pass_on(entry)
         return NOWHERE
 
     def pass_on(self, entry: bytes) -> None:
-        """Give an entry to everybody who is there."""
-        for subscription in list(self._subscriptions.values()):  # a delivery may end a connection, and with it one
+        """Pass an entry to all subscriptions."""
+        # a delivery may end a connection, and so remove a subscription
+        for subscription in list(self._subscriptions.values()):
             subscription.publish(entry)
 
     def _takes_more(self, client: ProducerClient) -> bool:
-        """Whether a connection has not sent too much at once (maxConcurrentNonPersistentMessagePerConnection).
+        """Return whether a connection has not sent too much at once (maxConcurrentNonPersistentMessagePerConnection).
 
-        Here a message is passed on before the next is looked at, so what came together counts as concurrent. Where
-        Pulsar would stop reading until all is answered (maxPendingPublishRequestsPerConnection) it starts anew.
+        This broker passes each message on before it reads the next one. So all messages that arrive together count as
+        concurrent. The count starts anew where Pulsar would pause reading (maxPendingPublishRequestsPerConnection).
         """
         config = self.stores.config
         if client.unstored > config.maxConcurrentNonPersistentMessagePerConnection:
@@ -84,7 +75,7 @@ class NonPersistentTopic(Topic):
         raise BrokerServiceError(f"{FAILED_ON_SUBSCRIPTION}Unsupported operation end txn for NonPersistentSubscription")
 
     def subscribe(self, name: str) -> NonPersistentSubscription:
-        """The subscription of this name, made when there is none."""
+        """Return the subscription of this name, created if necessary."""
         found = self._subscriptions.get(name)
         if found is None:
             found = self._subscriptions[name] = NonPersistentSubscription(self, name)
@@ -93,10 +84,10 @@ class NonPersistentTopic(Topic):
     def unsubscribe(self, name: str) -> None:
         subscription = self._subscriptions.get(name)
         if subscription is not None:
-            subscription.disconnect_consumers()  # it goes with the last
+            subscription.disconnect_consumers()  # the subscription goes with its last consumer
 
     def forget_subscription(self, subscription: NonPersistentSubscription) -> None:
-        """It lost its last consumer."""
+        """Remove a subscription that lost its last consumer."""
         if self._subscriptions.get(subscription.name) is subscription:
             del self._subscriptions[subscription.name]
             self._subscription_removed(subscription)

@@ -20,7 +20,7 @@ from pulsarium.broker.model.errors import (
     TopicTerminatedError,
 )
 from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, EntryStamps
-from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, LedgerTerminatedError, Unwatched
+from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, LedgerTerminatedError, Pending, Unwatched
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.policy.policies import Policies
 from pulsarium.broker.model.rate.rates import DispatchLimiter, PublishAverage
@@ -39,14 +39,13 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.client import Assigned
     from pulsarium.broker.model.compaction.compactor import Compactor
     from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Publication
+    from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.broker.model.topic.log import TopicLog
     from pulsarium.broker.model.transaction.coordinator import Participant
-    from pulsarium.proto.message_id import TxnId
 
 
 class PersistentTopic(Topic):
-    """Entries go to the managed ledger; when they are committed, subscriptions deliver them."""
+    """A topic that stores entries in a managed ledger. Subscriptions deliver committed entries."""
 
     def __init__(self, name: TopicName, stores: Context, policies: Policies, log: TopicLog) -> None:
         epoch = log.ledger.properties.get(EPOCH_PROPERTY)
@@ -58,9 +57,10 @@ class PersistentTopic(Topic):
         self.ledger: ManagedLedger = log.ledger
         log.topic = self
         self._subscriptions: dict[str, PersistentSubscription] = {}
-        self.last_dispatchable = (EARLIEST, EARLIEST)  # the newest entry that was looked at for it, and which it is
-        self._parked: dict[str, Position] = {}  # where SEEK left readers that have not come back yet
-        self.offload_failed = False  # whether it was asked for: there is nowhere to offload to
+        # position up to which entries were examined, and the last dispatchable one
+        self.last_dispatchable = (EARLIEST, EARLIEST)
+        self._parked: dict[str, Position] = {}  # mark-delete positions of readers that disconnected for a SEEK
+        self.offload_failed = False  # an offload was requested, which always fails here
         self._ended_empty = self.ledger.terminated is not None and not self.ledger.count
         self.trimmer = Trimmer(self)
         self._stamps = EntryStamps(stores.config, stores.clock)
@@ -102,12 +102,12 @@ class PersistentTopic(Topic):
 
     @property
     def compactor(self) -> Compactor | None:
-        """Return the engine of compaction that this run of the broker was asked for."""
+        """Return the compaction engine that this run of the broker was started with."""
         return self.stores.compactor
 
     @property
     def dispatch_limits(self) -> tuple[tuple[str, DispatchLimiter], ...]:
-        """Return the limits that its subscriptions share, each with whose it is."""
+        """Return the limits that its subscriptions share, each with its name."""
         return (
             ("Broker", self.broker_limits.dispatch),
             ("ResourceGroup", self.group_limits.dispatch),
@@ -127,55 +127,38 @@ class PersistentTopic(Topic):
             raise TopicMigratedError("Topic was already migrated")
         if self.ledger.terminated is not None:
             return self.producers.wait_for_nothing(Producer(client, self, options, self.now_ms())), False
-        if (
-            refusal := self.stores.storage.refusal
-        ):  # else clients whose SEND is refused send it again, ten times a second
+        if refusal := self.stores.storage.refusal:  # else clients repeat each refused SEND, ten times a second
             raise PersistenceError(refusal)
         return super().add_producer(client, options)
 
-    def publish(
-        self,
-        producer: Producer,
-        sequence_id: int,
-        highest_sequence_id: int,
-        messages: int,
-        entry: bytes,
-        is_chunk: bool = False,
-        txn: TxnId | None = None,
-    ) -> None:
-        if txn is not None and self.transactions is None:
+    def publish(self, producer: Producer, pending: Pending) -> None:
+        if pending.txn is not None and self.transactions is None:
             raise NotAllowedError(TRANSACTIONS_OFF)
         if refusal := self.stores.storage.refusal:
             raise PersistenceError(refusal)
-        publication: Publication = producer
-        if self.deduplication is not None:
-            admitted = self.deduplication.admit(producer, sequence_id, highest_sequence_id, entry, is_chunk)
-            if admitted is None:
-                return
-            publication = admitted
-        if txn is None or self.transactions is None:
-            self.append(publication, sequence_id, highest_sequence_id, messages, entry)
+        if self.deduplication is not None and not self.deduplication.admits(producer, pending):
+            return
+        if pending.txn is None or self.transactions is None:
+            self.append(pending)
         else:
-            self.transactions.publish(txn, publication, sequence_id, highest_sequence_id, messages, entry)
+            self.transactions.publish(pending.txn, pending)
 
-    def append(
-        self, publication: Publication, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
-    ) -> Position:
-        """Take an entry that nobody sent before, and say where it is."""
+    def append(self, pending: Pending) -> Position:
+        """Append an entry, and return its position."""
         if self._stamps:
-            entry = with_broker_metadata(entry, self._stamps.next(messages))
+            pending.entry = with_broker_metadata(pending.entry, self._stamps.next(pending.messages))
         try:
-            return self.ledger.append(entry, publication, sequence_id, highest_sequence_id)
+            return self.ledger.append(pending)
         except LedgerFencedError:
-            raise PersistenceError("The topic failed to store messages; look it up again") from None
+            raise PersistenceError("The topic failed to store messages: look it up again") from None
         except LedgerTerminatedError:
             raise TopicTerminatedError(LEDGER_TERMINATED) from None
 
     def publish_unwatched(self, entry: bytes) -> Position:
-        return self.append(Unwatched(), 0, 0, 1, entry)
+        return self.append(Pending(Unwatched(), entry))
 
     def confirmed(self) -> None:
-        """New entries are visible."""
+        """Dispatch new confirmed entries."""
         if self.deduplication is not None:
             self.deduplication.snapshot_when_full()
         turn = self.stores.turn
@@ -234,9 +217,10 @@ class PersistentTopic(Topic):
         properties: dict[str, str] | None = None,
         replicated: bool = False,
     ) -> PersistentSubscription:
-        """The durable subscription of this name; made at the earliest or latest position when there is none.
+        """Return the durable subscription of this name, created at the earliest or latest position.
 
-        `rollback_seconds` makes it begin with the first message of that age (C-08), and one that is there begin again.
+        With `rollback_seconds`, it begins with the first message of that age (C-08). An existing subscription begins
+        again there.
         """
         found = self._subscriptions.get(name)
         if found is not None:
@@ -268,9 +252,9 @@ class PersistentTopic(Topic):
         rollback_seconds: int = 0,
         properties: dict[str, str] | None = None,
     ) -> PersistentSubscription:
-        """A non-durable subscription, which is forgotten with its last consumer.
+        """Open a non-durable subscription, which ends with its last consumer.
 
-        The entry at `start` is delivered: a batch may be half read, and the client skips what it had (C-07).
+        The entry at `start` is delivered too: the client skips messages of a batch that it has read (C-07).
         """
         found = self._subscriptions.get(name)
         if found is not None:
@@ -296,7 +280,10 @@ class PersistentTopic(Topic):
             raise ServiceNotReadyError("Subscription is fenced")
 
     def _before(self, start: Position) -> Position:
-        """The mark of a reader that begins at `start`; before all ledgers, where compaction may have what is left."""
+        """Return the mark-delete position of a reader that begins at `start`.
+
+        A position before all ledgers stays, if compaction may have kept entries there.
+        """
         ledger, horizon = self.ledger, self.compaction.compacted.horizon
         if start == LATEST:
             return ledger.last_confirmed
@@ -311,7 +298,10 @@ class PersistentTopic(Topic):
         return subscription
 
     def forget_reader(self, subscription: PersistentSubscription) -> None:
-        """A non-durable subscription lost its last consumer; a seek leaves its mark for the one that comes back."""
+        """Remove a non-durable subscription that lost its last consumer.
+
+        After a seek, its mark-delete position is kept for the reader that reconnects.
+        """
         if self._subscriptions.get(subscription.name) is subscription:
             del self._subscriptions[subscription.name]
             self._subscription_removed(subscription)
@@ -325,7 +315,7 @@ class PersistentTopic(Topic):
         self._parked[subscription.name] = subscription.cursor.mark_delete
 
     def unsubscribe(self, name: str) -> None:
-        """Delete a subscription with its cursor. Where that is not kept it is there again."""
+        """Delete a subscription with its cursor. If that is not committed, the subscription is restored."""
         subscription = self._subscriptions.pop(name, None)
         if subscription is None:
             raise SubscriptionNotFoundError(f"Subscription {name} not found")
@@ -343,22 +333,23 @@ class PersistentTopic(Topic):
             return
         self.log.take_back(cursor)
         if self.closed:
-            self.log.fenced()  # who was loaded meanwhile does not know of it
+            self.log.fenced()  # a topic loaded meanwhile does not know the cursor
         else:
             self._subscribe_cursor(cursor)
 
     # positions
 
     def position_at(self, time_ms: int) -> Position:
-        """The first entry of that time or later: by the broker's stamp where there is one, else publish_time (B-34).
+        """Return the first entry published at `time_ms` or later.
 
-        Raises StorageError when what it looks at is damaged.
+        The time of an entry is the broker's timestamp, or else publish_time (B-34). Raise `StorageError` when an entry
+        on the way is damaged.
         """
         found = last_published_before(self, time_ms)
         return self.ledger.next(found if found is not None else self.ledger.first_position())
 
     def _at_age(self, seconds: int) -> Position:
-        """The first entry that is no older than that, for one who subscribes."""
+        """Return the first entry that is at most `seconds` old. Raise `PersistenceError` when an entry is damaged."""
         try:
             return self.position_at(self.now_ms() - seconds * 1000)
         except StorageError as error:
@@ -370,7 +361,10 @@ class PersistentTopic(Topic):
     # life
 
     def is_subscribed(self, *, caught_up_is_enough: bool) -> bool:
-        """Compaction counts as a subscription in Pulsar; and one that runs is in nobody's interest to lose."""
+        """Return whether the topic has subscriptions.
+
+        Compaction counts as one, as in Pulsar, and so does a running compaction.
+        """
         if self.compaction.status == "RUNNING":
             return True
         if caught_up_is_enough:
@@ -382,7 +376,7 @@ class PersistentTopic(Topic):
         return self.ledger.count > 0 and (minutes < 0 or idle < minutes * 60)
 
     def send_away(self) -> None:
-        """Take no more messages; who has read all of them is sent away."""
+        """Terminate the topic, which has migrated. Clients are redirected once they have read all messages."""
         if MIGRATED_PROPERTY not in self.ledger.properties:
             self.ledger.set_properties({MIGRATED_PROPERTY: "true"})
         self.terminate()
@@ -404,8 +398,11 @@ class PersistentTopic(Topic):
         self.compaction.close()
 
     def terminate(self) -> Position:
-        """Take no more messages (B-33); where the last one stands. Once that is kept, producers are disconnected and
-        consumers without a backlog are told, again with each further call."""
+        """Terminate the topic (B-33), and return its last position.
+
+        Once that is stored, producers are disconnected. Consumers without a backlog get REACHED_END_OF_TOPIC, again
+        with each further call.
+        """
         last = self.ledger.terminate()
         self.stores.turn.after_commit(self._terminated)
         return last
@@ -413,15 +410,16 @@ class PersistentTopic(Topic):
     def _terminated(self, error: Exception | None) -> None:
         if error is None:
             self.producers.disconnect(self.moved_to, terminated=True)
-            for subscription in list(self._subscriptions.values()):  # a reader's goes with its connection
+            # a subscription of a reader goes with its connection
+            for subscription in list(self._subscriptions.values()):
                 subscription.check_end_of_topic(again=True)
 
     def trim_soon(self) -> None:
-        """Let go of ledgers that every subscription has consumed, at the end of the turn."""
+        """Trim ledgers that every subscription has consumed, at the end of the turn."""
         self.trimmer.soon()
 
     def ledgers_going(self, last: Position) -> None:
-        """Entries up to `last` are deleted: the index of messages goes on all the same."""
+        """Prepare for the deletion of entries up to `last`. The index of messages continues all the same."""
         if self._stamps and last >= self.ledger.last_confirmed:
             self.ledger.properties[INDEX_PROPERTY] = str(self._stamps.index)
         if self.log.transactions is not None:
@@ -430,7 +428,7 @@ class PersistentTopic(Topic):
             shadow.let_go(last)
 
 
-LEDGER_TERMINATED = (  # what a SEND is told that comes between the request and CLOSE_PRODUCER
+LEDGER_TERMINATED = (  # for a SEND that arrives between the request and CLOSE_PRODUCER
     "org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerTerminatedException: "
     "Managed ledger was already terminated"
 )

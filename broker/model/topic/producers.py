@@ -1,4 +1,4 @@
-"""The producers of a topic: what each is, unique names and access modes (P-02 to P-05)."""
+"""Producers of a topic: unique names and access modes (P-02 to P-05)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.base import Topic
-    from pulsarium.proto.message_id import TxnId
 
 
 class ProducerClient(Client, Publisher, Protocol):
-    """One client connection, seen from producers."""
+    """A client connection, as producers see it."""
 
-    unstored: int  # messages for non-persistent topics that it sent in this turn
+    unstored: int  # messages for non-persistent topics that the connection sent in this turn
 
     @property
     def supports_partial_producer(self) -> bool: ...
@@ -43,27 +42,27 @@ class ProducerClient(Client, Publisher, Protocol):
     def send_error(self, producer_id: int, sequence_id: int, code: int, text: str) -> None: ...
 
     def producer_ready(self, producer: Producer) -> None:
-        """It is a waiting producer's turn (WaitForExclusive)."""
+        """Tell the client that a waiting producer is ready (WaitForExclusive)."""
         ...
 
     def error(self, request_id: int, code: int, text: str) -> None: ...
 
     def close_producer(self, producer_id: int, assigned: Assigned | None = None) -> None:
-        """Tell the client that the broker closed its producer, and forget it (cmd 15)."""
+        """Tell the client that the broker closed its producer, and forget the producer (cmd 15)."""
         ...
 
     def forget_producer(self, producer_id: int) -> None:
-        """Drop the producer without a word (ExclusiveWithFencing)."""
+        """Forget the producer without telling the client (ExclusiveWithFencing)."""
         ...
 
     def publish_finished(self, count: int) -> None:
-        """Publishes of this connection were answered (maxPendingPublishRequestsPerConnection)."""
+        """Note that publishes of this connection were answered (maxPendingPublishRequestsPerConnection)."""
         ...
 
 
 @dataclass(slots=True)
 class ProducerOptions:
-    """What PRODUCER says of a producer."""
+    """Options of a producer, from its PRODUCER."""
 
     producer_id: int
     request_id: int
@@ -76,7 +75,7 @@ class ProducerOptions:
 
 
 class Producer:
-    """Takes SEND, answers with receipts when entries are committed."""
+    """A producer: publishes entries, and sends receipts once they are committed."""
 
     __slots__ = (
         "access_mode",
@@ -110,26 +109,19 @@ class Producer:
         self.connected_ms = now_ms
         self.messages_in = 0
         self.bytes_in = 0
-        self.dropped = 0  # messages that came too fast for a non-persistent topic
+        self.dropped = 0  # messages that exceeded the rate of a non-persistent topic
         self.closed = False
 
     @property
     def last_sequence_id(self) -> int:
-        """What PRODUCER_SUCCESS says that the topic has already."""
+        """Return the last sequence id that the topic has, for PRODUCER_SUCCESS."""
         return self.topic.last_sequence_id(self.name)
 
-    def publish(
-        self,
-        sequence_id: int,
-        highest_sequence_id: int,
-        messages: int,
-        entry: bytes,
-        is_chunk: bool = False,
-        txn: TxnId | None = None,
-    ) -> None:
-        """SEND: check the entry and hand it to the topic."""
+    def publish(self, pending: Pending) -> None:
+        """Check an entry of a SEND, and pass it to the topic."""
+        entry, messages = pending.entry, pending.messages
         if checksum_matches(entry) is False:
-            self.refuse(pb.ChecksumError, "Checksum failed on the broker", sequence_id, highest_sequence_id)
+            self.refuse(pending, pb.ChecksumError, "Checksum failed on the broker")
             return
         topic = self.topic
         checks, size = topic.checks, len(entry)
@@ -142,30 +134,31 @@ class Producer:
             topic.bytes_in += size
             if checks is not None:
                 checks.count(self.client, messages, size)
-                checks.check_limits(entry, is_chunk)
-            topic.publish(self, sequence_id, highest_sequence_id, messages, entry, is_chunk, txn)
+                checks.check_limits(entry, pending.is_chunk)
+            topic.publish(self, pending)
         except BrokerServiceError as error:
-            self.refuse(error.code, error.text, sequence_id, highest_sequence_id)
+            self.refuse(pending, error.code, error.text)
 
-    def refuse(self, code: int, text: str, sequence_id: int, highest_sequence_id: int) -> None:
-        """Answer a SEND with SEND_ERROR."""
-        answered = max(signed(sequence_id), signed(highest_sequence_id))  # no highest one is -1
+    def refuse(self, pending: Pending, code: int, text: str) -> None:
+        """Send SEND_ERROR."""
+        # an absent highest sequence id is -1
+        answered = max(signed(pending.sequence_id), signed(pending.highest_sequence_id))
         self.client.send_error(self.producer_id, unsigned(answered), code, text)
         self.client.publish_finished(1)
 
     def persisted(self, entries: Sequence[Pending]) -> None:
-        """The entries are committed."""
+        """Send receipts for committed entries."""
         self.client.send_receipts(self.producer_id, entries)
         self.client.publish_finished(len(entries))
 
     def forgotten(self, entries: Sequence[Pending]) -> None:
-        """The topic was deleted meanwhile."""
+        """Note that the topic of these entries was deleted meanwhile."""
         self.client.publish_finished(len(entries))
 
     def failed(self, entries: Sequence[Pending], error: Exception) -> None:
-        """The entries could not be committed: clients re-create their producer on this (cmd 8)."""
+        """Send SEND_ERROR for entries that could not be committed. Clients create their producer again (cmd 8)."""
         for entry in entries:
-            self.refuse(pb.PersistenceError, str(error), entry.sequence_id, entry.highest_sequence_id)
+            self.refuse(entry, pb.PersistenceError, str(error))
 
 
 TERMINATED = "Topic was already terminated"
@@ -173,11 +166,11 @@ UNAVAILABLE = "Topic is temporarily unavailable"
 
 
 class Producers:
-    """Lets producers in one by one, all together, or makes them wait.
+    """The producers of a topic: admits shared and exclusive ones, or lets them wait.
 
-    `keep_epoch` stores the topic epoch, which counts the exclusive owners that there were; `removed` hears of each
-    producer that was in and is no more. With `claims_stay` a producer that the topic refuses after it claimed exclusive
-    access stays the owner, as in Pulsar 4.2.
+    `keep_epoch` stores the topic epoch, which counts exclusive owners. `removed` is called with each admitted producer
+    that leaves. With `claims_stay`, a producer that is refused after it claimed exclusive access stays the owner, as in
+    Pulsar 4.2.
     """
 
     def __init__(
@@ -197,17 +190,20 @@ class Producers:
         self._keep_epoch = keep_epoch
         self._removed = removed
         self._claims_stay = claims_stay
-        self._refusal: BrokerServiceError | None = None  # of those that wait, while everybody is disconnected
+        self._refusal: BrokerServiceError | None = None  # the error for waiting producers while all are disconnected
 
     def add(self, producer: Producer) -> bool:
-        """Let a producer in; False when it has to wait for its turn. Raises what it is told when it may not come in."""
+        """Admit a producer, or return False if it must wait for its turn. Raise the error for the client."""
         if not self._claim(producer):
             return False
         self._take_name(producer)
         return True
 
     def wait_for_nothing(self, producer: Producer) -> Producer:
-        """Let a producer of a terminated topic wait, where claims stay and there is one; else raise what it is told."""
+        """Let a producer of a terminated topic wait, if claims stay and there is one.
+
+        Else raise `TopicTerminatedError`.
+        """
         if self._claims_stay and not self._claim(producer):
             return producer
         raise TopicTerminatedError(TERMINATED)
@@ -226,15 +222,15 @@ class Producers:
 
     def _make_exclusive(self, producer: Producer) -> None:
         if producer.access_mode == pb.ExclusiveWithFencing:
-            self._throw_out()
+            self._fence_all()
         elif self._exclusive is not None or self.waiting:
             raise ProducerFencedError(f"Topic has an existing exclusive producer: {self._exclusive or 'null'}")
         elif self.by_name:
             raise ProducerFencedError("Topic has existing shared producers")
         self._own(producer)
 
-    def _throw_out(self) -> None:
-        """Fence everybody: waiters are told, producers are not (their next SEND closes their connection)."""
+    def _fence_all(self) -> None:
+        """Fence all producers. Waiting ones get an error; others lose their connection with their next SEND."""
         self._refuse_waiting(ProducerFencedError("Fenced out"))
         for producer in self.by_name.values():
             producer.closed = True
@@ -244,7 +240,7 @@ class Producers:
         self._exclusive = None
 
     def _refuse_waiting(self, error: BrokerServiceError) -> None:
-        """Tell those that wait for their turn that they will never have it."""
+        """Refuse all waiting producers."""
         while self.waiting:
             self._refuse(self.waiting.popleft(), error)
 
@@ -275,10 +271,10 @@ class Producers:
         self.by_name[producer.name] = producer
 
     def remove(self, producer: Producer) -> None:
-        """A producer closed, or its connection did; the next one that waits takes over."""
+        """Remove a producer that closed or lost its connection. The next waiting producer takes over."""
         producer.closed = True
         if self.by_name.get(producer.name) is not producer:
-            return  # a waiter keeps its place in the queue until it would be its turn, as in Pulsar
+            return  # as in Pulsar, a waiting producer keeps its place until its turn would come
         del self.by_name[producer.name]
         self._removed(producer)
         if not self.by_name:
@@ -286,7 +282,7 @@ class Producers:
             self._give_turn()
 
     def _give_turn(self) -> None:
-        """Let the next one in that waits, or refuse it while everybody is disconnected."""
+        """Admit the next waiting producer, or refuse it while all are disconnected."""
         while self.waiting:
             following = self.waiting.popleft()
             try:
@@ -296,7 +292,7 @@ class Producers:
                     raise self._refusal
             except BrokerServiceError as error:
                 self._refuse(following, error)
-                if self._exclusive is not None:  # its claim stays: those behind it hear nothing
+                if self._exclusive is not None:  # its claim stays, and those behind it hear nothing
                     return
                 continue
             if following.closed:
@@ -307,22 +303,22 @@ class Producers:
             return
 
     def disconnect(self, assigned: Assigned | None = None, *, terminated: bool = False) -> None:
-        """Tell everybody that the broker closed them (CLOSE_PRODUCER), and who serves them now.
+        """Send CLOSE_PRODUCER to all producers, with the broker that serves the topic now.
 
-        Those that wait for their turn are refused: they have no producer yet.
+        Waiting producers get an error, because they have no producer yet.
         """
         self._refusal = TopicTerminatedError(TERMINATED) if terminated else TopicFencedError(UNAVAILABLE)
         self.disconnect_those(lambda producer: True, assigned)
         self._refusal = None
 
     def disconnect_those(self, unwanted: Callable[[Producer], bool], assigned: Assigned | None = None) -> None:
-        """The same for some of those that are in."""
+        """Disconnect the admitted producers for which `unwanted` returns True."""
         for producer in [each for each in self.by_name.values() if unwanted(each)]:
             producer.client.close_producer(producer.producer_id, assigned)
             self.remove(producer)
 
     def dismiss_waiting(self, unwanted: Callable[[Producer], bool], assigned: Assigned | None = None) -> None:
-        """The same for some of those that wait for their turn."""
+        """Close the waiting producers for which `unwanted` returns True."""
         for waiter in [each for each in self.waiting if unwanted(each)]:
             waiter.closed = True
             self.waiting.remove(waiter)

@@ -1,4 +1,4 @@
-"""Shadow topics (PIP-180): the messages of a source topic, to be read elsewhere too."""
+"""Shadow topics (PIP-180), which show the messages of a source topic."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.policy.policies import Policies
     from pulsarium.broker.model.topic.log import TopicLog
 
-SHADOW_SOURCE: Final = "PULSAR.SHADOW_SOURCE"  # the property of a topic that names its source
+SHADOW_SOURCE: Final = "PULSAR.SHADOW_SOURCE"  # the topic property that names the source
 NOT_A_SHADOW: Final = "Only shadow topic supports sending messages with messageId"
 
 
 class ShadowTopic(PersistentTopic):
-    """Shows its source's messages, with their ids; subscriptions are its own.
+    """A topic with its source's messages and message ids, and subscriptions of its own.
 
-    Only its source's broker would write here: everybody else may open producers, and is refused each message.
+    Only its source's broker would publish here. Clients may open producers, and each of their messages is refused.
     """
 
-    takes_message_ids = True  # and refuses each
+    takes_message_ids = True  # `publish` refuses each of them with an error of its own
 
     def __init__(self, name: TopicName, stores: Context, policies: Policies, log: TopicLog) -> None:
         super().__init__(name, stores, policies, log)
@@ -57,7 +57,7 @@ def is_shadow(properties: Mapping[str, str]) -> bool:
 
 
 def shadow_properties(name: TopicName, properties: Mapping[str, str], metadata: Metadata) -> Mapping[str, str]:
-    """Return the properties that may name a source: a topic's own, or those of all its partitions."""
+    """Return the properties that may name a source: the topic's own, or those of its partitioned topic."""
     if SHADOW_SOURCE in properties or not name.is_partition:
         return properties
     partitioned = metadata.partitioned.get(str(name.partitioned_name)) or {}
@@ -65,7 +65,7 @@ def shadow_properties(name: TopicName, properties: Mapping[str, str], metadata: 
 
 
 def source_of(name: TopicName, properties: Mapping[str, str], metadata: Metadata) -> TopicName | None:
-    """Return the persistent topic that a shadow topic names as its source."""
+    """Return the persistent source topic of a shadow topic, or None."""
     try:
         source = TopicName.parse(shadow_properties(name, properties, metadata)[SHADOW_SOURCE])
     except (KeyError, InvalidTopicName):

@@ -1,4 +1,4 @@
-"""Which topics there are, and how one is found, made, loaded, unloaded and deleted."""
+"""Find, create, load, unload and delete the topics of a cluster."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ NO_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Topics:
-    """The topics of a cluster. Persistent ones exist with their managed ledger, others while somebody uses them.
+    """The topics of a cluster.
 
-    Which broker serves a topic is not known here: `Ownership` is asked before.
+    A persistent topic exists with its managed ledger, a non-persistent one while it is in use. Callers ask `Ownership`
+    first which broker serves a topic.
     """
 
     def __init__(self, stores: Context, metadata: Metadata, schemas: SchemaRegistry) -> None:
@@ -65,14 +66,14 @@ class Topics:
         self._change_events = ChangeEvents(self, metadata, schemas)
         if stores.config.takes_topic_policies:
             self._metadata.on_topic_policies_changed = self._change_events.changed
-        self._logs: dict[str, TopicLog | None] = {}  # persistent topics; None: not opened since the start
-        self._damaged: dict[str, StorageError] = {}  # those that cannot be opened, and why
-        self._showing: set[str] = set()  # shadow topics that wait for their source to be loaded
-        self._leaving: set[str] = set()  # those whose deletion is on its way: it may fail
-        self._policies: dict[str, Policies] = {}  # by namespace, of its topics without any of their own
+        self._logs: dict[str, TopicLog | None] = {}  # persistent topics, with None for those not opened since the start
+        self._damaged: dict[str, StorageError] = {}  # topics that cannot be opened, with the error
+        self._showing: set[str] = set()  # shadow topics whose source is being loaded
+        self._leaving: set[str] = set()  # topics whose deletion is not committed yet, and may fail
+        self._policies: dict[str, Policies] = {}  # policies by namespace, for topics without policies of their own
 
     def recover(self, paths: Iterable[str]) -> None:
-        """Learn from the store's paths which persistent topics there are."""
+        """Learn the persistent topics from the store's paths."""
         self._policies.clear()
         for path in paths:
             if path.startswith(MANAGED_LEDGERS) and path.count("/") == 5:
@@ -83,7 +84,7 @@ class Topics:
     # finding
 
     def exists(self, name: TopicName) -> bool:
-        """Whether there is a topic of this name that is not a partitioned parent."""
+        """Return whether a topic exists that is not a partitioned topic itself."""
         return str(name) in (self._logs if name.is_persistent else self.loaded)
 
     def names(
@@ -95,9 +96,9 @@ class Topics:
         idle: bool = True,
         system: bool = True,
     ) -> list[str]:
-        """The topics of a namespace, partitions one by one; persistent ones first.
+        """Return the names of topics in a namespace, with each partition; persistent ones first.
 
-        `idle`: non-persistent ones that have no clients too. `system`: also those of brokers.
+        `idle` includes non-persistent topics without clients. `system` includes system topics.
         """
         found: list[str] = []
         if persistent:
@@ -108,7 +109,7 @@ class Topics:
         return found if system else [name for name in found if not is_system_topic(TopicName.parse(name))]
 
     def find(self, name: TopicName) -> Topic:
-        """A topic that exists, loaded if need be."""
+        """Return an existing topic, loaded if necessary, or raise `TopicNotFoundError`."""
         topic = self.loaded.get(str(name))
         if topic is not None:
             return topic
@@ -117,17 +118,17 @@ class Topics:
         return self._load(name)
 
     def loaded_persistent(self) -> list[PersistentTopic]:
-        """Return the persistent topics that are loaded."""
+        """Return the loaded persistent topics."""
         return [topic for topic in self.loaded.values() if isinstance(topic, PersistentTopic)]
 
     def find_persistent(self, name: TopicName) -> PersistentTopic:
-        """Return a topic with a persistent name that exists, loaded if need be."""
+        """Return an existing persistent topic, loaded if necessary, or raise `TopicNotFoundError`."""
         topic = self.find(name)
         assert isinstance(topic, PersistentTopic)
         return topic
 
     def persistent(self, text: str) -> PersistentTopic | None:
-        """Return a persistent topic by what a client calls it; None when there is none."""
+        """Return the persistent topic with the name `text`, or None."""
         try:
             name = TopicName.parse(text)
         except InvalidTopicName:
@@ -135,7 +136,7 @@ class Topics:
         return self.find_persistent(name) if name.is_persistent and self.exists(name) else None
 
     def participant(self, part: Part) -> Participant | None:
-        """Return what a transaction ends on; None where that is gone."""
+        """Return the participant of a transaction, or None for a deleted one."""
         topic = self.persistent(part.topic)
         if topic is None or part.subscription is None:
             return None if topic is None else topic.transactions
@@ -143,7 +144,10 @@ class Topics:
         return None if subscription is None else subscription.pending_acks
 
     def find_or_create(self, name: TopicName, *, create: bool, absent: str) -> Topic:
-        """A topic for a producer or consumer; `absent` is what it is told when there is none and none is made."""
+        """Return the topic for a producer or consumer, created if allowed.
+
+        `absent` is the text of the `TopicNotFoundError` for a topic that is not created.
+        """
         topic = self.loaded.get(str(name))
         if topic is not None:
             return topic
@@ -165,14 +169,14 @@ class Topics:
         return self._load(name)
 
     def may_auto_create(self, name: TopicName) -> bool:
-        """Whether a client may bring a topic into being (B-40)."""
+        """Return whether clients may create a topic (B-40)."""
         return self._auto_creation(name).allowed
 
     def partitions_for_client(self, name: TopicName, *, create: bool) -> int | None:
-        """What PARTITIONED_METADATA answers: 0 for a topic without partitions, or one that a client may make so.
+        """Return the number of partitions for PARTITIONED_METADATA, or None if the topic does not exist.
 
-        None when there is no such topic. Where topics are made partitioned, the first request makes one, unless the
-        namespace has no room (NotAllowedError).
+        The number is 0 for a topic without partitions, or for one that the client may create so. If topics are created
+        partitioned, the first request creates one, or raises `NotAllowedError` at maxTopicsPerNamespace.
         """
         partitions = self._metadata.partitions_of(name)
         if partitions or self.exists(name):
@@ -193,9 +197,9 @@ class Topics:
         return auto_creation(self._stores.config, namespace)
 
     def check_room(self, name: TopicName, added: int = 1) -> None:
-        """Raise when a namespace has as many topics as it may have (maxTopicsPerNamespace).
+        """Raise `NotAllowedError` when a namespace has maxTopicsPerNamespace topics.
 
-        Only persistent topics count, and as in Pulsar nothing is asked when a topic gets more partitions.
+        Only persistent topics count. As in Pulsar, adding partitions is not checked.
         """
         namespace = str(name.namespace_name)
         most = most_topics(self._stores.config, self._metadata.namespaces.get(namespace) or {})
@@ -206,14 +210,14 @@ class Topics:
             raise NotAllowedError("Exceed maximum number of topics in namespace.")
 
     def check_partition(self, name: TopicName) -> None:
-        """A partition is only made of a topic that has partitions."""
+        """Raise `NotAllowedError` for a partition of a topic that is not partitioned."""
         if name.partition_index >= 0 and not self._metadata.partitions_of(name.partitioned_name):
             raise NotAllowedError(f"Partition metadata not found for the partitioned topic: {name}")
 
     # policies
 
     def policies_of(self, name: TopicName) -> Policies:
-        """What holds for a topic, which need not exist."""
+        """Return the policies of a topic, which need not exist."""
         namespace, config = str(name.namespace_name), self._stores.config
         own, kept = self._metadata.topic_policies_of(name), self._metadata.namespaces.get(namespace)
         policies = None if own else self._policies.get(namespace)
@@ -224,7 +228,7 @@ class Topics:
         return of_system_topic(policies, config) if is_system_topic(name) else policies
 
     def loaded_of(self, namespace: str, name: TopicName | None = None) -> list[Topic]:
-        """The topics of a namespace that are loaded; only one of them, with its partitions, where it is named."""
+        """Return the loaded topics of a namespace, or only the topic `name` with its partitions."""
         if name is None:
             return [topic for topic in self.loaded.values() if str(topic.name.namespace_name) == namespace]
         names = (name, *map(name.partition, range(self._metadata.partitions_of(name))))
@@ -239,7 +243,7 @@ class Topics:
                 topic.set_policies(policies)
 
     def settings_changed(self) -> None:
-        """Those of the broker are others now."""
+        """Apply changed settings of the broker."""
         self._policies.clear()
         for topic in self.loaded.values():
             topic.set_policies(self.policies_of(topic.name))
@@ -247,7 +251,7 @@ class Topics:
     # life
 
     def create(self, name: TopicName, properties: Mapping[str, str] = NO_PROPERTIES) -> Topic:
-        """Make a topic, or load it when there is one."""
+        """Return a topic, created or loaded if necessary."""
         return self.loaded.get(str(name)) or self._load(name, properties)
 
     def _load(self, name: TopicName, properties: Mapping[str, str] = NO_PROPERTIES) -> Topic:
@@ -290,9 +294,9 @@ class Topics:
         return ShadowTopic if isinstance(log.ledger, ShadowLedger) else PersistentTopic
 
     def _log(self, name: TopicName, properties: Mapping[str, str] = NO_PROPERTIES) -> TopicLog:
-        """Return the log of a topic: the one that is kept, or a new one.
+        """Open the log of a topic, stored or new.
 
-        A topic that has entries of its own stays what it is, whatever somebody makes its properties say.
+        A topic with entries of its own never becomes a shadow topic, whatever its properties say.
         """
         path = name.managed_ledger_path
         kept, kind = kept_info(path, self._stores), ManagedLedger
@@ -305,11 +309,11 @@ class Topics:
         return TopicLog(path, self._stores, kind, kept, partial(self.unload, name))
 
     def _show_source(self, name: TopicName, log: TopicLog, ledger: ShadowLedger) -> None:
-        """Let a shadow topic have what its source has. Raises SourceNotFoundError."""
+        """Attach a shadow topic to its source, or raise `SourceNotFoundError`."""
         source = source_of(name, ledger.properties, self._metadata)
         if source is None or str(name) in self._showing or not self.exists(source):
             raise SourceNotFoundError
-        self._showing.add(str(name))  # a topic that comes to be its own source has none
+        self._showing.add(str(name))  # a topic that is its own source, by whatever detour, has none
         try:
             topic = self.find_persistent(source)
         finally:
@@ -318,7 +322,10 @@ class Topics:
         log.reopen()
 
     def unload(self, name: TopicName, assigned: Assigned | None = None) -> None:
-        """Disconnect a topic's clients, who may be told where it is now; it is loaded again when one comes back."""
+        """Unload a topic, and disconnect its clients. `assigned` names the broker that serves it now.
+
+        A topic is loaded again once a client comes back.
+        """
         if not self.exists(name):
             raise TopicNotFoundError(f"Topic {name} not found")
         topic = self.loaded.pop(str(name), None)
@@ -326,9 +333,9 @@ class Topics:
             topic.close(assigned)
 
     def delete(self, name: TopicName, *, force: bool) -> None:
-        """Delete a topic with its subscriptions, messages and schema; connected clients forbid it unless forced.
+        """Delete a topic with its subscriptions, messages and schema. Without `force`, connected clients forbid this.
 
-        It is gone at once; where that is not kept it is there again, to be deleted again.
+        The topic is gone at once. If the deletion is not committed, the topic is back, and can be deleted again.
         """
         topic = self._openable(name)
         if topic is not None:
@@ -337,7 +344,7 @@ class Topics:
             topic.close()
             del self.loaded[str(name)]
             for shadow in topic.shadows:
-                if self.exists(shadow):  # it may be on its way out, too
+                if self.exists(shadow):  # the shadow topic may be deleted too
                     self.unload(shadow)
         if name.is_persistent:
             log = self._logs.pop(str(name))
@@ -353,7 +360,7 @@ class Topics:
             self._metadata.forget_topic_policies(name)
 
     def check_unused(self, name: TopicName) -> None:
-        """Raise when a topic is in use."""
+        """Raise `TopicHasClientsError` when a topic is in use."""
         topic = self._openable(name)
         if topic is not None:
             topic.check_unused(self.policies_of)
@@ -371,14 +378,14 @@ class Topics:
             log.undelete()
 
     def _openable(self, name: TopicName) -> Topic | None:
-        """A topic that exists; None when it is damaged, so that nobody uses it."""
+        """Return an existing topic, or None if it is damaged and so not in use."""
         try:
             return self.find(name)
         except PersistenceError:
             return None
 
     def create_partitions(self, name: TopicName, partitions: int, properties: dict[str, str] | None = None) -> None:
-        """Make a partitioned topic, or give one more partitions, with the subscriptions that the first one has."""
+        """Create a partitioned topic, or add partitions with the subscriptions of the first one."""
         before = self._metadata.partitions_of(name)
         self._metadata.put_partitioned(name, partitions, properties)
         if name.is_persistent:
@@ -386,7 +393,7 @@ class Topics:
             for index in range(before, partitions):
                 try:
                     self.create(name.partition(index))
-                except SourceNotFoundError:  # it is there, and cannot be loaded until its source is
+                except SourceNotFoundError:  # the shadow topic exists, and cannot be loaded before its source exists
                     continue
                 added = self.find_persistent(name.partition(index))
                 for subscription in subscriptions:
@@ -397,22 +404,22 @@ class Topics:
         return [each.name for each in topic.subscriptions.values() if each.durable] if topic is not None else []
 
     def logs(self) -> list[TopicLog]:
-        """What is kept of each persistent topic; those that were not opened since the start are now."""
+        """Return the logs of all persistent topics, opened if necessary."""
         return [log or self._opened(TopicName.parse(name)) for name, log in list(self._logs.items())]
 
     def _opened(self, name: TopicName) -> TopicLog:
-        """What is kept of a topic. Raises StorageError when it is damaged: it stays as it is, and nobody has it."""
+        """Open the stored log of a topic. Raise `StorageError` for a damaged one, which is left as it is."""
         if str(name) not in self._damaged:
             try:
                 opened = self._logs[str(name)] = self._log(name)
                 return opened
-            except Exception as error:  # what was read of it is not read again before the next start
+            except Exception as error:  # the same records are not read again before the next start
                 log.error("a topic is damaged", topic=name, reason=error)
                 self._damaged[str(name)] = StorageError(f"Topic {name} is damaged, and left as it is: {error}")
         raise self._damaged[str(name)]
 
     def forget_all(self) -> None:
-        """Another state takes the place of this one: there are no topics, and everybody's clients are disconnected."""
+        """Disconnect all clients, and forget all topics, because another state replaces this one."""
         for topic in list(self.loaded.values()):
             topic.close()
         for name, log in self._logs.items():
@@ -425,16 +432,16 @@ class Topics:
         self._damaged.clear()
 
     def save(self) -> None:
-        """The broker stops: end every compaction, close every cursor."""
+        """End all compactions and close all cursors, because the broker stops."""
         self.stop_compactions()
         for name, kept in self._logs.items():
             for cursor in kept.cursors.values() if kept is not None else ():
                 try:
                     cursor.close()
-                except Exception as fault:  # the others must be kept
-                    log.error("a cursor could not be kept", topic=name, subscription=cursor.name, exception=fault)
+                except Exception as fault:  # the other cursors must still be stored
+                    log.error("a cursor could not be stored", topic=name, subscription=cursor.name, exception=fault)
 
     def stop_compactions(self) -> None:
-        """End what engines run elsewhere."""
+        """End compactions that engines run elsewhere."""
         for topic in self.loaded.values():
             topic.stop_compaction()

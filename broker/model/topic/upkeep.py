@@ -1,8 +1,8 @@
-"""Lets go of what a topic need not keep.
+"""Expire, trim and evict entries that a topic need not keep.
 
-Entries expire by the broker's stamp where they have one, else by publish_time (B-24, B-34). Ledgers that are consumed
-go unless they are retained (B-25). The age of a backlog (B-26, P-06) is that of ledgers, counted from when they were
-closed, as in Pulsar unless preciseTimeBasedBacklogQuotaCheck is set; the ledger that is written to has none.
+Entries expire by the broker's timestamp, or else by publish_time (B-24, B-34). Consumed ledgers are deleted unless they
+are retained (B-25). The age of a backlog (B-26, P-06) is the time since its first ledger was closed, and the open
+ledger has no age. That is Pulsar's rule without preciseTimeBasedBacklogQuotaCheck.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 log = Log("upkeep")
 
-ALMOST_CAUGHT_UP = 1000  # entries: below it, connected consumers are left alone until their oldest entry is old indeed
-OLD_INDEED = 1.5  # times the age that was named
+ALMOST_CAUGHT_UP = 1000  # entries; below that, connected consumers are spared until their oldest entry is far too old
+OLD_INDEED = 1.5  # factor for the requested age
 
 
-# how old entries are
+# age of entries
 
 
 def published_before(time_ms: int) -> Callable[[bytes], bool]:
-    """Whether an entry is older than that."""
+    """Return a function that tells whether an entry was published before `time_ms`."""
 
     def matches(entry: bytes) -> bool:
         stamp = parse_broker_metadata(entry)
@@ -53,14 +53,16 @@ def published_before(time_ms: int) -> Callable[[bytes], bool]:
 
 
 def last_published_before(topic: SubscribedPersistentTopic, time_ms: int) -> Position | None:
-    """The last entry that is older than that. Raises StorageError when what it looks at is damaged, unless
-    autoSkipNonRecoverableData lets it look elsewhere."""
+    """Return the last entry published before `time_ms`.
+
+    Raise `StorageError` for a damaged entry, unless autoSkipNonRecoverableData allows to skip it.
+    """
     skips = topic.stores.config.autoSkipNonRecoverableData
     return topic.ledger.find_last(published_before(time_ms), skips_damaged=skips)
 
 
 def is_older(ledger: LedgerSequence, position: Position, seconds: int, now_ms: int) -> bool:
-    """Whether the entry there is older than so many seconds, or damaged, as in Pulsar; 0: nothing is."""
+    """Return whether an entry is older than `seconds`, or damaged, as in Pulsar. 0 seconds is never."""
     if not seconds or not ledger.is_valid(position):
         return False
     try:
@@ -69,11 +71,14 @@ def is_older(ledger: LedgerSequence, position: Position, seconds: int, now_ms: i
         return True
 
 
-# what happens to those that are too old
+# expiry
 
 
 def check_ttl(topic: PersistentTopic) -> None:
-    """Expire what is older than the topic's TTL on every subscription, of readers too; idle where none is durable."""
+    """Expire entries older than the topic's TTL on every subscription, even of readers.
+
+    Do nothing without durable cursors.
+    """
     seconds = topic.policies.message_ttl_seconds
     marks = [cursor.mark_delete for cursor in topic.log.cursors.values()]
     if seconds <= 0 or not marks:
@@ -83,7 +88,7 @@ def check_ttl(topic: PersistentTopic) -> None:
             return
         last = last_published_before(topic, topic.now_ms() - seconds * 1000)
     except StorageError as error:  # as in Pulsar, without autoSkipNonRecoverableData
-        log.warning("nothing expires: what is too old cannot be read", topic=topic.name, reason=error)
+        log.warning("nothing expires: the entries cannot be read", topic=topic.name, reason=error)
         return
     for subscription in list(topic.subscriptions.values()):
         if last is not None:
@@ -91,7 +96,7 @@ def check_ttl(topic: PersistentTopic) -> None:
 
 
 def expire_older_than(subscription: PersistentSubscription, seconds: int) -> bool:
-    """REST: expire what is older than that. False: nothing was begun, for the subscription has almost caught up."""
+    """Expire entries older than `seconds`, for REST. Return False if the subscription has almost caught up."""
     cursor, topic = subscription.cursor, subscription.topic
     backlog = cursor.backlog()
     if not backlog:
@@ -110,7 +115,7 @@ def expire_older_than(subscription: PersistentSubscription, seconds: int) -> boo
 
 
 def _last_closed_before(topic: SubscribedPersistentTopic, mark: Position, seconds: int) -> Position | None:
-    """The last entry of the ledgers that were closed so long ago: they are old whatever their producers' clocks say."""
+    """Return the last entry of ledgers closed `seconds` ago, which are old whatever the producers' clocks say."""
     found: Position | None = None
     for ledger in topic.ledger.ledgers.values():
         if seconds <= 0 or not ledger.closed or topic.now_ms() <= ledger.rolled_ms + seconds * 1000:
@@ -121,7 +126,7 @@ def _last_closed_before(topic: SubscribedPersistentTopic, mark: Position, second
 
 
 def expire_through(subscription: PersistentSubscription, position: Position, ack_set: list[int]) -> bool:
-    """REST: expire everything up to an entry. False: it is beyond the end of the topic."""
+    """Expire all entries through `position`, for REST. Return False if it is beyond the end of the topic."""
     subscription.expired.tried_ms = subscription.topic.now_ms()
     ledger = subscription.topic.ledger
     if not ledger.is_valid(position):
@@ -140,23 +145,26 @@ def _expire(subscription: PersistentSubscription, position: Position, ack_set: l
 
 
 class Trimmer:
-    """Durable cursors keep what they have not consumed. Readers do not: they go on behind what was deleted, or
-    with what compaction kept of it."""
+    """Delete consumed ledgers.
+
+    Only durable cursors keep ledgers. A reader goes on behind the deleted entries, or with what compaction kept of
+    them.
+    """
 
     def __init__(self, topic: PersistentTopic) -> None:
         self._topic = topic
         self._due = False
-        self._decided_for = -1  # the first ledger that was needed when it was last looked
+        self._decided_for = -1  # first needed ledger at the last check
 
     def soon(self) -> None:
-        """Something may be consumed: look at the end of the turn."""
+        """Check at the end of the turn, because a ledger may be consumed."""
         if not self._due and len(self._topic.ledger.ledgers) > 1:
             self._due = True
             self._topic.stores.turn.after_commit(self._look)
 
     def _look(self, error: Exception | None) -> None:
         self._due = False
-        if error is not None:  # what was consumed may not be kept
+        if error is not None:  # the acknowledgements may not be stored
             return
         needed = first_needed(self._topic.ledger.ledgers, self._slowest())
         last = next(reversed(self._topic.ledger.ledgers), -1)
@@ -172,32 +180,32 @@ class Trimmer:
         return min(marks, default=None)
 
     def trim(self) -> None:
-        """Trim now; time may have passed since the last time."""
+        """Trim now, because time may have passed since the last check."""
         self._topic.ledger.trim(self._slowest(), self._topic.policies.retention, self.going)
 
     def truncate(self) -> None:
-        """Skip everything for everybody and delete every ledger but those that are written to, retained or not."""
+        """Skip all entries on every subscription, and delete all ledgers but the open one, retained or not."""
         for subscription in list(self._topic.subscriptions.values()):
             skip_all(subscription)
         ledger = self._topic.ledger
         ledger.truncate(list(consumed(ledger.ledgers, None)), self.going)
 
     def going(self, last: Position) -> None:
-        """Skip entries up to `last` for every subscription that has not consumed them: they are deleted."""
+        """Skip entries up to `last`, which are deleted, on every subscription that has not consumed them."""
         self._topic.ledgers_going(last)
         for subscription in list(self._topic.subscriptions.values()):
             if subscription.cursor.mark_delete < last and not self._reads_on(subscription, last):
                 skip_through(subscription, last, by=MovedBy.EVICTED)
 
     def _reads_on(self, subscription: PersistentSubscription, last: Position) -> bool:
-        """Whether a reader goes on with what compaction kept of the entries up to `last`."""
+        """Return whether a reader goes on with the compacted entries up to `last`."""
         horizon = self._topic.compaction.compacted.horizon
         retained = horizon is not None and last <= horizon
         return retained and not subscription.durable and any(each.read_compacted for each in subscription.consumers)
 
 
 EVICTION = "consumer_backlog_eviction"
-REDUCED_TO = 0.9  # of the limit, by an eviction
+REDUCED_TO = 0.9  # share of the limit that an eviction leaves
 NO_QUOTA = Quota()
 
 
@@ -205,22 +213,22 @@ def quota_of(topic: PersistentTopic, kind: str) -> Quota:
     return topic.policies.backlog_quotas.get(kind, NO_QUOTA)
 
 
-# how much there is
+# size and age of the backlog
 
 
 def slowest_cursor(topic: PersistentTopic) -> ManagedCursor | None:
-    """The durable cursor that is farthest behind."""
+    """Return the durable cursor that is farthest behind."""
     return min(topic.log.cursors.values(), key=lambda cursor: cursor.mark_delete, default=None)
 
 
 def backlog_size(topic: PersistentTopic) -> int:
-    """Estimated bytes that the slowest durable subscription has before it; 0 when there is none."""
+    """Return the estimated backlog of the slowest durable subscription in bytes, or 0 without any."""
     slowest = slowest_cursor(topic)
     return size_after(topic, slowest.mark_delete) if slowest is not None else 0
 
 
 def size_after(topic: SubscribedPersistentTopic, position: Position) -> int:
-    """The bytes after a position, taking every entry of its ledger for one of average size, as Pulsar does."""
+    """Return the bytes behind a position. As in Pulsar, each entry of its ledger counts as one of average size."""
     ledgers = topic.ledger.ledgers
     size = sum(ledger.size for ledger in ledgers.values() if ledger.id >= position.ledger_id)
     ledger = ledgers.get(position.ledger_id)
@@ -231,7 +239,7 @@ def size_after(topic: SubscribedPersistentTopic, position: Position) -> int:
 
 
 def oldest_ms(topic: PersistentTopic) -> int | None:
-    """When the ledger was closed in which the backlog begins; None while that is the one that is written to."""
+    """Return when the first ledger of the backlog was closed, or None while it is open."""
     slowest = slowest_cursor(topic)
     ledger = _where_it_goes_on(topic, slowest) if slowest is not None else None
     return ledger.rolled_ms if ledger is not None and ledger.closed else None
@@ -243,7 +251,7 @@ def _where_it_goes_on(topic: PersistentTopic, cursor: ManagedCursor) -> Ledger |
 
 
 def is_exceeded(topic: PersistentTopic, kind: str) -> bool:
-    """Whether the backlog is as large, or older than, its quota allows."""
+    """Return whether the backlog has reached its quota's size, or is older than its quota's age."""
     quota = quota_of(topic, kind)
     if kind == STORAGE:
         return 0 <= quota.limit_size <= backlog_size(topic)
@@ -251,11 +259,11 @@ def is_exceeded(topic: PersistentTopic, kind: str) -> bool:
     return oldest is not None and topic.now_ms() > oldest + quota.limit_seconds * 1000
 
 
-# what happens
+# enforcement of quotas
 
 
 def refuse_producers(topic: PersistentTopic) -> None:
-    """Raise what a new producer is told while a quota is exceeded."""
+    """Raise `BacklogQuotaExceededError` for a new producer while a quota is exceeded."""
     for kind in (STORAGE, AGE):
         policy = quota_of(topic, kind).policy
         if policy != EVICTION and is_exceeded(topic, kind):
@@ -263,13 +271,13 @@ def refuse_producers(topic: PersistentTopic) -> None:
 
 
 def check_backlog(topic: PersistentTopic) -> None:
-    """The periodic check: disconnect the producers, or skip messages for who is slowest; size comes before age."""
+    """Disconnect producers, or skip entries of the slowest subscriptions. A quota by size comes before one by age."""
     kind = next((kind for kind in (STORAGE, AGE) if is_exceeded(topic, kind)), None)
     if kind is None:
         return
     quota = quota_of(topic, kind)
     if quota.policy != EVICTION:
-        topic.producers.disconnect_those(lambda producer: True)  # they come back, and are refused
+        topic.producers.disconnect_those(lambda producer: True)  # they reconnect, and are refused
     elif kind == STORAGE:
         _evict_by_size(topic, quota.limit_size)
     else:
@@ -280,7 +288,7 @@ def _evict_by_size(topic: PersistentTopic, limit: int) -> None:
     target, before = int(REDUCED_TO * limit), None
     while (size := backlog_size(topic)) > target:
         slowest = slowest_cursor(topic)
-        if slowest is None or slowest is before:  # it was not enough, and nobody else is slower now
+        if slowest is None or slowest is before:  # evicting was not enough, and no other cursor is slower
             return
         position = nth_position(slowest, int((size - target) * slowest.backlog() / size), with_acked=True)
         if position is None:
@@ -290,7 +298,7 @@ def _evict_by_size(topic: PersistentTopic, limit: int) -> None:
 
 
 def _evict_by_age(topic: PersistentTopic, seconds: int) -> None:
-    """Whole ledgers, as long as the slowest cursor stands in one that was closed so long ago."""
+    """Skip whole ledgers, while the slowest cursor is in one that was closed `seconds` ago."""
     while (slowest := slowest_cursor(topic)) is not None:
         ledger = _where_it_goes_on(topic, slowest)
         if ledger is None or not ledger.closed or topic.now_ms() - ledger.rolled_ms <= seconds * 1000:
@@ -302,5 +310,5 @@ def _move(topic: PersistentTopic, cursor: ManagedCursor, position: Position) -> 
     subscription = topic.subscriptions.get(cursor.name)
     if subscription is not None:
         skip_through(subscription, position, by=MovedBy.EVICTED)
-    elif topic.deduplication is not None:  # the only cursor without a subscription
+    elif topic.deduplication is not None:  # deduplication has the only cursor without a subscription
         topic.deduplication.snapshot()

@@ -1,4 +1,4 @@
-"""Tell who wants to hear of topics that come and go (PIP-145), by patterns of their names (B-38)."""
+"""Report created and deleted topics to clients (PIP-145), by patterns of topic names (B-38)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pulsarium.proto.topic_name import TopicName, is_system_topic
 
 
 class PatternError(ValueError):
-    """Not a regular expression."""
+    """An invalid regular expression."""
 
 
 class TopicPattern:
     """A regular expression over topic names without scheme and partition, as Pulsar matches them.
 
-    RE2, which Pulsar uses too: its time is linear whatever a client sends.
+    It uses RE2, as Pulsar does: matching takes linear time, whatever a client sends.
     """
 
     def __init__(self, text: str) -> None:
         import re2
 
         options = re2.Options()
-        options.log_errors = False  # or each one that is none leaves a line on stderr
+        options.log_errors = False  # else each invalid expression leaves a line on stderr
         try:
             self._expression = re2.compile(text.rpartition("://")[2], options)
         except re2.error as error:
@@ -34,16 +34,16 @@ class TopicPattern:
         return self._expression.fullmatch(whole.partition("://")[2]) is not None
 
 
-Tell = Callable[[list[str], list[str], str], None]  # new topics, deleted topics, hash of all that match now
+Tell = Callable[[list[str], list[str], str], None]  # new topics, deleted topics, and the hash of all that match now
 
 
 def hash_of_names(names: Iterable[str]) -> str:
-    """CRC32C over the sorted names, in hexadecimal, lowest byte first (cmd 33)."""
+    """Return the CRC32C of the sorted names in hexadecimal, lowest byte first (cmd 33)."""
     return int(crc32c.crc32c(",".join(sorted(names)).encode())).to_bytes(4, "little").hex()
 
 
 class TopicListWatcher:
-    """The persistent topics of one namespace that match a pattern, and whom to tell when they change."""
+    """The persistent topics of a namespace that match a pattern. Calls `tell` when they change."""
 
     def __init__(self, namespace: str, pattern: TopicPattern, names: Iterable[str], tell: Tell) -> None:
         self.names = {name for name in names if pattern.matches(name)}
@@ -70,7 +70,7 @@ class TopicListWatcher:
 
 
 class Watchers:
-    """All watchers of a broker."""
+    """The topic list watchers of a broker."""
 
     def __init__(self) -> None:
         self._watchers: dict[TopicListWatcher, None] = {}

@@ -1,1 +1,1 @@
-"""Transactions: their coordinators, what they published and is not visible yet, what they acknowledged."""
+"""Transactions: their coordinators, and the buffers of topics that hold their messages."""

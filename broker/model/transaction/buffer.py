@@ -1,4 +1,4 @@
-"""The transaction buffer of a topic: what is published in transactions stands in the topic, and waits for their end."""
+"""The transaction buffer of a topic, which holds messages back until the end of their transaction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Protocol
 
 from pulsarium.broker.model.errors import NotAllowedError, TopicTerminatedError
-from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Pending, Publication
+from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Pending
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.stores import Stores
 from pulsarium.broker.model.transaction.record import BufferRecord, Sent
@@ -21,11 +21,11 @@ TXN_COMMIT = 21  # PulsarMarkers.proto, MarkerType
 TXN_ABORT = 22
 NO_SEQUENCE = 2**64 - 1
 NO_MESSAGE = b""
-ONE_MESSAGE = 1  # that a marker counts for; with `index_per_transactional_entry` any entry of a transaction (X-32)
+ONE_MESSAGE = 1  # messages of a marker; with `index_per_transactional_entry`, also of any entry of a transaction (X-32)
 
 
 def marker(txn: TxnId, *, commit: bool, now_ms: int) -> bytes:
-    """The entry that ends a transaction on a topic."""
+    """Return the entry that ends a transaction on a topic."""
     metadata = pb.MessageMetadata(
         producer_name="pulsar.txn.marker",
         sequence_id=NO_SEQUENCE,
@@ -38,7 +38,7 @@ def marker(txn: TxnId, *, commit: bool, now_ms: int) -> bytes:
 
 
 def naming(entry: bytes, txn: TxnId) -> bytes:
-    """The entry as it says itself that it was sent in `txn`: the Go client says that in SEND alone."""
+    """Return the entry with `txn` in its metadata. The Go client names the transaction only in SEND."""
     try:
         return entry if txn_bits_of(entry) == txn else with_txn_bits(entry, *txn)
     except EntryError:
@@ -56,14 +56,12 @@ class PublishedTo(Protocol):
 
     def now_ms(self) -> int: ...
 
-    def append(
-        self, publication: Publication, sequence_id: int, highest_sequence_id: int, messages: int, entry: bytes
-    ) -> Position: ...
+    def append(self, pending: Pending) -> Position: ...
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionBufferStats:
-    """Times in milliseconds, 0 for never; `low_watermarks` by coordinator."""
+    """Stats of a transaction buffer: times in milliseconds, or 0, and `low_watermarks` by coordinator."""
 
     state: str
     max_read_position: Position
@@ -77,17 +75,19 @@ class TransactionBufferStats:
 
 @dataclass(frozen=True, slots=True)
 class TransactionInBufferStats:
-    """start: its first entry here, while it is open."""
+    """Stats of a transaction in a buffer. `start` is its first entry, while the transaction is open."""
 
     start: Position | None
     aborted: bool
 
 
 class TransactionBuffer:
-    """Of a topic that is loaded. Entries and markers are appended to it like others; `BufferRecord` keeps the rest.
+    """The transaction buffer of a loaded topic.
 
-    What a producer sends in a transaction that is over, or that nobody knows, is taken all the same (cmd 6): behind one
-    that was aborted it is passed over, else it is held back until a low watermark says that it is over.
+    Entries and markers are appended; `BufferRecord` stores the transactions.
+
+    The broker accepts messages of ended or unknown transactions (cmd 6). It hides them when the transaction was
+    aborted, and else holds them back until a low watermark declares the transaction ended.
     """
 
     def __init__(self, topic: PublishedTo, record: BufferRecord) -> None:
@@ -96,45 +96,44 @@ class TransactionBuffer:
         self._topic = topic
         self._record = record
         self._entries = topic.ledger.transactions
-        self._low_watermarks: dict[int, int] = {}  # by coordinator: its transactions up to this one are over
+        self._low_watermarks: dict[int, int] = {}  # by coordinator: transactions up to this number have ended
         self._loaded_ms = topic.now_ms()
         self._one_index = topic.stores.profile.index_per_transactional_entry
         self._names_transaction = topic.stores.profile.transaction_by_send
-        self._sent: Sent | None = None  # the last one: most entries come with others of theirs
+        self._sent: Sent | None = None  # the last one, because entries of one transaction usually follow each other
 
     @property
     def ongoing(self) -> int:
-        """How many transactions are open here."""
+        """Return the number of open transactions on this topic."""
         return len(self._entries.ongoing)
 
     # publishing
 
-    def publish(
-        self,
-        txn: TxnId,
-        publication: Publication,
-        sequence_id: int,
-        highest_sequence_id: int,
-        messages: int,
-        entry: bytes,
-    ) -> None:
-        """Take an entry that consumers see once the transaction is committed."""
+    def publish(self, txn: TxnId, pending: Pending) -> None:
+        """Append an entry that consumers see after the commit of the transaction.
+
+        Raise `NotAllowedError` after its end.
+        """
         if txn.least <= self._low_watermarks.get(txn.most, txn.least - 1):
             raise NotAllowedError(f"Transaction [{txn}] has been ended. Please use a new transaction to send message.")
         sent = self._sent
-        if sent is None or sent.txn != txn or sent.publication is not publication:
-            sent = self._sent = Sent(self._record, txn, publication)
-        counted = ONE_MESSAGE if self._one_index else messages
+        if sent is None or sent.txn != txn or sent.publication is not pending.publication:
+            sent = self._sent = Sent(self._record, txn, pending.publication)
+        pending.publication = sent
+        if self._one_index:
+            pending.messages = ONE_MESSAGE
         if self._names_transaction:
-            entry = naming(entry, txn)
-        position = self._topic.append(sent, sequence_id, highest_sequence_id, counted, entry)
-        self._record.published(txn, position)
+            pending.entry = naming(pending.entry, txn)
+        self._record.published(txn, self._topic.append(pending))
 
     # ending
 
     def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> None:
-        """As `Participant.end`: a marker is appended. A topic that nothing was ever sent to in a transaction needs none
-        of an abort, and one that is terminated takes none; there the end is only noted."""
+        """End a transaction, as `Participant.end` does, by appending a marker.
+
+        An abort needs no marker on a topic that has never had an entry of a transaction. A terminated topic takes no
+        marker, so the end is only noted there.
+        """
         if commit or self._record.is_used:
             self._end(txn, commit=commit)
         reached = max(low_watermark, self._low_watermarks.get(txn.most, low_watermark))
@@ -148,14 +147,14 @@ class TransactionBuffer:
         topic = self._topic
         try:
             entry = marker(txn, commit=commit, now_ms=topic.now_ms())
-            position = topic.append(_End(self, txn, commit=commit), 0, 0, ONE_MESSAGE, entry)
+            position = topic.append(Pending(_End(self, txn, commit=commit), entry, messages=ONE_MESSAGE))
         except TopicTerminatedError:
             position = topic.ledger.terminated or topic.ledger.last_confirmed
             topic.stores.turn.after_commit(partial(self.ended_without_marker, txn, position, commit=commit))
         self._record.ended(txn, position, commit=commit)
 
     def ended(self, txn: TxnId, position: Position, *, commit: bool) -> None:
-        """That is kept now."""
+        """Confirm the end of a transaction after its commit."""
         self._record.confirm_ended(txn, position, commit=commit)
         if commit:
             self.committed += 1
@@ -164,10 +163,10 @@ class TransactionBuffer:
 
     def failed(self) -> None:
         self._record.take_back()
-        self._low_watermarks.clear()  # they may be of ends that are not kept
+        self._low_watermarks.clear()  # the watermarks may belong to ends that failed
 
     def ended_without_marker(self, txn: TxnId, position: Position, error: Exception | None, *, commit: bool) -> None:
-        """That is kept, or could not be; consumers may read further, although nothing was appended."""
+        """Confirm an end without a marker, or take it back. Tell consumers, because no appended entry does."""
         if error is not None:
             self.failed()
             return
@@ -194,7 +193,7 @@ class TransactionBuffer:
 
 
 class _End:
-    """Waits for a marker."""
+    """The publication of a marker."""
 
     def __init__(self, buffer: TransactionBuffer, txn: TxnId, *, commit: bool) -> None:
         self._buffer = buffer

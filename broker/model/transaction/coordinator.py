@@ -1,8 +1,8 @@
-"""A transaction coordinator: opens transactions, knows what they touch, and ends them, on demand or in time.
+"""A transaction coordinator: open transactions, note what they change, and end them on request or in time.
 
-Everything that ends a transaction happens within one turn, so it is one commit: a crash leaves a transaction open
-everywhere or nowhere. Only what cannot be ended in that turn (a topic whose ledger is fenced) stays to be ended again
-and again, and nobody is answered before that is done.
+All changes of an end belong to one turn, and so to one commit: after a crash a transaction is open everywhere or
+nowhere. Only a part that cannot be ended in that turn (a topic whose ledger is fenced) is tried again, and the client
+waits for its answer until then.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pulsarium.proto.topic_name import TopicName
 
 
 class Status(Enum):
-    """Pulsar's TxnStatus, without those of a transaction that is over: nothing is left of it then."""
+    """Pulsar's TxnStatus without the states of an ended transaction, which the coordinator forgets."""
 
     OPEN = "OPEN"
     COMMITTING = "COMMITTING"
@@ -38,46 +38,46 @@ class Status(Enum):
 
 
 class Part(NamedTuple):
-    """Where a transaction did something: a topic that it published to, or a subscription that it acknowledged on."""
+    """A topic that a transaction published to, or a subscription that it acknowledged on."""
 
     topic: str
     subscription: str | None = None
 
     @property
     def order(self) -> tuple[bool, str, str]:
-        """Acknowledgements end before what was published becomes visible, as in Pulsar."""
+        """Return a sort key: acknowledgements end before published messages become visible, as in Pulsar."""
         return self.subscription is None, self.topic, self.subscription or ""
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A value: what changes makes another one. `parts` are those that are not ended yet."""
+    """An immutable transaction. `parts` lists the topics and subscriptions on which it has not ended."""
 
     least: int
     opened_ms: int
     timeout_ms: int
-    owner: str | None  # role of who opened it; None: anybody's
+    owner: str | None  # role that opened the transaction; None: any role may end it
     status: Status = Status.OPEN
     parts: frozenset[Part] = frozenset()
 
     @property
     def topics(self) -> list[str]:
-        """What it published to."""
+        """Return the topics that the transaction published to."""
         return sorted(part.topic for part in self.parts if part.subscription is None)
 
     @property
     def subscriptions(self) -> list[tuple[str, str]]:
-        """What it acknowledged on: topic and subscription."""
+        """Return the topics and subscriptions that the transaction acknowledged on."""
         return sorted((part.topic, part.subscription) for part in self.parts if part.subscription is not None)
 
     def to_bytes(self) -> bytes:
-        """As it is stored, where its number is part of the path."""
+        """Return the stored form. The number is part of the path."""
         parts = sorted(self.parts, key=lambda part: part.order)
         return json.dumps([self.opened_ms, self.timeout_ms, self.owner, self.status.value, parts]).encode()
 
     @classmethod
     def from_bytes(cls, least: int, value: bytes) -> Transaction:
-        """From the store."""
+        """Return the transaction of a stored form."""
         opened_ms, timeout_ms, owner, status, parts = json.loads(value)
         return cls(least, opened_ms, timeout_ms, owner, Status(status), frozenset(Part(*part) for part in parts))
 
@@ -86,59 +86,62 @@ class Participant(Protocol):
     """A topic's transaction buffer, or the pending acknowledgements of a subscription."""
 
     def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> None:
-        """The transaction is over; nothing happens where it left nothing. What changes is noted for this turn's commit.
+        """End a transaction, within the commit of this turn. Do nothing when the transaction changed nothing here.
 
-        All transactions of the same coordinator up to `low_watermark` are over too. Raises BrokerServiceError where it
-        cannot be done now, and then nothing changed.
+        All transactions of the same coordinator up to `low_watermark` have ended too. Raise `BrokerServiceError` when
+        the end has to wait; then nothing has changed.
         """
 
 
 log = Log("transactions")
 
-Done = Callable[[BrokerServiceError | None], None]  # the store has it, or never will
-Find = Callable[[Part], Participant | None]  # None: it is gone, and has nothing left to end
+Done = Callable[[BrokerServiceError | None], None]  # called when the store has the change, or has failed
+Find = Callable[[Part], Participant | None]  # None: deleted, so there is nothing to end
 
-RETRY = 1.0  # seconds, as of TransactionMetadataStoreService
+RETRY = 1.0  # seconds, as in TransactionMetadataStoreService
 
 
 class TooManyTransactionsError(Exception):
-    """maxActiveTransactionsPerCoordinator is reached. Pulsar answers nothing, so that clients do not ask again soon."""
+    """Raised when maxActiveTransactionsPerCoordinator is reached.
+
+    Pulsar sends no answer then, which delays the client's next request.
+    """
 
 
 class Coordinator:
-    """The transactions of one number. What was asked of it is told to `done` once it is kept.
+    """The transactions of one coordinator. `done` receives the result of a request after its commit.
 
-    A commit that fails takes back everything that it had not kept yet; clients are told TransactionCoordinatorNotFound
-    then, as by a coordinator whose log is fenced, and ask again.
+    A failed commit takes back all changes that are not stored. Clients get TransactionCoordinatorNotFound, as from a
+    coordinator with a fenced log, and retry.
     """
 
     def __init__(
         self, number: int, path: str, stores: Stores, find: Find, last: int = -1, kept: Iterable[Transaction] = ()
     ) -> None:
         self.number = number
-        self.last = last  # the newest transaction's number, -1 before the first; none is given out twice
+        self.last = last  # the newest transaction's number, or -1; numbers are never reused
         self.opened_ms = stores.clock.now_ms()
         self._path = path
         self._stores = stores
         self._find = find
-        self._kept = {each.least: each for each in kept}  # as the store has them
-        self._transactions = dict(sorted(self._kept.items()))  # as they are now
-        self._in_order = True  # they are, oldest first
-        self._timers: dict[int, Timer] = {}  # of each the one: its timeout, or when its end is tried again
-        self._waiting: dict[int, list[Done]] = {}  # for its end
+        self._kept = {each.least: each for each in kept}  # as stored
+        self._transactions = dict(sorted(self._kept.items()))  # with changes that are not stored yet
+        self._in_order = True  # whether `_transactions` is sorted, oldest first
+        self._timers: dict[int, Timer] = {}  # the timeout or the next try to end of each transaction
+        self._waiting: dict[int, list[Done]] = {}  # callers that wait for the end of a transaction
         for each in self._transactions.values():
             self._set_timer(each)
 
     def close(self) -> None:
-        """Another state takes the place of this one."""
+        """Stop all timers, because another state replaces this coordinator."""
         for timer in self._timers.values():
             timer.cancel()
 
-    # what there is
+    # reading
 
     @property
     def transactions(self) -> Iterable[Transaction]:
-        """Those that are not over, oldest first."""
+        """Return the open transactions, oldest first."""
         return self._ordered().values()
 
     def _ordered(self) -> dict[int, Transaction]:
@@ -148,28 +151,28 @@ class Coordinator:
 
     @property
     def active(self) -> int:
-        """How many there are."""
+        """Return the number of open transactions."""
         return len(self._transactions)
 
     @property
     def low_watermark(self) -> int:
-        """All transactions up to here are over; 0 where none is open, as in Pulsar."""
+        """Return the number up to which all transactions have ended, or 0 without open ones, as in Pulsar."""
         oldest = next(iter(self._ordered()), None)
         return 0 if oldest is None else oldest - 1
 
     def transaction(self, least: int) -> Transaction:
-        """One that is not over. Raises TransactionNotFoundError."""
+        """Return an open transaction. Raise `TransactionNotFoundError` when it has ended."""
         found = self._transactions.get(least)
         if found is None:
             raise TransactionNotFoundError(f"The transaction with this txdID `({self.number},{least})`not found ")
         return found
 
-    # what clients ask for
+    # requests of clients
 
     def begin(self, timeout_ms: int, owner: str | None, done: Done) -> TxnId:
-        """Open a transaction; it is aborted after `timeout_ms`, at once when that is less than 1.
+        """Open a transaction that is aborted after `timeout_ms` milliseconds, and at once when that is below 1.
 
-        Raises TooManyTransactionsError.
+        Raise `TooManyTransactionsError` at maxActiveTransactionsPerCoordinator.
         """
         most = self._stores.config.maxActiveTransactionsPerCoordinator
         if 0 < most <= self.active:
@@ -182,13 +185,19 @@ class Coordinator:
         return TxnId(self.number, self.last)
 
     def add(self, least: int, parts: Iterable[Part], done: Done) -> None:
-        """It publishes, or acknowledges, there. Raises TransactionNotFoundError, InvalidTxnStatusError."""
+        """Add topics or subscriptions to a transaction.
+
+        Raise `TransactionNotFoundError`, or `InvalidTxnStatusError` when the transaction is ending.
+        """
         transaction = self.transaction(least)
         self._check_status(transaction, Status.OPEN)
         self._keep(least, replace(transaction, parts=transaction.parts.union(parts)), done)
 
     def end(self, least: int, *, commit: bool, done: Done) -> None:
-        """Commit or abort it everywhere. Raises TransactionNotFoundError, InvalidTxnStatusError."""
+        """Commit or abort a transaction everywhere.
+
+        Raise `TransactionNotFoundError`, or `InvalidTxnStatusError` when the transaction is ending the other way.
+        """
         transaction = self.transaction(least)
         ending = Status.COMMITTING if commit else Status.ABORTING
         if transaction.status is not Status.OPEN:
@@ -203,7 +212,7 @@ class Coordinator:
                 f"but it is in `{transaction.status.value}` status"
             )
 
-    # the end of one
+    # ending
 
     def _finish(self, transaction: Transaction) -> None:
         least = transaction.least
@@ -225,7 +234,12 @@ class Coordinator:
             if participant is not None:
                 participant.end(txn, commit=commit, low_watermark=self.low_watermark)
         except BrokerServiceError as error:
-            log.warning("a transaction cannot be ended yet", txn=txn, topic=part.topic, reason=error.text)
+            log.warning(
+                "a transaction cannot be ended yet: the coordinator tries again",
+                txn=txn,
+                topic=part.topic,
+                reason=error.text,
+            )
             return False
         return True
 
@@ -234,7 +248,7 @@ class Coordinator:
             for done in self._waiting.pop(least, ()):
                 done(error)
 
-    # keeping
+    # storing
 
     def _keep(self, least: int, transaction: Transaction | None, done: Done) -> None:
         if transaction is None:
@@ -257,7 +271,7 @@ class Coordinator:
         done(None)
 
     def _take_back(self, least: int) -> None:
-        """Have a transaction as the store has it: what was to follow is not kept."""
+        """Restore a transaction from the store after a failed commit."""
         self._stop_timer(least)
         kept = self._kept.get(least)
         if kept is None:
@@ -270,7 +284,7 @@ class Coordinator:
     # time
 
     def _set_timer(self, transaction: Transaction, *, at_least: float = 0.0) -> None:
-        """When it is aborted, or its end is tried again, the latter by the machine's clock."""
+        """Start the timer for the timeout by the broker's clock, or for the next try to end by the machine's clock."""
         self._stop_timer(transaction.least)
         again = partial(self._time_is_up, transaction.least)
         clock = self._stores.clock
@@ -288,7 +302,11 @@ class Coordinator:
     def _time_is_up(self, least: int) -> None:
         transaction = self._transactions[least]
         if transaction.status is Status.OPEN:
-            log.info("a transaction timed out", txn=TxnId(self.number, least), timeout_ms=transaction.timeout_ms)
+            log.info(
+                "a transaction timed out: it is aborted",
+                txn=TxnId(self.number, least),
+                timeout_ms=transaction.timeout_ms,
+            )
             transaction = replace(transaction, status=Status.ABORTING)
         self._finish(transaction)
 
@@ -303,15 +321,16 @@ class Participants(Protocol):
     """The topics that transactions touch."""
 
     def participant(self, part: Part) -> Participant | None:
-        """Return what a transaction ends on; None where that is gone."""
+        """Return the buffer or pending acknowledgements of a part, or None when the part is deleted."""
         ...
 
 
 class Coordinators(Generic[M]):
-    """Number N belongs to the broker that owns partition N of ASSIGN, a topic that nobody publishes to: who looks for a
-    coordinator looks that up. Any number is served whose bundle is owned, as in Pulsar.
+    """The coordinators of a cluster, which brokers serve.
 
-    Transactions belong to the cluster, and go on while no broker serves their coordinator.
+    The owner of partition N of ASSIGN serves coordinator N. Clients look that topic up, and no client publishes to it.
+    A broker also serves numbers without a partition when it owns their bundle, as in Pulsar. Transactions belong to the
+    cluster, and go on while no broker serves their coordinator.
     """
 
     def __init__(self, stores: Stores, ownership: Ownership[M], metadata: Metadata, topics: Participants) -> None:
@@ -320,11 +339,11 @@ class Coordinators(Generic[M]):
         self._metadata = metadata
         self._topics = topics
         self._coordinators: dict[int, Coordinator] = {}
-        self._open: dict[int, M] = {}  # number -> the broker that a client opened it at
+        self._open: dict[int, M] = {}  # number -> the broker at which a client opened the coordinator
         self.recover()
 
     def recover(self) -> None:
-        """Begin with what the store has. Numbers go on where there were some: clients may still have them."""
+        """Recover the stored coordinators. Numbers continue, because clients may still hold earlier ones."""
         reached = {number: coordinator.last for number, coordinator in self._coordinators.items()}
         for coordinator in self._coordinators.values():
             coordinator.close()
@@ -341,7 +360,7 @@ class Coordinators(Generic[M]):
         self.provide()
 
     def provide(self) -> None:
-        """One for each broker; those that there were before stay."""
+        """Provide a coordinator for each broker. Existing ones stay."""
         brokers = len(self._ownership.members)
         if brokers > self.count:
             self._metadata.put_partitioned(ASSIGN, brokers)
@@ -351,31 +370,31 @@ class Coordinators(Generic[M]):
         self._coordinators[number] = made
         return made
 
-    # who serves them
+    # serving
 
     @property
     def count(self) -> int:
-        """How many clients are told of."""
+        """Return the number of coordinators that clients see."""
         return self._metadata.partitions_of(ASSIGN)
 
     def open(self, number: int, broker: M) -> bool:
-        """A client wants it from this broker. Whether that is its owner."""
+        """Open a coordinator at this broker for a client. Return whether the broker owns the coordinator."""
         if self._ownership.taker(ASSIGN.partition(number)) is not broker:
             return False
         self._open[number] = broker
         return True
 
     def is_open(self, number: int, broker: M) -> bool:
-        """Whether this broker serves it, and a client has opened it there."""
+        """Return whether this broker owns the coordinator, and a client has opened it here."""
         return self._open.get(number) is broker and self._ownership.taker(ASSIGN.partition(number)) is broker
 
     def served(self, number: int, broker: M) -> Coordinator:
-        """The coordinator, for what clients ask of it. Raises CoordinatorNotFoundError."""
+        """Return a coordinator that is open at this broker. Raise `CoordinatorNotFoundError` otherwise."""
         if not self.is_open(number, broker):
             raise CoordinatorNotFoundError(f"Transaction coordinator with id {number} not found!")
         return self._coordinators.get(number) or self._make(number)
 
     def anywhere(self, number: int) -> Coordinator | None:
-        """The coordinator, if any broker serves it."""
+        """Return the coordinator, or None when no broker has it open."""
         broker = self._open.get(number)
         return self.served(number, broker) if broker is not None and self.is_open(number, broker) else None

@@ -1,4 +1,4 @@
-"""What is kept of a topic's transactions: the open ones and the aborted ones, each in a piece of its own."""
+"""Store the open and aborted transactions of a topic, each as one piece of metadata."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
     from pulsarium.broker.model.ledger.stores import Stores
 
-SNAPSHOT = "snapshot"  # beside the transactions: when the topic got the first entry of any, ms
+# the time in milliseconds of the topic's first entry of any transaction, stored beside the transactions
+SNAPSHOT = "snapshot"
 
 
 class BufferRecord:
-    """Stays with the topic's log while the topic is unloaded.
+    """The stored transactions of a topic. They stay with the topic's log during an unload.
 
-    What is noted goes to the store with the entry that changed it, in one commit. Readers follow
-    `ManagedLedger.transactions`, which hears of an entry when that commit came back.
+    A change is stored in the same commit as the entry that caused it. Readers use `ManagedLedger.transactions`, which
+    learns of an entry after that commit.
     """
 
     def __init__(self, ledger: ManagedLedger, stores: Stores) -> None:
@@ -30,7 +31,7 @@ class BufferRecord:
         self._stores = stores
         self._confirmed = ledger.transactions
         self._recover()
-        self._noted: TransactionEntries | None = None  # of all that is on its way; None: as confirmed
+        self._noted: TransactionEntries | None = None  # with all uncommitted changes; None: as confirmed
 
     @property
     def _folder(self) -> str:
@@ -40,7 +41,7 @@ class BufferRecord:
         kept = dict(self._stores.recovered_under(self._folder))
         self.snapshot_ms = int(kept.pop(SNAPSHOT, b"0"))
         for txn, positions in sorted(((_txn(name), _positions(value)) for name, value in kept.items()), key=_by_place):
-            if len(positions) == 1:  # open, also where that entry is trimmed: there may be others
+            if len(positions) == 1:  # open, even when the first entry is trimmed: later ones may follow
                 self._confirmed.published(txn, positions[0])
             elif positions[-1].ledger_id not in self._ledger.ledgers:  # trimmed
                 self._stores.turn.store(self._path(_name(txn)), None)
@@ -50,29 +51,29 @@ class BufferRecord:
     def _path(self, name: str) -> str:
         return f"{self._folder}/{name}"
 
-    # what was appended
+    # appended entries
 
     @property
     def noted(self) -> TransactionEntries:
-        """As it will be once everything is committed that is on its way."""
+        """Return the transactions as they will be when all commits succeed."""
         if self._noted is None:
             self._noted = self._confirmed.copy()
         return self._noted
 
     @property
     def is_used(self) -> bool:
-        """Whether the topic ever got an entry of a transaction."""
+        """Return whether the topic ever had an entry of a transaction."""
         return bool(self.snapshot_ms or self.noted.ongoing)
 
     def published(self, txn: TxnId, position: Position) -> None:
-        """Persist point: the transaction's first entry."""
+        """Note an entry. Persist point: the first entry of the transaction."""
         if self.noted.published(txn, position):
             self._store(txn)
         if not self.snapshot_ms:
             self._stores.turn.store(self._path(SNAPSHOT), str(self._stores.clock.now_ms()).encode())
 
     def ended(self, txn: TxnId, position: Position, *, commit: bool) -> None:
-        """Persist point: its end."""
+        """Note an end. Persist point: the end of the transaction."""
         self.noted.ended(txn, position, commit=commit)
         self._store(txn)
 
@@ -81,7 +82,7 @@ class BufferRecord:
         positions: Sequence[Position] = (noted.ongoing[txn],) if txn in noted.ongoing else noted.aborted.get(txn, ())
         self._stores.turn.store(self._path(_name(txn)), " ".join(map(str, positions)).encode() or None)
 
-    # what is confirmed
+    # confirmed entries
 
     def confirm_published(self, txn: TxnId, positions: Iterable[Position]) -> None:
         if not self.snapshot_ms:
@@ -93,26 +94,26 @@ class BufferRecord:
         self._confirmed.ended(txn, position, commit=commit)
 
     def take_back(self) -> None:
-        """A commit failed, and with it all that was on its way."""
+        """Drop all uncommitted changes after a failed commit."""
         self._noted = None
 
-    # what goes
+    # deletion
 
     def trimmed(self, last: Position) -> None:
-        """Entries up to `last` are deleted: aborted ones among them need no memory."""
+        """Forget the aborted transactions whose entries are all deleted, up to `last`."""
         for txn in [txn for txn, aborted in self.noted.aborted.items() if aborted.last <= last]:
             del self.noted.aborted[txn]
             self._confirmed.aborted.pop(txn, None)
             self._store(txn)
 
     def delete(self) -> None:
-        """The topic is deleted."""
+        """Delete the stored transactions of a deleted topic."""
         for name in [SNAPSHOT, *map(_name, (*self.noted.ongoing, *self.noted.aborted))]:
             self._stores.turn.store(self._path(name), None)
 
 
 class Sent:
-    """Tells the record, and then the producer, what became of entries of one transaction."""
+    """The publication of entries of one transaction: report to the record, and then to the producer."""
 
     __slots__ = ("_record", "publication", "txn")
 
@@ -143,7 +144,7 @@ def _txn(name: str) -> TxnId:
 
 
 def _positions(value: bytes) -> list[Position]:
-    """One of an open transaction, two of an aborted one."""
+    """Return the first position of an open transaction, or the first and last positions of an aborted one."""
     return [Position(*map(int, each.split(":"))) for each in value.decode().split()]
 
 

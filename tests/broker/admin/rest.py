@@ -11,11 +11,14 @@ from typing import Any
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.http.reply import gathered
 from pulsarium.broker.http.request import Caller, Request
+from pulsarium.broker.model.namespace.ownership import Ownership
 from pulsarium.broker.web import site_of
-from tests.broker.wire import Bed
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import TOPIC, Bed
 
 NOTHING = object()
 ADMIN = "/admin/v2"
+NAME = TopicName.parse(TOPIC)
 TENANTS = f"{ADMIN}/tenants"
 NAMESPACES = f"{ADMIN}/namespaces"
 TOPICS = f"{ADMIN}/persistent/public/default"
@@ -36,7 +39,7 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """Pulsar's own error."""
+        """Return Pulsar's own error."""
         value = self.json
         assert list(value) == ["reason"]
         reason: str = value["reason"]
@@ -51,7 +54,7 @@ class Rest:
         self.caller = Caller("?", 0)
 
     async def call(self, method: str, url: str, value: Any = NOTHING, *, body: Any = b"", **headers: str) -> Answer:
-        """`value` is sent as JSON, `body` (bytes, or pieces of them) as it is. Headers as keywords."""
+        """Send `value` as JSON, `body` (bytes, or pieces of them) as it is. Headers are keywords."""
         if value is not NOTHING:
             body = json.dumps(value).encode()
         pieces: Iterator[bytes] = iter([body] if isinstance(body, bytes) else body)
@@ -76,25 +79,33 @@ class Rest:
         return Answer(reply.status, headers, body)
 
     async def get(self, url: str, **headers: str) -> Any:
-        """The JSON of something that is there."""
+        """Return the JSON of something that is there."""
         answer = await self.call("GET", url, **headers)
         assert answer.status == 200, answer
         return answer.json
 
     async def done(self, method: str, url: str, value: Any = NOTHING) -> None:
-        """A change that is made."""
+        """Make a change, which succeeds."""
         answer = await self.call(method, url, value)
         assert (answer.status, answer.body) == (204, b""), answer
 
     async def refused(self, method: str, url: str, value: Any = NOTHING) -> tuple[int, str]:
-        """Status and reason of a call that is refused."""
+        """Return status and reason of a call that is refused."""
         answer = await self.call(method, url, value)
         assert answer.status >= 400, answer
         return answer.status, answer.reason
 
 
 def rest_of(bed: Bed, broker: int = 0) -> Rest:
-    """The API of one broker; ports count up from 6650 and 8080."""
+    """Return the API of one broker; ports count up from 6650 and 8080."""
     for index, each in enumerate(bed.brokers):
         each.listening(6650 + index, 8080 + index)
     return Rest(bed.brokers[broker])
+
+
+def give(bed: Bed, broker: int, topic: TopicName = NAME) -> None:
+    """Give the bundle of a topic to a broker."""
+    ownership: Ownership = bed.broker.cluster.ownership  # type: ignore[type-arg]
+    bundle = ownership.bundle_of(topic)
+    assert bundle is not None
+    ownership.assign("public/default", bundle, bed.brokers[broker])

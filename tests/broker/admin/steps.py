@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 
 async def play(rest: Rest, *steps: Step) -> None:
-    """Make the calls one after the other; the first that is answered otherwise is named."""
+    """Make the calls one after the other; name the first that is answered otherwise."""
     for number, step in enumerate(steps, 1):
         method, _, url = step.call.partition(" ")
         answer = await rest.call(method, url, step.value)
@@ -41,7 +41,7 @@ async def play(rest: Rest, *steps: Step) -> None:
 
 
 def found(answer: Answer, wanted: Any) -> Any:
-    """As much of the body as the step says."""
+    """Return as much of the body as the step says."""
     if isinstance(wanted, Reason):
         return answer.json["reason"][: len(wanted.text)]
     if isinstance(wanted, Text):

@@ -82,17 +82,14 @@ def make_ready(bed: Bed, call: str) -> None:
         subscribe_often(bed, "t")
 
 
-@pytest.mark.parametrize("call", LONG)
-async def test_a_bystander_is_answered_while_it_takes_long(
-    rest: Rest, bed: Bed, wire: Wire, each_step_is_a_slice: None, call: str
-) -> None:
-    make_ready(bed, call)
+async def answered_meanwhile(rest: Rest, bystander: Wire, call: str) -> int:
+    """Return how many PINGs are answered while a request is."""
     answered = 0
 
     async def ping() -> None:
         nonlocal answered
         while True:
-            await wire.alive()
+            await bystander.alive()
             answered += 1
 
     async with trio.open_nursery() as nursery:
@@ -100,7 +97,28 @@ async def test_a_bystander_is_answered_while_it_takes_long(
         answer = await rest.call(*call.split())
         nursery.cancel_scope.cancel()
     assert answer.status in (200, 204)
-    assert answered >= ANSWERED
+    return answered
+
+
+@pytest.mark.parametrize("call", LONG)
+async def test_a_bystander_is_answered_while_it_takes_long(
+    rest: Rest, bed: Bed, wire: Wire, each_step_is_a_slice: None, call: str
+) -> None:
+    make_ready(bed, call)
+    assert await answered_meanwhile(rest, wire, call) >= ANSWERED
+
+
+@pytest.mark.parametrize("what", ["producers", "consumers"])
+async def test_a_bystander_is_answered_while_many_clients_are_told_of(
+    rest: Rest, bed: Bed, wire: Wire, each_step_is_a_slice: None, what: str
+) -> None:
+    many = await bed.connect()
+    for number in range(MANY):
+        if what == "producers":
+            await many.producer(producer_id=number)
+        else:
+            await many.subscribe(type=Shared, consumer_id=number)
+    assert await answered_meanwhile(rest, wire, f"GET {TOPICS}/t/stats") >= ANSWERED
 
 
 @pytest.mark.parametrize("what", ["stats", "internalStats"])
@@ -150,6 +168,25 @@ async def test_a_topic_may_be_deleted_meanwhile(
 
     meanwhile(delete)
     assert (await rest.call("GET", f"{TOPICS}/t/{what}")).status == 200
+
+
+@pytest.mark.parametrize("url", ["/metrics/", *(f"{ADMIN}/broker-stats/{what}" for what in ("topics", "bookieops"))])
+async def test_a_topic_that_goes_meanwhile_is_not_measured(
+    rest: Rest, bed: Bed, meanwhile: Meanwhile, url: str
+) -> None:
+    topics = bed.broker.topics
+    for number in range(5):
+        topics.create(TopicName.parse(f"t{number}"))
+
+    async def change() -> None:
+        topics.delete(TopicName.parse("t3"), force=True)
+        topics.unload(TopicName.parse("t4"))
+        topics.create(TopicName.parse("t4"))
+
+    meanwhile(change)
+    answer = await rest.call("GET", url)
+    told = [number for number in range(5) if f'{TOPIC}{number}"' in answer.body.decode()]
+    assert (answer.status, told) == (200, [0, 1, 2])
 
 
 @pytest.mark.parametrize("what", ["partitioned-stats", "partitioned-internalStats"])

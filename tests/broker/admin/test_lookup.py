@@ -24,24 +24,26 @@ T = f"{LOOKUP}/persistent/public/default/t"
         ("", "http://localhost:8080", "pulsar://localhost:6650"),
     ],
 )
-async def test_urls_are_those_that_the_client_came_by(rest: Rest, host: str, http: str, binary: str) -> None:
+async def test_lookup_answers_with_the_address_that_the_client_came_by(
+    rest: Rest, host: str, http: str, binary: str
+) -> None:
     urls = await rest.get(T, host=host)
     assert urls == {"brokerUrl": binary, "httpUrl": http, "nativeUrl": binary, "brokerUrlSsl": ""}
     assert list(urls) == ["brokerUrl", "httpUrl", "nativeUrl", "brokerUrlSsl"]
 
 
 @pytest.mark.parametrize("host", ["evil/", 'a"b', "a b", "x@y:1", "a:b:c", "a:port", "<script>"])
-async def test_a_host_that_is_none_is_not_repeated(rest: Rest, host: str) -> None:
+async def test_lookup_does_not_repeat_a_host_that_is_none(rest: Rest, host: str) -> None:
     assert (await rest.get(T, host=host))["httpUrl"] == "http://localhost:8080"
 
 
-async def test_an_advertised_address_comes_first() -> None:
+async def test_lookup_prefers_the_advertised_address() -> None:
     async with serving(Config(advertisedAddress="broker.internal")) as bed:
         urls = await rest_of(bed).get(T, host="other.internal:1")
         assert (urls["brokerUrl"], urls["httpUrl"]) == ("pulsar://broker.internal:6650", "http://broker.internal:8080")
 
 
-async def test_listeners() -> None:
+async def test_lookup_answers_with_the_urls_of_a_listener() -> None:
     listeners = "in:pulsar://in.example:1,out:pulsar://out.example:2"
     async with serving(Config(advertisedListeners=listeners)) as bed:
         rest = rest_of(bed)
@@ -50,34 +52,17 @@ async def test_listeners() -> None:
         assert (await rest.get(T, x_pulsar_listenername="out"))["brokerUrl"] == "pulsar://out.example:2"
 
 
-async def test_an_unknown_listener(rest: Rest) -> None:
+async def test_lookup_refuses_an_unknown_listener(rest: Rest) -> None:
     assert await rest.refused("GET", f"{T}?listenerName=x") == (400, "the broker do not have x listener")
 
 
-async def test_nothing_is_made(rest: Rest) -> None:
+async def test_lookup_makes_no_topic(rest: Rest) -> None:
     await rest.get(f"{T}?authoritative=true")
     await rest.get(f"{LOOKUP}/non-persistent/public/default/bad%20name")
     assert await rest.get(TOPICS) == []
 
 
 @pytest.mark.parametrize("path", ["wrong-domain/public/default/x", "persistent/public/default/with%2Fslash"])
-async def test_names_that_are_none(rest: Rest, path: str) -> None:
+async def test_lookup_refuses_names_that_are_none(rest: Rest, path: str) -> None:
     answer = await rest.call("GET", f"{LOOKUP}/{path}")
     assert (answer.status, answer.json["message"]) == (400, "Bad Request")
-
-
-async def test_a_missing_namespace(rest: Rest) -> None:
-    for path in ("public/nope", "nope/x"):
-        assert await rest.refused("GET", f"{LOOKUP}/persistent/{path}/t") == (404, "Namespace not found")
-    bundle = await rest.call("GET", f"{LOOKUP}/persistent/public/nope/t/bundle")
-    assert (bundle.status, bundle.body) == (200, b"0x00000000_0xffffffff")
-
-
-async def test_bundles_are_those_of_a_real_broker(rest: Rest) -> None:
-    """t of public/default stands where the observed broker says."""
-    answer = await rest.call("GET", f"{T}/bundle")
-    assert (answer.status, answer.body, answer.headers["content-type"]) == (
-        200,
-        b"0x80000000_0xc0000000",
-        "application/json",
-    )

@@ -32,7 +32,7 @@ class Checker(HTMLParser):
         assert self.open.pop() == tag
 
 
-async def test_status(rest: Rest) -> None:
+async def test_the_status_page_says_ok(rest: Rest) -> None:
     answer = await rest.call("GET", "/status.html")
     assert (answer.status, answer.body) == (200, b"OK")
 
@@ -52,14 +52,14 @@ def test_names_are_never_read_as_markup() -> None:
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", PAGE)
 
 
-async def test_a_broker_without_topics(rest: Rest) -> None:
+async def test_the_overview_of_a_broker_without_topics(rest: Rest) -> None:
     value = await rest.get(OVERVIEW)
     assert (value["topicCount"], value["topics"], value["connections"]) == (0, [], 0)
     assert value["serviceUrl"] == "pulsar://localhost:6650"
     assert value["uptimeSeconds"] == 0
 
 
-async def test_why_nothing_more_is_delivered(rest: Rest, wire: Wire) -> None:
+async def test_the_overview_says_why_nothing_more_is_delivered(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe(type=Shared, initialPosition=Earliest, consumer_name="c")
     await wire.publish(*[plain(b"x")] * 5)
@@ -99,7 +99,7 @@ async def test_looking_loads_nothing(rest: Rest, bed: Bed) -> None:
     assert not bed.broker.topics.loaded
 
 
-async def test_many_topics(rest: Rest) -> None:
+async def test_the_overview_shows_some_of_many_topics(rest: Rest) -> None:
     await rest.done("PUT", f"{TOPICS}/many/partitions", SHOWN + 10)
     await rest.done("PUT", f"{TOPICS}/z")
     value = await rest.get(OVERVIEW)

@@ -28,9 +28,8 @@ async def asked(rest: Rest, request: Bad) -> tuple[int, bytes]:
 
 async def play(profile: Profile, requests: list[Bad]) -> None:
     admin = bearer("admin")
-    async with serving(
-        by_token(forceDeleteTenantAllowed=True, forceDeleteNamespaceAllowed=True), profile=profile
-    ) as bed:
+    allowed = {"forceDeleteTenantAllowed": True, "forceDeleteNamespaceAllowed": True}
+    async with serving(by_token(transactionCoordinatorEnabled=profile is PIP, **allowed), profile=profile) as bed:
         rest = rest_of(bed)
         for method, url, value in PREPARED:
             answer = await rest.call(method, url, body=json.dumps(value).encode(), **admin)
@@ -48,7 +47,7 @@ async def play(profile: Profile, requests: list[Bad]) -> None:
 
 @pytest.mark.parametrize("profile", [PIP, PULSAR_4_2], ids=lambda profile: profile.name)
 def test_nothing_that_is_asked_is_the_brokers_fault(profile: Profile, caplog: pytest.LogCaptureFixture) -> None:
-    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(bad_requests(), min_size=AT_ONCE, max_size=AT_ONCE))
     def some(requests: list[Bad]) -> None:
         trio.run(play, profile, requests, clock=MockClock(autojump_threshold=0))

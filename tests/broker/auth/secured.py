@@ -32,18 +32,18 @@ def base64_of(content: bytes) -> str:
 
 
 def token(role: str | None, *, key: Any = SECRET, algorithm: str = "HS256", **claims: Any) -> str:
-    """A token; `exp` and `nbf` are seconds."""
+    """Sign a token; `exp` and `nbf` are seconds."""
     subject = {} if role is None else {"sub": role}
     return jwt.encode({**subject, **claims}, key, algorithm)
 
 
 def bearer(role: str | None, **claims: Any) -> dict[str, str]:
-    """The header of a request from a role."""
+    """Return the header of a request from a role."""
     return {"authorization": f"Bearer {token(role, **claims)}"}
 
 
 def by_token(**others: Any) -> Config:
-    """A broker that takes tokens, and grants; admin is its superuser, proxy speaks for others."""
+    """Return the settings of a broker that takes tokens and grants; admin is its superuser, proxy speaks for others."""
     keys: dict[str, Any] = {
         "authenticationEnabled": True,
         "authorizationEnabled": True,
@@ -80,7 +80,7 @@ class Authority:
         self._identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
 
     def sign(self, *common_names: str) -> Files:
-        """A certificate for localhost, and for clients of that name."""
+        """Sign a certificate for localhost, and for clients of that name."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name) for name in common_names])
         hosts = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
@@ -108,7 +108,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: Any) -> x509.Certificat
 
 
 def unprotected(algorithm: str, key: bytes, **claims: Any) -> str:
-    """A token that a library would not make: signed by "none", or with a public key in place of a secret."""
+    """Make a token that no library makes: signed by "none", or with a public key in place of a secret."""
     parts = ({"alg": algorithm}, claims)
     text = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
     signature = b"" if algorithm == "none" else hmac.digest(key, text.encode(), "sha256")

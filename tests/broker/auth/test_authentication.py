@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.auth.authentication import Authentication
-from pulsarium.broker.auth.identity import AuthenticationError, HttpCredentials
+from pulsarium.broker.auth.authentication import Authentication, CertificateProvider
+from pulsarium.broker.auth.identity import AuthenticationError, HttpCredentials, Identity
 from pulsarium.broker.config import ConfigError
 from tests.broker.auth.secured import BASIC, PASSWORDS, TLS, TOKEN, base64_of, by_token, token
 
@@ -71,7 +71,7 @@ def test_providers_by_the_method_of_connect() -> None:
     assert found.provider("basic") is None
 
 
-def test_no_providers(caplog: pytest.LogCaptureFixture) -> None:
+def test_authentication_without_providers_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     assert role(authentication()) is None
     assert "authenticationEnabled without authenticationProviders" in str(caplog.records[0].msg)
 
@@ -79,3 +79,17 @@ def test_no_providers(caplog: pytest.LogCaptureFixture) -> None:
 def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"authenticationProviders: 'false' is not among .*, \S+Token$"):
         authentication("false")
+
+
+@pytest.mark.req("B-45")
+def test_the_common_name_is_the_role() -> None:
+    shown = {"subject": ((("countryName", "DE"),), (("commonName", "first"),), (("commonName", "last"),))}
+    assert CertificateProvider().authenticate(b"", shown) == Identity("last")
+    assert CertificateProvider().authenticate_http(HttpCredentials({}, {}, shown)) == Identity("last")
+
+
+@pytest.mark.req("B-45")
+@pytest.mark.parametrize("shown", [None, {}, {"subject": ()}, {"subject": ((("commonName", ""),),)}])
+def test_no_role_comes_of_no_certificate_or_one_without_a_name(shown: dict[str, object] | None) -> None:
+    with pytest.raises(AuthenticationError):
+        CertificateProvider().authenticate(b"", shown)

@@ -24,7 +24,7 @@ def header(text: str) -> HttpCredentials:
 
 
 @pytest.mark.parametrize("user", ["admin", "user"])
-def test_what_htpasswd_writes(user: str) -> None:
+def test_a_password_is_checked_against_what_htpasswd_writes(user: str) -> None:
     assert provider().authenticate(f"{user}:123456".encode(), None) == Identity(user)
     basic = base64.b64encode(f"{user}:123456".encode()).decode()
     assert provider().authenticate_http(header(f"Basic {basic}")) == Identity(user)
@@ -47,7 +47,7 @@ def test_what_htpasswd_writes(user: str) -> None:
         "é:é",
     ],
 )
-def test_what_proves_nothing(data: str) -> None:
+def test_a_wrong_password_proves_nothing(data: str) -> None:
     with pytest.raises(AuthenticationError) as caught:
         provider().authenticate(data.encode(), None)
     assert "wrong" not in str(caught.value)
@@ -59,7 +59,7 @@ def test_headers_that_prove_nothing(text: str) -> None:
         provider().authenticate_http(header(text))
 
 
-def test_a_hash_that_pulsar_does_not_take(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_hash_that_pulsar_does_not_take_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     found = provider("sha:{SHA}fEqNCco3Yq9h5ZUglD3CZJT4lBs=\n")
     assert [str(record.msg) for record in caplog.records] == [
         "this user's password has a hash that Pulsar does not take: use htpasswd -m user=sha"
@@ -72,17 +72,17 @@ def test_a_hash_that_pulsar_does_not_take(caplog: pytest.LogCaptureFixture) -> N
     ("users", "message"),
     [("one\n", "its line 1 is not user:hash"), (PASSWORDS + "a:b:c", "its line 3 is not user:hash")],
 )
-def test_a_file_that_htpasswd_did_not_write(users: str, message: str) -> None:
+def test_a_file_that_htpasswd_did_not_write_is_refused(users: str, message: str) -> None:
     with pytest.raises(ConfigError, match=f"^basicAuthConf: {message}"):
         provider(users)
 
 
-def test_no_users() -> None:
+def test_users_are_wanted() -> None:
     with pytest.raises(ConfigError, match=r"^basicAuthConf: is wanted by AuthenticationProviderBasic"):
         PasswordProvider(Config())
 
 
-def test_a_file(tmp_path: Path) -> None:
+def test_users_come_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / ".htpasswd"
     path.write_text(PASSWORDS)
     assert PasswordProvider(Config(basicAuthConf=str(path))).authenticate(b"admin:123456", None).role == "admin"

@@ -16,7 +16,7 @@ BOTH = {"me": ["produce", "consume"]}
 
 
 async def with_both(bed: Bed, role: str = "me", **fields: Any) -> Wire:
-    """A client with a producer and a consumer."""
+    """Connect a client with a producer and a consumer."""
     wire = await bed.connect(auth_method_name="token", auth_data=token(role).encode(), **fields)
     await wire.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
     await wire.ask(Type.SUBSCRIBE, topic=TOPIC, subscription="me-1", subType=Exclusive, consumer_id=0)
@@ -30,7 +30,7 @@ def put(bed: Bed, auth: dict[str, Any], **others: Any) -> None:
 
 
 def connected(bed: Bed) -> tuple[int, int]:
-    """Producers and consumers."""
+    """Count producers and consumers."""
     topic = bed.broker.topics.loaded[TOPIC]
     return len(topic.producers), sum(len(each.consumers) for each in topic.subscriptions.values())
 
@@ -47,7 +47,9 @@ def connected(bed: Bed) -> tuple[int, int]:
         ({}, {}, (0, 0)),
     ],
 )
-async def test_what_is_left(auth: dict[str, Any], others: dict[str, Any], left: tuple[int, int]) -> None:
+async def test_clients_that_lost_their_grant_are_disconnected(
+    auth: dict[str, Any], others: dict[str, Any], left: tuple[int, int]
+) -> None:
     async with serving(by_token()) as bed:
         put(bed, {"namespace_auth": BOTH})
         wire = await with_both(bed)
@@ -60,7 +62,7 @@ async def test_what_is_left(auth: dict[str, Any], others: dict[str, Any], left: 
         await wire.alive()
 
 
-async def test_a_prefix_that_is_wanted_from_now_on() -> None:
+async def test_a_prefix_that_is_wanted_from_now_on_disconnects_consumers() -> None:
     async with serving(by_token()) as bed:
         put(bed, {"namespace_auth": {"you": ["produce", "consume"]}})
         await with_both(bed, "you")
@@ -68,7 +70,7 @@ async def test_a_prefix_that_is_wanted_from_now_on() -> None:
         assert connected(bed) == (1, 0)
 
 
-async def test_superusers_and_those_that_proxies_speak_for() -> None:
+async def test_superusers_stay_and_those_that_proxies_speak_for_go() -> None:
     async with serving(by_token()) as bed:
         put(bed, {"namespace_auth": {"proxy": ["produce", "consume"], **BOTH}})
         await with_both(bed, "admin")
@@ -81,7 +83,7 @@ async def test_superusers_and_those_that_proxies_speak_for() -> None:
         assert connected(bed) == (0, 0)
 
 
-async def test_those_that_wait_for_their_turn() -> None:
+async def test_producers_that_wait_lose_their_grant_too() -> None:
     async with serving(by_token()) as bed:
         put(bed, {"namespace_auth": BOTH})
         wire = await bed.connect(auth_method_name="token", auth_data=token("me").encode())
@@ -102,7 +104,7 @@ async def test_other_namespaces_are_left_alone() -> None:
         assert connected(bed) == (1, 1)
 
 
-async def test_a_consumer_that_is_not_kept_yet() -> None:
+async def test_a_consumer_that_is_not_kept_yet_loses_its_grant() -> None:
     async with serving(by_token()) as bed:
         put(bed, {"namespace_auth": BOTH})
         wire = await bed.connect(auth_method_name="token", auth_data=token("me").encode())

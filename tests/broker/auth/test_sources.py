@@ -10,7 +10,7 @@ from pulsarium.broker.auth.sources import read_source
 from pulsarium.broker.config import ConfigError
 
 
-def test_a_file_by_url_or_path(tmp_path: Path) -> None:
+def test_a_key_comes_from_a_file_by_url_or_path(tmp_path: Path) -> None:
     path = tmp_path / "a key"
     path.write_bytes(b"\x00key")
     assert read_source("k", f"file://{str(path).replace(' ', '%20')}") == b"\x00key"
@@ -29,7 +29,7 @@ def test_a_file_by_url_or_path(tmp_path: Path) -> None:
         ("AGtleQ", b"\x00key"),
     ],
 )
-def test_the_content_itself(value: str, content: bytes) -> None:
+def test_a_key_may_be_its_own_content(value: str, content: bytes) -> None:
     assert read_source("k", value) == content
 
 
@@ -46,7 +46,7 @@ def test_the_content_itself(value: str, content: bytes) -> None:
         ("file:///%00", "is no path of a file"),
     ],
 )
-def test_what_is_none_is_refused_by_key_and_not_shown(value: str, message: str) -> None:
+def test_a_source_that_is_none_is_refused_by_key_and_not_shown(value: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_source("tokenSecretKey", value)
     assert str(caught.value).startswith("tokenSecretKey: ")

@@ -29,7 +29,7 @@ def keys_of(files: Files, **others: Any) -> Config:
     return Config(brokerServicePortTls=0, **keys)
 
 
-def test_who_has_to_show_a_certificate(files: Files, authority: Authority) -> None:
+def test_clients_show_certificates_as_the_settings_say(files: Files, authority: Authority) -> None:
     trusted = {"tlsTrustCertsFilePath": str(authority.path)}
     assert context_of(keys_of(files)).verify_mode == ssl.CERT_NONE
     assert context_of(keys_of(files, **trusted)).verify_mode == ssl.CERT_OPTIONAL
@@ -38,7 +38,7 @@ def test_who_has_to_show_a_certificate(files: Files, authority: Authority) -> No
     assert context_of(keys_of(files, tlsRequireTrustedClientCertOnConnect=True)).verify_mode == ssl.CERT_REQUIRED
 
 
-def test_versions(files: Files) -> None:
+def test_tls_versions_are_those_of_the_settings(files: Files) -> None:
     assert context_of(keys_of(files)).minimum_version <= ssl.TLSVersion.TLSv1_2
     context = context_of(keys_of(files, tlsProtocols=frozenset({"TLSv1.3"})))
     assert (context.minimum_version, context.maximum_version) == (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_3)
@@ -54,14 +54,14 @@ def test_versions(files: Files) -> None:
         ({"tlsTrustCertsFilePath": "/no/t"}, "tlsTrustCertsFilePath: /no/t cannot be read: No such file"),
     ],
 )
-def test_files_that_are_not_there(keys: dict[str, Any], message: str, files: Files) -> None:
+def test_tls_files_that_are_not_there_are_refused(keys: dict[str, Any], message: str, files: Files) -> None:
     with pytest.raises(ConfigError) as caught:
         context_of(keys_of(files, **keys))
     assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize("key", ["tlsCertificateFilePath", "tlsKeyFilePath", "tlsTrustCertsFilePath"])
-def test_files_that_hold_something_else(key: str, files: Files, tmp_path: Path) -> None:
+def test_tls_files_that_hold_something_else_are_refused(key: str, files: Files, tmp_path: Path) -> None:
     junk = tmp_path / "junk"
     junk.write_text("hush")
     with pytest.raises(ConfigError) as caught:
@@ -70,7 +70,7 @@ def test_files_that_hold_something_else(key: str, files: Files, tmp_path: Path) 
     assert "hush" not in str(caught.value)
 
 
-def test_a_key_of_another_certificate(files: Files, authority: Authority) -> None:
+def test_a_key_of_another_certificate_is_refused(files: Files, authority: Authority) -> None:
     with pytest.raises(ConfigError, match=r"^tlsKeyFilePath: .*other.key cannot be used: key values mismatch"):
         context_of(keys_of(Files(files.certificate, authority.sign("other").key)))
 

@@ -41,12 +41,12 @@ def refused(found: TokenProvider, text: str) -> str:
 
 
 @pytest.mark.parametrize("algorithm", ["HS256", "HS384", "HS512"])
-def test_a_secret_key(algorithm: str) -> None:
+def test_a_token_is_verified_with_a_secret_key(algorithm: str) -> None:
     found = provider(tokenSecretKey=base64_of(LONG))
     assert verified(found, token("me", key=LONG, algorithm=algorithm)) == Identity("me")
 
 
-def test_an_algorithm_that_wants_a_longer_key() -> None:
+def test_an_algorithm_that_wants_a_longer_key_is_refused() -> None:
     with pytest.warns(jwt.InsecureKeyLengthWarning):
         text = token("me", algorithm="HS512")
     assert "Failed to authentication token" in refused(provider(), text)
@@ -58,11 +58,11 @@ def rsa_key() -> rsa.RSAPrivateKey:
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "RS512", "PS256"])
-def test_an_rsa_key(rsa_key: rsa.RSAPrivateKey, algorithm: str) -> None:
+def test_a_token_is_verified_with_an_rsa_key(rsa_key: rsa.RSAPrivateKey, algorithm: str) -> None:
     assert verified(with_public(rsa_key), token("me", key=rsa_key, algorithm=algorithm)) == Identity("me")
 
 
-def test_an_elliptic_key() -> None:
+def test_a_token_is_verified_with_an_elliptic_key() -> None:
     key = ec.generate_private_key(ec.SECP384R1())
     found = with_public(key, tokenPublicAlg="ES384")
     assert verified(found, token("me", key=key, algorithm="ES384")) == Identity("me")
@@ -90,12 +90,12 @@ def test_a_public_key_is_no_secret(rsa_key: rsa.RSAPrivateKey) -> None:
     ],
     ids=range(11),
 )
-def test_what_proves_nothing(text: str) -> None:
+def test_a_token_that_proves_nothing_is_not_repeated(text: str) -> None:
     why = refused(provider(), text)
     assert not text.strip() or text not in why
 
 
-def test_what_is_nested_too_deep(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_that_is_nested_too_deep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def recursing(*args: Any, **named: Any) -> None:
         raise RecursionError
 
@@ -103,7 +103,7 @@ def test_what_is_nested_too_deep(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "RecursionError" in refused(provider(), token("me"))
 
 
-def test_times() -> None:
+def test_a_token_holds_for_its_time() -> None:
     assert verified(provider(), token("me", exp=NOW, nbf=NOW)) == Identity("me", NOW * 1000)
     assert "expired" in refused(provider(), token("me", exp=NOW - 1))
     assert "before its time" in refused(provider(), token("me", nbf=NOW + 1))
@@ -126,7 +126,7 @@ def test_the_role_may_be_absent_one_of_several_or_another_claim() -> None:
     assert verified(provider(tokenAuthClaim="who"), token("me", who="you")).role == "you"
 
 
-def test_the_audience() -> None:
+def test_a_token_is_for_its_audience() -> None:
     found = provider(tokenAudienceClaim="aud", tokenAudience="here")
     assert verified(found, token("me", aud="here")).role == "me"
     assert verified(found, token("me", aud=["there", "here"])).role == "me"
@@ -134,7 +134,7 @@ def test_the_audience() -> None:
         assert "Audiences" in refused(found, token("me", **claims))
 
 
-def test_of_a_request() -> None:
+def test_a_request_brings_its_token_in_a_header_or_in_its_query() -> None:
     found, text = provider(), token("me")
 
     def of(headers: dict[str, str], **query: str) -> Identity:
@@ -159,23 +159,23 @@ def test_of_a_request() -> None:
         ({"tokenSecretKey": None, "tokenPublicKey": "c2VjcmV0"}, "tokenPublicKey: is no public key in DER"),
     ],
 )
-def test_settings_that_cannot_be_used(keys: dict[str, Any], message: str) -> None:
+def test_settings_of_tokens_that_cannot_be_used_are_refused(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         provider(**keys)
     assert str(caught.value).startswith(message)
 
 
-def test_a_public_key_of_another_kind(rsa_key: rsa.RSAPrivateKey) -> None:
+def test_a_public_key_of_another_kind_is_refused(rsa_key: rsa.RSAPrivateKey) -> None:
     with pytest.raises(ConfigError, match=r"^tokenPublicAlg: ES256 is not of the kind of tokenPublicKey"):
         with_public(rsa_key, tokenPublicAlg="ES256")
 
 
-def test_a_public_key_that_is_too_small() -> None:
+def test_a_public_key_that_is_too_small_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^tokenPublicKey: has 1024 bits; 2048 are wanted at least"):
         with_public(rsa.generate_private_key(65537, 1024))
 
 
-def test_a_key_file(tmp_path: Path) -> None:
+def test_a_secret_key_comes_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "secret.key"
     path.write_bytes(SECRET)
     assert verified(provider(tokenSecretKey=f"file://{path}"), token("me")).role == "me"

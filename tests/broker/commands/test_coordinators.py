@@ -185,6 +185,12 @@ async def test_after_its_time_it_is_not_found(bed: Bed) -> None:
     assert (await error_of(wire, Type.END_TXN, **txn))[0] == pb.TransactionNotFound
 
 
+async def test_with_a_negative_time_it_is_over_at_once(bed: Bed) -> None:
+    wire = await using(bed)
+    txn = await begin(wire, ttl_ms=2**64 - 1)  # -1, as Java reads it
+    assert (await error_of(wire, Type.END_TXN, **txn))[0] == pb.TransactionNotFound
+
+
 async def test_of_one_too_many_nothing_is_said() -> None:
     async with serving(Config(transactionCoordinatorEnabled=True, maxActiveTransactionsPerCoordinator=1)) as bed:
         wire = await using(bed)

@@ -119,6 +119,18 @@ async def test_consumers_wait_for_the_end(bed: Broker, type: int, commit: bool) 
     assert cursor.backlog() == 0
 
 
+async def test_a_negative_low_watermark_ends_no_other_transaction(bed: Broker) -> None:
+    producer, consumer = await opened(bed, Exclusive)
+    for number in (1, 2):
+        await send(producer, txn(number), message(b"%d" % number, txn(number)))
+    committing = {"topic": TOPIC, "txn_action": pb.COMMIT, "txnid_least_bits_of_low_watermark": 2**64 - 1}  # -1 in Java
+    for number in (2, 1):
+        assert not (await producer.ask(Type.END_TXN_ON_PARTITION, **in_txn(txn(number)), **committing)).HasField(
+            "error"
+        )
+    assert await consumer.payloads(2) == [b"1", b"2"]
+
+
 @pytest.mark.parametrize("type", [Shared, KeyShared])
 async def test_what_comes_again_is_read_too(bed: Broker, type: int) -> None:
     producer, consumer = await opened(bed, type)

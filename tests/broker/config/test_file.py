@@ -75,7 +75,7 @@ def test_the_defaults_of_a_profile_are_keys_that_the_page_shows(profile: Profile
     assert bool(profile.defaults) is (profile is PIP)  # a release has Pulsar's own
 
 
-def test_the_recorded_settings(tmp_path: Path) -> None:
+def test_the_settings_of_the_recorded_broker_are_read(tmp_path: Path) -> None:
     config, ignored, places, unknown = loaded(tmp_path, RECORDED)
     assert config == Config(
         advertisedAddress="localhost",
@@ -122,47 +122,50 @@ def test_a_binary_file_is_refused(text: str, tmp_path: Path) -> None:
     assert said == "--config TMP/broker.conf: is a binary file; a broker.conf is text, key=value on each line"
 
 
-def test_blank_is_unset(tmp_path: Path) -> None:
-    text = (
-        "advertisedAddress=\nbrokerServicePort=  \nsubscriptionTypesEnabled=\nallowAutoTopicCreation\nclusterName=\t\n"
-    )
-    assert loaded(tmp_path, text).config == Config()
+BLANK = "advertisedAddress=\nbrokerServicePort=  \nsubscriptionTypesEnabled=\nallowAutoTopicCreation\nclusterName=\t\n"
+KINDS = """
+    allowAutoTopicCreation : FALSE
+    brokerServicePort +1234
+    managedLedgerDefaultMarkDeleteRateLimit = 1e1
+    subscriptionTypesEnabled = Shared , Exclusive,,Shared
+    allowAutoTopicCreationType = partitioned
+    connectionLivenessCheckTimeoutMillis = 9000000000
+    keepAliveIntervalSeconds = -1
+"""
 
 
-def test_the_last_of_two_wins_even_when_it_is_blank(tmp_path: Path) -> None:
-    assert loaded(tmp_path, "clusterName=a\nclusterName=b\n").config.clusterName == "b"
-    assert loaded(tmp_path, "clusterName=a\nclusterName=\n").config.clusterName == "standalone"
-
-
-def test_set_wins_over_the_file_and_the_last_set_over_the_first(tmp_path: Path) -> None:
-    config = loaded(tmp_path, "maxProducersPerTopic=1\n", "maxProducersPerTopic=2", " maxProducersPerTopic = 3 ").config
-    assert config.maxProducersPerTopic == 3
-    assert loaded(tmp_path, "maxProducersPerTopic=1\n", "maxProducersPerTopic=").config.maxProducersPerTopic == 0
-
-
-def test_a_value_of_set_may_hold_an_equals_sign() -> None:
-    assert load(None, ["clusterName=a=b"]).config.clusterName == "a=b"
-
-
-def test_every_kind_of_value(tmp_path: Path) -> None:
-    text = """
-        allowAutoTopicCreation : FALSE
-        brokerServicePort +1234
-        managedLedgerDefaultMarkDeleteRateLimit = 1e1
-        subscriptionTypesEnabled = Shared , Exclusive,,Shared
-        allowAutoTopicCreationType = partitioned
-        connectionLivenessCheckTimeoutMillis = 9000000000
-        keepAliveIntervalSeconds = -1
-    """
-    assert loaded(tmp_path, text).config == Config(
-        allowAutoTopicCreation=False,
-        brokerServicePort=1234,
-        managedLedgerDefaultMarkDeleteRateLimit=10.0,
-        subscriptionTypesEnabled=frozenset({"Shared", "Exclusive"}),
-        allowAutoTopicCreationType="partitioned",
-        connectionLivenessCheckTimeoutMillis=9_000_000_000,
-        keepAliveIntervalSeconds=-1,
-    )
+@pytest.mark.parametrize(
+    ("text", "overrides", "config"),
+    [
+        (BLANK, [], Config()),
+        ("clusterName=a\nclusterName=b\n", [], Config(clusterName="b")),
+        ("clusterName=a\nclusterName=\n", [], Config()),
+        (
+            "maxProducersPerTopic=1\n",
+            ["maxProducersPerTopic=2", " maxProducersPerTopic = 3 "],
+            Config(maxProducersPerTopic=3),
+        ),
+        ("maxProducersPerTopic=1\n", ["maxProducersPerTopic="], Config()),
+        ("", ["clusterName=a=b"], Config(clusterName="a=b")),
+        ("# 4m\xef\xbc\x8cdefault\nclusterName=c\n", [], Config(clusterName="c")),
+        (
+            KINDS,
+            [],
+            Config(
+                allowAutoTopicCreation=False,
+                brokerServicePort=1234,
+                managedLedgerDefaultMarkDeleteRateLimit=10.0,
+                subscriptionTypesEnabled=frozenset({"Shared", "Exclusive"}),
+                allowAutoTopicCreationType="partitioned",
+                connectionLivenessCheckTimeoutMillis=9_000_000_000,
+                keepAliveIntervalSeconds=-1,
+            ),
+        ),
+    ],
+    ids=["blank", "last", "last blank", "set", "set blank", "equals sign", "any encoding", "every kind"],
+)
+def test_the_last_value_of_file_and_set_counts(text: str, overrides: list[str], config: Config, tmp_path: Path) -> None:
+    assert loaded(tmp_path, text, *overrides).config == config
 
 
 @pytest.mark.parametrize(
@@ -199,7 +202,7 @@ def test_a_long_value_is_shown_in_part(tmp_path: Path) -> None:
     assert len(refused(tmp_path, f"brokerServicePort={'9' * 10_000}")) < 200
 
 
-def test_an_invalid_set(tmp_path: Path) -> None:
+def test_an_invalid_value_of_set_is_refused(tmp_path: Path) -> None:
     message = refused(tmp_path, "brokerServicePort=1\n", "brokerServicePort=x")
     assert message == "--set: brokerServicePort: 'x' is not a whole number from 0 to 65535"
 
@@ -210,7 +213,7 @@ def test_set_wants_key_and_value(override: str) -> None:
         load(None, [override])
 
 
-def test_set_of_a_key_that_has_no_effect_here() -> None:
+def test_set_refuses_a_key_that_has_no_effect_here() -> None:
     with pytest.raises(ConfigError, match=r"^--set: zookeeperServers: this key of Pulsar has no effect here"):
         load(None, ["zookeeperServers=x"])
 
@@ -223,14 +226,14 @@ def test_set_of_a_key_that_has_no_effect_here() -> None:
         ("frobnicate=x", "Pulsar does not have it either"),
     ],
 )
-def test_set_of_an_unknown_key(override: str, hint: str) -> None:
+def test_set_of_an_unknown_key_hints_at_a_known_one(override: str, hint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load(None, [override])
     assert str(caught.value).startswith(f"--set: {override.partition('=')[0]}: no such key")
     assert hint in str(caught.value)
 
 
-def test_more_bundles_than_a_namespace_may_have() -> None:
+def test_a_namespace_has_65536_bundles_at_most_by_default() -> None:
     assert load(None, ["defaultNumberOfNamespaceBundles=65536"]).config.defaultNumberOfNamespaceBundles == 65536
     with pytest.raises(ConfigError, match="65537"):
         load(None, ["defaultNumberOfNamespaceBundles=65537"])
@@ -240,15 +243,9 @@ def test_a_broken_escape_names_the_line(tmp_path: Path) -> None:
     assert refused(tmp_path, "a=1\nb=\\u12\n") == "TMP/broker.conf:2: a \\u wants four hexadecimal digits after it"
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.conf: cannot be read: No such file"):
         load(tmp_path / "nowhere.conf")
-
-
-def test_bytes_of_any_encoding_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "broker.conf"
-    path.write_bytes("# 4m，default\nclusterName=c\n".encode())
-    assert load(path).config.clusterName == "c"
 
 
 @pytest.mark.parametrize(

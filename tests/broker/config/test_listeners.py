@@ -24,7 +24,7 @@ from pulsarium.broker.config.options import Listener, parse_listeners
         ("a:pulsar://[::1]:1,", {"a": Listener(pulsar="pulsar://[::1]:1")}),
     ],
 )
-def test_listeners(text: str, expected: dict[str, Listener]) -> None:
+def test_listeners_are_read(text: str, expected: dict[str, Listener]) -> None:
     assert parse_listeners(text) == expected
     assert list(parse_listeners(text)) == list(expected)
 
@@ -41,6 +41,6 @@ def test_listeners(text: str, expected: dict[str, Listener]) -> None:
         ("a:pulsar://h:1,b:pulsar://h:1", "'b:pulsar://h:1' has the address of the listener 'a'"),
     ],
 )
-def test_what_is_wrong_is_named(text: str, wrong: str) -> None:
+def test_a_wrong_listener_is_named(text: str, wrong: str) -> None:
     with pytest.raises(ValueError, match="^" + wrong.replace("+", r"\+")):
         parse_listeners(text)

@@ -12,7 +12,7 @@ from pulsarium.broker.config.version import VERSION
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
-def test_profiles_by_name() -> None:
+def test_profiles_are_found_by_name() -> None:
     assert all(name == profile.name for name, profile in PROFILES.items())
     assert (PROFILES["pip"], PROFILES["pulsar-4.2"]) == (PIP, PULSAR_4_2)
     assert {name: profile.max_protocol_version for name, profile in PROFILES.items()} == {
@@ -28,7 +28,7 @@ def test_profiles_by_name() -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
-def test_names_that_the_protocol_has(profile: Profile) -> None:
+def test_flags_and_commands_of_a_profile_are_the_protocols(profile: Profile) -> None:
     assert profile.flags <= {field.name for field in pb.FeatureFlags.DESCRIPTOR.fields}
     assert profile.unknown <= set(pb.BaseCommand.Type.keys())
 
@@ -46,7 +46,7 @@ def test_the_released_broker_calls_itself_so() -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
-def test_a_server_version_is_there(profile: object) -> None:
+def test_every_profile_has_a_server_version(profile: object) -> None:
     # The C++ client closes the connection when CONNECTED has none.
     assert getattr(profile, "server_version", "")
 

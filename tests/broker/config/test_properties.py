@@ -41,7 +41,7 @@ def pairs(text: str) -> list[tuple[str, str]]:
         ("a=1\na=2\n", [("a", "1"), ("a", "2")]),
     ],
 )
-def test_as_java_reads_it(text: str, expected: list[tuple[str, str]]) -> None:
+def test_properties_are_read_as_java_reads_them(text: str, expected: list[tuple[str, str]]) -> None:
     assert pairs(text) == expected
 
 
@@ -65,7 +65,7 @@ latin = st.text(st.characters(max_codepoint=255), max_size=8)
 
 
 @given(st.lists(st.tuples(latin.filter(bool), latin), max_size=4))
-def test_what_is_escaped_comes_back(written: list[tuple[str, str]]) -> None:
+def test_text_that_is_escaped_comes_back(written: list[tuple[str, str]]) -> None:
     assert pairs("\n".join(f"{escaped(key)}={escaped(value)}" for key, value in written)) == written
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import suppress
 from pathlib import Path
 from unittest.mock import AsyncMock, patch
@@ -10,7 +11,7 @@ from unittest.mock import AsyncMock, patch
 import h11
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from pulsarium.broker import slices
 from pulsarium.broker.config import Config
@@ -18,26 +19,10 @@ from pulsarium.broker.http import connection
 from pulsarium.broker.http.reply import Reply
 from pulsarium.broker.http.site import Site
 from tests.broker.auth.secured import Authority
-from tests.broker.http.test_server import GET, TENANTS, Served, answer, authority, context_of, served, shake_hands
-
-__all__ = ["authority"]
+from tests.broker.http.served import GET, TENANTS, answer, context_of, everything, rest_of, served, shake_hands
 
 TENANT = json.dumps({"adminRoles": [], "allowedClusters": ["standalone"]}).encode()
 PUT = b"PUT /admin/v2/tenants/t HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-
-
-async def everything(http: Served, request: bytes) -> bytes:
-    """All that the server says to it until it hangs up."""
-    async with await http.connect() as stream:
-        await stream.send_all(request)
-        return await rest_of(stream)
-
-
-async def rest_of(stream: trio.abc.Stream) -> bytes:
-    data = b""
-    while piece := await stream.receive_some(1 << 16):
-        data += piece
-    return data
 
 
 async def test_an_answer_has_a_date_and_no_more_than_it_needs() -> None:
@@ -57,29 +42,29 @@ async def test_pipelined_requests_are_answered_in_their_order() -> None:
         assert data.endswith(b'["public","pulsar","t"]')
 
 
-async def test_http_1_0() -> None:
+@pytest.mark.parametrize(
+    ("request_", "status", "end"),
+    [
+        (b"GET /admin/v2/tenants HTTP/1.0\r\n\r\n", 200, TENANTS),
+        (GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), 200, TENANTS),
+        # A whole URL, as proxies ask.
+        (b"GET http://x:8080/admin/v2/tenants HTTP/1.0\r\n\r\n", 200, TENANTS),
+        (b"GET http://x:8080 HTTP/1.0\r\n\r\n", 200, b""),
+        (b"GET http://x:8080/ HTTP/1.0\r\n\r\n", 200, b""),
+        (b"GET http://x:8080/nothing HTTP/1.0\r\n\r\n", 404, b""),
+        (PUT + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n", 413, b""),
+    ],
+    ids=["1.0", "close", "url", "url without path", "url of the page", "url of nothing", "100-continue with too much"],
+)
+async def test_a_connection_closes_after_its_answer(request_: bytes, status: int, end: bytes) -> None:
     async with served() as http:
-        said = await everything(http, b"GET /admin/v2/tenants HTTP/1.0\r\n\r\n")
-    assert said.startswith(b"HTTP/1.1 200")
-    assert b"connection: close" in said.lower()
-    assert said.endswith(TENANTS)
-
-
-@pytest.mark.parametrize(("target", "status"), [("/admin/v2/tenants", 200), ("", 200), ("/", 200), ("/nothing", 404)])
-async def test_a_whole_url_as_proxies_ask(target: str, status: int) -> None:
-    async with served() as http:
-        said = await everything(http, f"GET http://x:8080{target} HTTP/1.0\r\n\r\n".encode())
+        said = await everything(http, request_)
     assert said.startswith(b"HTTP/1.1 %d" % status)
+    assert b"connection: close" in said.lower()
+    assert said.endswith(end)
 
 
-async def test_a_client_that_closes() -> None:
-    async with served() as http:
-        said = await everything(http, GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
-    assert said.endswith(TENANTS)
-
-
-async def test_a_client_that_has_said_all() -> None:
-    """It half-closes, and is answered."""
+async def test_a_client_that_has_half_closed_is_answered() -> None:
     async with served() as http, await http.connect() as stream:
         await stream.send_all(GET)
         await stream.send_eof()
@@ -96,7 +81,7 @@ async def test_head_has_the_length_and_no_body() -> None:
     assert data.count(TENANTS) == 1
 
 
-async def test_chunks() -> None:
+async def test_a_body_comes_in_chunks() -> None:
     half = len(TENANT) // 2
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(each), each) for each in (TENANT[:half], TENANT[half:]))
     async with served() as http, await http.connect() as stream:
@@ -109,7 +94,6 @@ async def test_chunks() -> None:
 
 
 async def test_tiny_chunks_let_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read holds thousands of them."""
     monkeypatch.setattr(slices, "SLICE", 0.0)
     next_event = h11.Connection.next_event
     events = most = 0
@@ -148,7 +132,7 @@ async def test_a_body_with_two_lengths_is_none(length: int) -> None:
 
 
 @pytest.mark.parametrize("empty", [b"\r\n", b"\n", b"\r\n\r\n", b"\r\n" * 30_000])
-async def test_empty_lines_before_a_request(empty: bytes) -> None:
+async def test_empty_lines_before_a_request_are_passed_over(empty: bytes) -> None:
     """As old clients send one after a body."""
     put = PUT + b"Content-Length: %d\r\n\r\n%s" % (len(TENANT), TENANT)
     async with served() as http, await http.connect() as stream:
@@ -166,8 +150,8 @@ async def test_empty_lines_before_a_request(empty: bytes) -> None:
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 1000])
-async def test_a_query_beyond_ascii(pieces: int) -> None:
-    """As curl sends it; in a path it is refused, as by Jetty."""
+async def test_a_query_beyond_ascii_is_taken(pieces: int) -> None:
+    """Take a query as curl sends it; refuse such a path, as Jetty does."""
     url = b"/admin/v2/persistent/public/default/t/partitions?%s&checkAllowAutoCreation=true"
     request = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % (url % "é=\N{SNOWMAN}".encode())
     async with served() as http, await http.connect() as stream:
@@ -199,7 +183,7 @@ async def test_a_status_has_its_phrase(request_: bytes, line: bytes) -> None:
         assert (await stream.receive_some(1 << 16)).startswith(b"HTTP/1.1 %s\r\n" % line)
 
 
-async def test_a_status_that_has_none() -> None:
+async def test_a_status_without_a_phrase_is_sent_without_one() -> None:
     async with served() as http:
         with patch.object(Site, "answer", AsyncMock(return_value=Reply(599))):
             assert (await everything(http, GET[:-2] + b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 599 \r\n")
@@ -237,19 +221,13 @@ async def test_a_file_goes_out_piece_by_piece(tmp_path: Path, monkeypatch: pytes
     assert sizes == [1000, 1000, 500, 0]
 
 
-async def test_who_waits_for_100_continue() -> None:
+async def test_a_client_that_waits_for_100_continue_is_told() -> None:
     async with served() as http, await http.connect() as stream:
         await stream.send_all(PUT + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(TENANT))
         assert (await stream.receive_some(1 << 16)).startswith(b"HTTP/1.1 100")
         await stream.send_all(TENANT)
         assert (await stream.receive_some(1 << 16)).startswith(b"HTTP/1.1 204")
         assert b'"t"' in (await answer(stream))[1]
-
-
-async def test_who_waits_for_100_continue_with_too_much() -> None:
-    async with served() as http:
-        said = await everything(http, PUT + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
-    assert said.startswith(b"HTTP/1.1 413")
 
 
 @pytest.mark.parametrize("upgrade", [b"websocket", b"h2c"])
@@ -286,8 +264,9 @@ async def test_what_is_refused_is_told(request_: bytes, status: int) -> None:
     assert b"connection: close" in said.lower()
 
 
-async def test_who_sends_more_than_is_taken_can_read_why() -> None:
-    """Closing while it sends would reset the connection, and take the answer away."""
+async def test_who_sends_more_than_is_taken_can_read_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing while the client sends would reset the connection, and take the answer away."""
+    monkeypatch.setattr(connection, "LEAVE_SECONDS", math.inf)
     async with served() as http, await http.connect() as stream:
         await stream.send_all(PUT + b"Content-Length: 60000000\r\n\r\n")
         for _ in range(100):
@@ -295,7 +274,7 @@ async def test_who_sends_more_than_is_taken_can_read_why() -> None:
         assert (await rest_of(stream)).startswith(b"HTTP/1.1 413")
 
 
-async def test_it_does_not_wait_for_ever_until_its_client_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_server_does_not_wait_for_ever_until_a_client_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LEAVE_SECONDS", 0.05)
     async with served() as http, await http.connect() as stream:
         before = trio.lowlevel.current_statistics().tasks_living
@@ -307,7 +286,7 @@ async def test_it_does_not_wait_for_ever_until_its_client_leaves(monkeypatch: py
 
 
 @pytest.mark.parametrize("body", [b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n5\r\n{"])
-async def test_a_body_that_breaks_off(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_body_that_breaks_off_changes_nothing(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async with served() as http, await http.connect() as stream:
         await stream.send_all(PUT + body)
         await stream.send_eof()
@@ -316,7 +295,7 @@ async def test_a_body_that_breaks_off(body: bytes, caplog: pytest.LogCaptureFixt
     assert caplog.records == []
 
 
-async def test_a_client_that_leaves_in_the_middle_of_its_answer(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_may_leave_in_the_middle_of_its_answer(caplog: pytest.LogCaptureFixture) -> None:
     async with served() as http:
         for index in range(300):
             http.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})
@@ -331,7 +310,7 @@ async def test_a_client_that_leaves_in_the_middle_of_its_answer(caplog: pytest.L
     assert caplog.records == []
 
 
-async def test_a_fault_outside_the_handlers(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_outside_the_handlers_is_answered_500(caplog: pytest.LogCaptureFixture) -> None:
     async def broken(*_: object) -> None:
         raise RuntimeError("boom")
 
@@ -349,12 +328,13 @@ async def test_nobody_stays_who_asks_nothing_more(monkeypatch: pytest.MonkeyPatc
         assert (await everything(http, GET)).endswith(TENANTS)
 
 
-async def test_who_never_asked_anything_leaves_long_before_who_did(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_never_asked_anything_leaves_long_before_who_did(mock_clock: MockClock) -> None:
     """Admin clients keep connections that they used, and open none before they need it."""
-    monkeypatch.setattr(connection, "FIRST_SECONDS", 0.05)
-    async with served() as http, await http.connect() as pooled:
+    async with served() as http, await http.connect() as pooled, await http.connect() as silent:
         await answer(pooled)
-        assert await everything(http, b"") == b""
+        await wait_all_tasks_blocked()
+        mock_clock.jump(connection.FIRST_SECONDS)
+        assert await silent.receive_some(1) == b""
         assert (await answer(pooled))[1] == TENANTS
 
 
@@ -371,7 +351,7 @@ async def test_no_more_connections_than_the_key_says() -> None:
             assert (await answer(second, b""))[1] == TENANTS
 
 
-async def test_the_same_over_tls(authority: Authority) -> None:
+async def test_requests_are_answered_over_tls(authority: Authority) -> None:
     async with served(tls=context_of(authority)) as https:
         async with await shake_hands(https, authority) as stream:
             await stream.send_all(GET * 3)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.http.request import Caller
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest, rest_of
 from tests.broker.auth.secured import BASIC, PASSWORDS, TLS, TOKEN, base64_of, bearer, by_token, token
 from tests.broker.wire import Type, serving
@@ -44,7 +43,7 @@ async def rest() -> AsyncIterator[Rest]:
     ids=["none", "junk", "blank", "other key", "expired", "nobody", "other scheme", "wrong password"],
 )
 @pytest.mark.parametrize("url", [TENANTS, f"{TOPICS}/t/stats", f"{ADMIN}/nothing", "/lookup/v2/topic/x", "/topics/x"])
-async def test_what_proves_nothing(url: str, headers: dict[str, str], rest: Rest) -> None:
+async def test_credentials_that_prove_nothing_are_refused(url: str, headers: dict[str, str], rest: Rest) -> None:
     answer = await rest.call("GET", url, **headers)
     assert answer.status == 401
     assert answer.json["message"] == "Authentication required"
@@ -53,7 +52,7 @@ async def test_what_proves_nothing(url: str, headers: dict[str, str], rest: Rest
     assert (await rest.call("PUT", url, **headers)).status == 401
 
 
-async def test_what_proves_a_role(rest: Rest) -> None:
+async def test_tokens_and_passwords_prove_a_role(rest: Rest) -> None:
     assert (await rest.call("GET", TENANTS, **bearer("admin"))).status == 200
     assert (await rest.call("GET", f"{TENANTS}?token={token('admin')}")).status == 200
     basic = base64.b64encode(b"admin:123456").decode()
@@ -63,43 +62,37 @@ async def test_what_proves_a_role(rest: Rest) -> None:
 
 
 @pytest.mark.parametrize("url", ["/", "/status.html", "/metrics/"])
-async def test_what_is_open(url: str, rest: Rest) -> None:
+async def test_pages_and_metrics_are_open(url: str, rest: Rest) -> None:
     assert (await rest.call("GET", url)).status == 200
 
 
-async def test_what_any_role_may_see_and_nobody_else(rest: Rest) -> None:
+async def test_any_role_may_see_versions_and_clusters(rest: Rest) -> None:
     for url in (f"{ADMIN}/brokers/ready", f"{ADMIN}/brokers/version", f"{ADMIN}/clusters"):
         assert (await rest.call("GET", url)).status == 401
         assert (await rest.call("GET", url, **bearer("user"))).status == 200
 
 
-async def test_metrics_may_be_asked_for_too() -> None:
+async def test_metrics_may_need_credentials() -> None:
     async with serving(by_token(authenticateMetricsEndpoint=True)) as bed:
         rest = rest_of(bed)
         assert (await rest.call("GET", "/metrics/")).status == 401
         assert (await rest.call("GET", "/metrics/", **bearer("user"))).status == 200
 
 
-async def test_who_proves_nothing_may_be_anonymous() -> None:
+async def test_a_client_that_proves_nothing_may_be_anonymous() -> None:
     async with serving(by_token(anonymousUserRole="anonymous")) as bed:
         rest = rest_of(bed)
         answer = await rest.call("GET", TENANTS, authorization="Bearer junk")
         assert "clientAppId [anonymous]" in answer.reason
 
 
-async def test_the_certificate_of_a_connection_is_a_role(rest: Rest) -> None:
-    shown = {"subject": ((("commonName", "admin"),),)}
-    rest.caller = Caller("?", 0, secure=True, certificate=shown)
-    assert (await rest.call("GET", TENANTS)).status == 200
-
-
-async def test_nothing_is_asked_unless_it_is_on() -> None:
+async def test_no_credentials_are_asked_for_unless_that_is_on() -> None:
     async with serving(Config()) as bed:
         rest = rest_of(bed)
         assert (await rest.call("GET", TENANTS, authorization="Bearer junk")).status == 200
 
 
-async def test_authentication_without_authorization() -> None:
+async def test_authentication_alone_lets_any_role_do_all() -> None:
     async with serving(by_token(authorizationEnabled=False)) as bed:
         rest = rest_of(bed)
         assert (await rest.call("GET", TENANTS)).status == 401

@@ -34,15 +34,15 @@ def test_a_path_is_found(finder: Finder[str], path: str, answers: str, parameter
 
 
 @pytest.mark.parametrize("path", ["", "x", "/nope", "//b", "/a/", "/a//c", "/a/q/d", "/a/b/c/d", "/a/b//"])
-def test_a_path_that_nothing_answers(finder: Finder[str], path: str) -> None:
+def test_a_path_that_nothing_answers_is_not_found(finder: Finder[str], path: str) -> None:
     assert finder.find(path) is None
 
 
-def test_the_most_fixed_path_that_takes_the_request(finder: Finder[str]) -> None:
+def test_the_most_fixed_path_that_takes_the_request_answers(finder: Finder[str]) -> None:
     assert finder.find("/a/b/c", lambda path: path == "/a/{x}/c") == ("/a/{x}/c", {"x": "b"})
     assert finder.find("/a/b/c", lambda path: False) == ("/a/b/{y}", {"y": "c"})
 
 
-def test_two_paths_that_are_alike(finder: Finder[str]) -> None:
+def test_two_paths_that_are_alike_are_refused(finder: Finder[str]) -> None:
     with pytest.raises(TypeError, match="two paths are like /a/"):
         finder.add("/a/{other}/c", "")

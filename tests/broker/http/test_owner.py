@@ -7,14 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.namespace.ownership import Ownership
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import ADMIN, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import ADMIN, TOPICS, Rest, give, rest_of
 from tests.broker.wire import TOPIC, Bed, serving
 
 LOOKUP = "/lookup/v2/topic/persistent/public/default/t"
 T = f"{TOPICS}/t"
-NAME = TopicName.parse(TOPIC)
 
 
 @pytest.fixture
@@ -33,15 +31,7 @@ def second(bed: Bed) -> Rest:
     return rest_of(bed, 1)
 
 
-def give(bed: Bed, broker: int, topic: TopicName = NAME) -> None:
-    """The bundle of a topic is a broker's."""
-    ownership: Ownership = bed.broker.cluster.ownership  # type: ignore[type-arg]
-    bundle = ownership.bundle_of(topic)
-    assert bundle is not None
-    ownership.assign("public/default", bundle, bed.brokers[broker])
-
-
-async def test_another_broker_is_named(bed: Bed, first: Rest, second: Rest) -> None:
+async def test_a_topic_of_another_broker_is_redirected(bed: Bed, first: Rest, second: Rest) -> None:
     give(bed, 1)
     answer = await first.call("PUT", T)
     assert (answer.status, answer.body) == (307, b"")
@@ -74,7 +64,7 @@ async def test_what_all_brokers_know_any_one_tells(bed: Bed, first: Rest) -> Non
     assert (await first.call("GET", f"{T}/partitions")).status == 404
 
 
-async def test_lookup(bed: Bed, first: Rest, second: Rest) -> None:
+async def test_a_lookup_is_redirected_to_the_leader(bed: Bed, first: Rest, second: Rest) -> None:
     answer = await second.call("GET", LOOKUP)
     assert (answer.status, answer.headers["location"]) == (
         307,
@@ -85,7 +75,7 @@ async def test_lookup(bed: Bed, first: Rest, second: Rest) -> None:
     assert (urls["brokerUrl"], urls["httpUrl"]) == ("pulsar://broker.internal:6651", "http://broker.internal:8081")
 
 
-async def test_an_advertised_address_is_where_others_are() -> None:
+async def test_a_redirect_goes_to_the_advertised_address() -> None:
     async with serving(Config(advertisedAddress="b.example"), brokers=2) as bed:
         rest = rest_of(bed)
         give(bed, 1)
@@ -93,13 +83,13 @@ async def test_an_advertised_address_is_where_others_are() -> None:
         assert answer.headers["location"] == f"http://b.example:8081{T}/stats?authoritative=true"
 
 
-async def test_a_wrong_host_is_not_repeated(bed: Bed, first: Rest) -> None:
+async def test_a_redirect_does_not_repeat_a_wrong_host(bed: Bed, first: Rest) -> None:
     give(bed, 1)
     answer = await first.call("GET", f"{T}/stats", host="evil/x")
     assert answer.headers["location"].startswith("http://localhost:8081/")
 
 
-async def test_which_brokers_there_are(bed: Bed, first: Rest, second: Rest) -> None:
+async def test_brokers_that_stopped_are_not_listed(bed: Bed, first: Rest, second: Rest) -> None:
     assert await first.get(f"{ADMIN}/brokers") == ["localhost:8080", "localhost:8081"]
     bed.broker.stop()
     assert await second.get(f"{ADMIN}/brokers") == ["localhost:8081"]

@@ -37,7 +37,7 @@ async def test_the_refusal_is_the_servers_not_the_apis() -> None:
 
 
 @pytest.mark.parametrize("config", [Config(httpRequestsMaxPerSecond=1.0), Config()])
-async def test_nothing_is_refused_unless_it_is_switched_on(config: Config) -> None:
+async def test_no_request_is_refused_unless_the_limit_is_on(config: Config) -> None:
     async with serving(config) as bed:
         assert await statuses(rest_of(bed), 5) == [200] * 5
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.http.reply import AT_ONCE, Reply, Written, json_bytes, json_pieces, json_reply
+from pulsarium.broker import slices
+from pulsarium.broker.http.reply import AT_ONCE, Reply, Written, gathered, json_bytes, json_pieces, json_reply
+from tests.broker.passes import passes_of_the_loop
 
 SMALL = {"name": "a", "list": [], "object": {"é": None}}
 LARGE: list[Any] = [
@@ -48,3 +50,11 @@ def test_an_object_is_written_member_by_member() -> None:
         written[name] = value
     whole = json_bytes({"small": SMALL, "large": LARGE[0], "inner": {"x": [1]}, "empty": {}})
     assert b"".join(json_pieces({"it": written, "is": 1})) == b'{"it":' + whole + b',"is":1}'
+
+
+async def test_others_have_their_turn_between_two_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "SLICE", 0)
+    pieces = [*json_pieces(LARGE[0])]
+    with passes_of_the_loop() as passes:
+        assert b"".join(await gathered(pieces)) == json_bytes(LARGE[0])
+    assert passes.number >= len(pieces)

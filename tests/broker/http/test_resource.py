@@ -31,23 +31,27 @@ TENANT = {"adminRoles": [], "allowedClusters": ["standalone"]}
         (b"[" * 100_000, "Document nesting depth exceeds the maximum allowed"),
     ],
 )
-async def test_a_body_that_cannot_be_read(rest: Rest, body: bytes, text: str) -> None:
+async def test_a_body_that_cannot_be_read_is_refused(rest: Rest, body: bytes, text: str) -> None:
     answer = await rest.call("PUT", f"{TENANTS}/t", body=body)
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain")
     assert answer.body.decode().startswith(text)
 
 
-async def test_a_body_of_another_type(rest: Rest) -> None:
+async def test_a_body_of_another_type_is_refused(rest: Rest) -> None:
     answer = await rest.call("PUT", f"{TENANTS}/t", TENANT, content_type="text/plain")
     assert (answer.status, answer.body) == (415, b"")
     answer = await rest.call("PUT", f"{TENANTS}/t", TENANT, content_type="application/json; charset=UTF-8")
     assert answer.status == 204
 
 
-async def test_a_body_in_pieces(rest: Rest) -> None:
+async def test_a_body_in_pieces_is_put_together(rest: Rest) -> None:
     body = b'{"allowedClusters":["standalone"]}'
     answer = await rest.call("PUT", f"{TENANTS}/t", body=[body[i : i + 1] for i in range(len(body))])
     assert answer.status == 204
+
+
+async def test_null_is_taken_in_the_place_of_a_list(rest: Rest) -> None:
+    await rest.done("POST", "/admin/v2/clusters/standalone/peers", None)
 
 
 async def test_of_a_repeated_parameter_the_first_counts(rest: Rest) -> None:
@@ -56,12 +60,12 @@ async def test_of_a_repeated_parameter_the_first_counts(rest: Rest) -> None:
     assert (await rest.call("GET", url.format("false", "true"))).status == 404
 
 
-async def test_a_body_that_is_announced_too_large(rest: Rest) -> None:
+async def test_a_body_that_is_announced_too_large_is_refused(rest: Rest) -> None:
     answer = await rest.call("PUT", f"{TENANTS}/t", body=b"{}", content_length=str(LIMIT + 1))
     assert (answer.status, answer.headers["connection"]) == (413, "close")
 
 
-async def test_a_body_that_never_ends(rest: Rest) -> None:
+async def test_a_body_that_never_ends_is_refused(rest: Rest) -> None:
     taken = 0
 
     def pieces() -> Iterator[bytes]:
@@ -74,7 +78,7 @@ async def test_a_body_that_never_ends(rest: Rest) -> None:
     assert taken <= 7
 
 
-async def test_a_body_that_stays_away(autojump_clock: object, rest: Rest, bed: Bed) -> None:
+async def test_a_body_that_stays_away_is_not_waited_for(autojump_clock: object, rest: Rest, bed: Bed) -> None:
     """With credentials or without: whoever announces a body and sends none does not hold the connection for ever."""
     pieces = [b"{", b'"adminRoles"']
 
@@ -90,7 +94,7 @@ async def test_a_body_that_stays_away(autojump_clock: object, rest: Rest, bed: B
     assert "t" not in bed.broker.metadata.tenants
 
 
-async def test_a_client_that_goes_away(rest: Rest, bed: Bed) -> None:
+async def test_a_client_that_goes_away_changes_nothing(rest: Rest, bed: Bed) -> None:
     pieces = [b"{"]
 
     async def receive() -> bytes:
@@ -133,7 +137,7 @@ async def test_a_change_is_answered_after_its_commit() -> None:
         assert "/admin/policies/kept" in storage.metadata
 
 
-async def test_a_change_that_cannot_be_kept() -> None:
+async def test_a_change_that_cannot_be_kept_is_answered_500() -> None:
     storage = HeldStorage()
     async with serving(storage=storage) as bed, trio.open_nursery() as nursery:
         rest = rest_of(bed)

@@ -10,7 +10,7 @@ from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config import PIP, Config
 from pulsarium.broker.model.ledger.managed_ledger import LedgerListener, ManagedLedger, Pending
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.storage.interface import Storage
+from pulsarium.broker.storage.interface import Done, Storage
 from tests.broker.held import HeldStorage
 
 NAME = "public/default/persistent/t"
@@ -69,7 +69,7 @@ def append(ledger: ManagedLedger, cluster: Cluster, *entries: bytes, publisher: 
     """Entries of one turn."""
     publisher = publisher or Publisher()
     for number, entry in enumerate(entries):
-        ledger.append(entry, publisher, number, number)
+        ledger.append(Pending(publisher, entry, number, number))
     cluster.turn.finish()
 
 
@@ -81,3 +81,16 @@ def read_all(ledger: ManagedLedger) -> list[tuple[Position, bytes]]:
         found.append((position, ledger.read_now(position)))
         position = ledger.next(position)
     return found
+
+
+class Paths(dict[str, bytes]):
+    """What is kept under which path, by a store that keeps it at once."""
+
+    def store(self, path: str, value: bytes | None) -> None:
+        if value is None:
+            del self[path]
+        else:
+            self[path] = value
+
+    def after_commit(self, done: Done) -> None:
+        done(None)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.client import Delivery
-from pulsarium.broker.model.ledger.managed_ledger import Pending
+from pulsarium.broker.model.ledger.managed_ledger import Pending, Unwatched
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.session.outgoing import Outgoing
 from pulsarium.proto.framing import frame
@@ -45,11 +45,17 @@ def test_nothing_of_one_message_shows_in_the_next(program: list[tuple[int, int, 
     assert outgoing.size == 0
 
 
+def kept_at(position: Position, sequence_id: int, highest_sequence_id: int) -> Pending:
+    pending = Pending(Unwatched(), b"", sequence_id, highest_sequence_id)
+    pending.position = position
+    return pending
+
+
 @given(st.lists(st.tuples(st.integers(0, 2), st.lists(st.tuples(positions, ids, ids), max_size=4)), max_size=4))
 def test_receipts(program: list[tuple[int, list[tuple[Position, int, int]]]]) -> None:
     outgoing, expected = Outgoing(), b""
     for producer_id, entries in program:
-        outgoing.receipts(producer_id, [Pending(None, *entry) for entry in entries])  # type: ignore[arg-type]
+        outgoing.receipts(producer_id, [kept_at(*entry) for entry in entries])
         for position, sequence_id, highest in entries:
             expected += frame_of(
                 Type.SEND_RECEIPT,

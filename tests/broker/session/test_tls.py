@@ -23,10 +23,10 @@ from pulsarium.broker.session.transport import accept, over_tls
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.auth.secured import TLS, Authority, Files, by_token
 from tests.broker.held import HeldStorage
+from tests.broker.loopback import HANGS
 from tests.broker.wire import TOPIC, Type, Wire, frame_of, plain, serving
 
 MB = 1 << 20
-HANGS = 30  # seconds
 
 pytestmark = pytest.mark.req("B-46")
 

@@ -264,7 +264,7 @@ def test_a_newer_format_is_refused_with_the_version_that_wrote_it(kept: Kept, tm
 @pytest.mark.parametrize("version", range(SCHEMA_VERSION))
 def test_tables_of_another_format_than_the_file_says_are_refused(kept: Kept, tmp_path: Path, version: int) -> None:
     directory = changed(kept.copy(tmp_path / "data"), f"PRAGMA user_version={version}")
-    assert f"is damaged: it says that it has format {version}, and its tables do not; move it" in refusal(directory)
+    assert f"is damaged: its header says format {version}, but its tables do not match; move it" in refusal(directory)
 
 
 @pytest.mark.parametrize(

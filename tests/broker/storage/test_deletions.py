@@ -118,7 +118,7 @@ async def test_deleting_that_fails_waits_for_the_next_commit(
     await slices.enough.wait()
     await ask(store.commit, Batch())  # of which nothing is learned
     assert slices.points.count(PersistPoint.DELETION) == 1
-    assert "deleting has to wait" in caplog.text
+    assert "a deletion has to wait for the next commit" in caplog.text
     slices.failure = None
     for number in range(8):
         await ask(store.commit, batch_of(2, number, b"x"))

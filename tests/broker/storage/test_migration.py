@@ -186,7 +186,7 @@ def test_a_database_that_another_program_reads_is_not_replaced(data: Path, monke
     with closing(sqlite3.connect(data / DATABASE_NAME, isolation_level=None)) as other:
         other.execute("BEGIN")
         other.execute("SELECT * FROM metadata").fetchone()
-        with pytest.raises(StorageError, match="another program has it open; close that, and start again"):
+        with pytest.raises(StorageError, match="another program has it open; close that program, and start again"):
             SqliteStorage(data)
     assert format_of(data / DATABASE_NAME) == 1
     assert served(data) == (METADATA, ENTRIES)
@@ -220,7 +220,7 @@ def altered(statement: str) -> Callable[[Path], None]:
         (altered(f"UPDATE segment SET data = x'0100' WHERE key = {ROW}"), "from ledger 3, entry 8 on are damaged"),
         (altered(f"UPDATE segment SET count = 7 WHERE key = {ROW}"), "from ledger 3, entry 8 on are damaged: not 7"),
         (altered(f"UPDATE segment SET data = 'text' WHERE key = {ROW}"), "from ledger 3, entry 8 on are damaged"),
-        (altered("UPDATE metadata SET value = 'text' WHERE path = '/path/7'"), "what is kept at '/path/7' is damaged"),
+        (altered("UPDATE metadata SET value = 'text' WHERE path = '/path/7'"), "the value at '/path/7' is damaged"),
         (swapped_pages, "is damaged: "),
         (cut_off, "is damaged: "),
     ],
@@ -248,7 +248,7 @@ def test_a_copy_that_is_another_one_takes_no_place(data: Path, monkeypatch: pyte
         if step is Step.COPIED:
             altered("UPDATE segment SET checksum = 0 WHERE rowid = 0")(data / f"{DATABASE_NAME}.migrating")
 
-    with pytest.raises(StorageError, match="its copy is another one; look after the disk"):
+    with pytest.raises(StorageError, match="its copy differs; check the disk"):
         SqliteStorage(data, migrating=alter)
     assert files(data) == before
 
@@ -282,7 +282,7 @@ def test_how_far_it_is_is_told_at_most_once_a_second(
     caplog.set_level("INFO")
     SqliteStorage(data).close()
     first, *lines, last = [record.getMessage() for record in caplog.records if record.name == "pulsarium.storage"]
-    assert first.startswith("the data have an older format: they are migrated")
+    assert first.startswith("the data has an older format: the broker migrates it")
     assert f"format=1 to={SCHEMA_VERSION}" in first
     assert last.startswith("migrated; the old database is kept")
     assert f"kept_as={data / KEPT_AS}" in last

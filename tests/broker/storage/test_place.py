@@ -79,7 +79,7 @@ def made_a_file(data: Path) -> None:
         (moved, f"{DATABASE_NAME} is gone"),
         (database_deleted, f"{DATABASE_NAME} is gone"),
         (log_deleted, f"{WAL_NAME} is gone"),
-        (replaced, f"{DATABASE_NAME} is another file than the one that this broker writes"),
+        (replaced, f"{DATABASE_NAME} was replaced by another file"),
         (made_a_file, f"{DATABASE_NAME} is gone"),
     ],
 )
@@ -90,12 +90,12 @@ async def test_nothing_is_taken_any_more(
     for era in range(3):
         with pytest.raises(StorageError, match=f"commit failed: {data}/{said}"):
             await ask(store.commit, batch_of(1, 1, b"lost", era=era))
-        assert store.refusal == f"No message is taken: {data}/{said}"
+        assert store.refusal == f"The broker refuses messages: {data}/{said}"
     with pytest.raises(StorageError, match=f"replacing failed: {data}/{said}"):
         store.replace({}, [])
     assert await ask(store.read, 1, 0, 0) == [b"kept"]
     (line,) = [record.getMessage() for record in caplog.records]
-    assert line.startswith("the data directory is lost: put it back as it was, or start again")
+    assert line.startswith("the data directory is lost: put it back, or restart the broker")
     assert said in line
 
 

@@ -123,7 +123,7 @@ def test_an_event_loop_that_is_gone_stops_no_thread(caplog: pytest.LogCaptureFix
     echo._inbox.put(None)
     echo._thread.join(30)
     assert not echo._thread.is_alive()
-    assert "nobody is left" in caplog.text
+    assert "a result is dropped" in caplog.text
 
 
 async def test_what_failed_is_not_remembered_without_end(echo: Echo, caplog: pytest.LogCaptureFixture) -> None:

@@ -196,7 +196,7 @@ def test_many_tests_on_one_broker(run: Run) -> None:
         def test_it(pulsar_broker, pulsar_client, pulsar_topic, number):
             consumer = pulsar_client.subscribe(pulsar_topic, "s")
             pulsar_client.create_producer(pulsar_topic).send(b"%d" % number)
-            assert consumer.receive(5000).data() == b"%d" % number
+            assert consumer.receive(30_000).data() == b"%d" % number
 
         def test_none_is_left(pulsar_namespace, pulsar_broker):
             left = pulsar_broker.call(lambda it: [name for name in it.broker.metadata.namespaces if "test_it" in name])
@@ -220,7 +220,7 @@ def test_ctrl_c_ends_it(pytester: pytest.Pytester) -> None:
                 break
         process.send_signal(signal.SIGINT)
         try:
-            output = process.communicate(timeout=20)[0]
+            output = process.communicate(timeout=50)[0]
         finally:
             process.kill()
     assert re.search("KeyboardInterrupt", output)

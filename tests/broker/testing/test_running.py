@@ -32,7 +32,7 @@ def send_and_receive(broker: PulsarBroker, topic: str = "hello", data: bytes = b
     client = client_of(broker)
     consumer = client.subscribe(topic, "s")
     client.create_producer(topic).send(data)
-    assert consumer.receive(5000).data() == data
+    assert consumer.receive(30_000).data() == data
     client.close()
 
 

@@ -102,19 +102,19 @@ def test_what_waits_returns_raises_and_ends_in_time(thread: LoopThread[Opened]) 
         finally:
             cancelled.set()
 
-    assert thread.wait(5, twice, 2) == 4
+    assert thread.wait(30, twice, 2) == 4
     with pytest.raises(ZeroDivisionError):
-        thread.wait(5, groups)
+        thread.wait(30, groups)
     with pytest.raises(TimeoutError):
         thread.wait(0.001, for_ever)
-    assert cancelled.wait(5)
-    assert thread.wait(5, twice, 3) == 6
+    assert cancelled.wait(30)
+    assert thread.wait(30, twice, 3) == 6
 
 
 def test_what_runs_in_it_may_call_it_but_not_wait_for_it(thread: LoopThread[Opened]) -> None:
     assert thread.call(lambda: thread.call(divmod, 7, 2)) == (3, 1)
     with pytest.raises(RuntimeError, match="own thread"):
-        thread.call(lambda: thread.wait(5, trio.sleep, 0))
+        thread.call(lambda: thread.wait(30, trio.sleep, 0))
 
 
 def test_code_on_another_loop_may_call_it(thread: LoopThread[Opened]) -> None:
@@ -129,7 +129,7 @@ def test_a_fault_in_the_loop_comes_out_at_the_end() -> None:
     thread = LoopThread(opening, "a loop of the tests")
     opened = thread.start()
     with pytest.raises(BrokerEnded):
-        thread.wait(5, lambda: _fail_and_wait(opened))
+        thread.wait(30, lambda: _fail_and_wait(opened))
     with pytest.raises(BrokerEnded) as ended:
         thread.call(trio.current_time)
     assert isinstance(ended.value.__cause__, LookupError)
@@ -190,9 +190,9 @@ def test_what_is_asked_while_it_closes_is_told_that_it_has_ended() -> None:
     thread.start()
     stopping = threading.Thread(target=thread.stop)
     stopping.start()
-    assert closing.wait(5)
+    assert closing.wait(30)
     with pytest.raises(BrokerEnded):
-        thread.wait(5, trio.sleep, 0)
+        thread.wait(30, trio.sleep, 0)
     assert thread.call(divmod, 7, 2) == (3, 1)
     go_on.set()
     stopping.join()

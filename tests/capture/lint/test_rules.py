@@ -96,6 +96,14 @@ def test_what_another_connection_of_the_topic_was_sent_may_be_acknowledged() -> 
     assert broken([*one.records, *elsewhere.records]) == [(2, "ack-not-delivered", CLIENT)]
 
 
+def test_what_another_connection_of_the_topic_acknowledged_is_acknowledged_twice() -> None:
+    usual, other = Talk(0), Talk(1)
+    conforming(usual)
+    plant("ack-not-delivered", other)  # its message was sent on the first connection, and acknowledged there
+    assert broken([*usual.records, *other.records]) == [(1, "ack-twice", CLIENT)]
+    assert broken([*other.records, *usual.records])[0] == (1, "ack-not-delivered", CLIENT)
+
+
 def test_what_crosses_a_close_is_not_judged() -> None:
     talk = Talk()
     talk.greet()

@@ -14,9 +14,8 @@ from pulsarium.broker.http.server import serve_http
 from pulsarium.broker.server import bind
 from pulsarium.broker.web import site_of
 from pulsarium.cli.main import cli
+from tests.broker.loopback import HANGS
 from tests.broker.wire import Bed, serving
-
-HANGS = 50  # seconds
 
 
 class Live:

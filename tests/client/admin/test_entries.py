@@ -25,7 +25,7 @@ HEADERS = {
 }
 
 
-def test_one_message() -> None:
+def test_an_answer_is_read_as_one_message() -> None:
     (message,) = messages_of(TOPIC, Reply(200, HEADERS, b"content"))
     assert (message.data(), message.properties(), message.topic_name()) == (b"content", {"a": "1"}, TOPIC)
     assert message.message_id() == MessageId(3, 7)
@@ -35,7 +35,7 @@ def test_one_message() -> None:
     assert not message.has_null_value()
 
 
-def test_a_batch() -> None:
+def test_an_answer_with_a_batch_is_read_as_its_messages() -> None:
     singles = [pb.SingleMessageMetadata(payload_size=0, partition_key=str(n)) for n in range(3)]
     body = pack([(single, b"m%d" % n) for n, single in enumerate(singles)])
     found = messages_of(TOPIC, Reply(200, HEADERS | {"x-pulsar-num-batch-message": "3"}, body))
@@ -69,7 +69,7 @@ def test_an_answer_that_holds_none(headers: dict[str, str]) -> None:
         messages_of(TOPIC, Reply(200, headers, b""))
 
 
-def test_ids() -> None:
+def test_ids_of_answers_are_message_ids() -> None:
     assert message_id_of({"ledgerId": 1, "entryId": 2, "partitionIndex": 3}) == MessageId(1, 2, 3)
     found = message_id_of({"ledgerId": 1, "entryId": 2, "partitionIndex": -1, "batchSize": 5, "batchIndex": 4})
     assert (found, found.batch_size) == (MessageId(1, 2, batch_index=4), 5)

@@ -38,7 +38,7 @@ def admin_of(handler: Handler, url: str = URL, authentication: Authentication | 
 
 
 @on_both
-async def test_what_is_sent() -> None:
+async def test_names_and_bodies_are_sent_as_the_rest_api_takes_them() -> None:
     seen: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -77,7 +77,7 @@ async def test_a_token_is_asked_for_with_each_call_and_never_shown(caplog: pytes
 
 
 @on_both
-async def test_a_password() -> None:
+async def test_a_password_is_sent_as_basic_credentials() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, text=request.headers["authorization"])
 
@@ -101,7 +101,7 @@ async def test_a_password() -> None:
     ],
 )
 @on_both
-async def test_a_refusal(status: int, error: type[AdminError]) -> None:
+async def test_each_status_is_raised_as_its_error(status: int, error: type[AdminError]) -> None:
     admin = admin_of(lambda request: httpx.Response(status, json={"reason": "No."}))
     with pytest.raises(PulsarError) as refused:
         await admin.namespaces.get_policies("t/n")

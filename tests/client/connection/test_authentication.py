@@ -1,4 +1,4 @@
-"""Who the client says it is, when, and to whom it never does."""
+"""Tests of who the client says it is, when, and to whom it never does."""
 
 from __future__ import annotations
 
@@ -8,18 +8,11 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from pulsarium.client import errors
-from pulsarium.client.connection.authentication import (
-    Authentication,
-    AuthenticationBasic,
-    AuthenticationTLS,
-    AuthenticationToken,
-)
-from pulsarium.client.connection.connection import Connection
+from pulsarium.client import Authentication, AuthenticationBasic, AuthenticationTLS, AuthenticationToken, errors
 from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import on_both
-from tests.client.peer import Peer, Peers, Type, pipes
+from tests.client.peer import Peer, Peers, Type
 
 SECRET = "s3cret"
 
@@ -41,7 +34,9 @@ async def later() -> str:
     ],
     ids=["static", "called", "awaited", "basic", "basic by another name", "tls"],
 )
-def test_what_is_shown(authentication: Authentication, method: str, data: bytes) -> None:
+def test_each_kind_of_credentials_shows_its_method_and_data(
+    authentication: Authentication, method: str, data: bytes
+) -> None:
     async def test() -> None:
         assert (authentication.auth_method_name, await authentication.auth_data()) == (method, data)
 
@@ -51,7 +46,7 @@ def test_what_is_shown(authentication: Authentication, method: str, data: bytes)
 
 
 @pytest.mark.parametrize("make", [lambda: AuthenticationToken(""), lambda: AuthenticationBasic("a:b", "c")])
-def test_what_makes_no_sense(make: Callable[[], Authentication]) -> None:
+def test_credentials_that_make_no_sense_are_refused(make: Callable[[], Authentication]) -> None:
     with pytest.raises(errors.InvalidConfiguration):
         make()
 
@@ -115,35 +110,6 @@ async def test_each_challenge_gets_a_new_token() -> None:
         assert (await challenge(peer)).response.auth_data == b"s3cret-4"
         await peer.say(Type.PARTITIONED_METADATA_RESPONSE, request_id=asked.request_id, partitions=3)
     assert outcome == [3]
-
-
-@on_both
-async def test_challenges_that_nobody_reads_the_answers_to() -> None:
-    """A broker that asks without reading does not fill the client's memory."""
-    near, far = pipes()
-    peer, tokens = Peer(far), Tokens()
-    connection = Connection(near, "a:6650", authentication=AuthenticationToken(tokens))
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(peer.take_in)
-        await connection.handshake()
-        reads = anyio.Event()
-        send = near.send
-
-        async def send_when_read(item: bytes) -> None:
-            await reads.wait()
-            await send(item)
-
-        near.send = send_when_read  # type: ignore[method-assign]
-        tasks.start_soon(connection.run)
-        for _ in range(100):
-            await peer.say(Type.AUTH_CHALLENGE)
-            for _ in range(5):
-                await anyio.lowlevel.checkpoint()
-        assert tokens.given <= 3
-        reads.set()
-        await peer.expect(Type.AUTH_RESPONSE)
-        await connection.aclose()
-    await peer.close()
 
 
 @on_both

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from trio.testing import MockClock
 
 from pulsarium.client.connection.connection import LEAST, Connection
 from pulsarium.client.connection.service_url import BrokerUrls
@@ -19,11 +20,10 @@ from pulsarium.client.errors import (
     PulsarError,
     ServiceUnitNotReady,
     Timeout,
-    TopicNotFound,
 )
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both, run_on
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peer, Type, bytes_of, command, pipes
 
 
@@ -110,31 +110,6 @@ async def test_replies_find_their_requests() -> None:
 
 
 @on_both
-async def test_refusals_are_raised() -> None:
-    """ERROR, and an error inside the answer."""
-    async with connected() as (connection, peer), anyio.create_task_group() as tasks:
-        errors: list[Exception] = []
-        tasks.start_soon(failure, connection.request(lookup(connection)), errors)
-        asked = await peer.expect(Type.LOOKUP)
-        await peer.say(Type.ERROR, request_id=asked.request_id, error=pb.AuthorizationError, message="no")
-        await until(lambda: len(errors) == 1)
-        tasks.start_soon(failure, connection.request(lookup(connection)), errors)
-        asked = await peer.expect(Type.LOOKUP)
-        await peer.say(
-            Type.LOOKUP_RESPONSE,
-            request_id=asked.request_id,
-            response=pb.CommandLookupTopicResponse.Failed,
-            error=pb.TopicNotFound,
-            message="gone",
-        )
-        await until(lambda: len(errors) == 2)
-        assert [(type(error), error.args) for error in errors] == [
-            (AuthorizationError, ("no",)),
-            (TopicNotFound, ("gone",)),
-        ]
-
-
-@on_both
 async def test_a_request_needs_its_number() -> None:
     async with connected() as (connection, _):
         ack = command(Type.ACK, consumer_id=1, ack_type=pb.CommandAck.Individual)
@@ -156,15 +131,12 @@ async def test_a_late_answer_is_ignored() -> None:
             await peer.say(Type.LOOKUP_RESPONSE, request_id=asked.request_id)
 
 
-def test_an_answer_that_does_not_come() -> None:
-    async def test() -> None:
-        async with connected(operation_timeout=5, keep_alive=0) as (connection, _):
-            start = anyio.current_time()
-            with pytest.raises(Timeout, match="LOOKUP in 5 s"):
-                await connection.request(lookup(connection))
-            assert anyio.current_time() - start == pytest.approx(5)
-
-    run_on("trio", test, jump=True)
+async def test_an_answer_that_does_not_come(autojump_clock: MockClock) -> None:
+    async with connected(operation_timeout=5, keep_alive=0) as (connection, _):
+        start = anyio.current_time()
+        with pytest.raises(Timeout, match="LOOKUP in 5 s"):
+            await connection.request(lookup(connection))
+        assert anyio.current_time() - start == pytest.approx(5)
 
 
 @on_both
@@ -248,52 +220,37 @@ async def test_what_is_queued_goes_out_in_one_write_and_before_the_end() -> None
         connection.send_nowait(command(Type.FLOW, consumer_id=1, messagePermits=1))
 
 
-@on_both
-async def test_ping_is_answered() -> None:
-    async with connected() as (_, peer):
-        await peer.say(Type.PING)
-        await peer.expect(Type.PONG)
-
-
-def test_keep_alive() -> None:
+async def test_a_silent_broker_is_pinged_and_at_last_given_up(autojump_clock: MockClock) -> None:
     """PING after 30 seconds of silence; the end after as many more."""
-
-    async def test() -> None:
-        async with connected() as (connection, peer):
-            start = anyio.current_time()
-            for times in range(1, 4):
-                await peer.expect(Type.PING)
-                assert anyio.current_time() - start == pytest.approx(30 * times)
-                await peer.say(Type.PONG)
-                await until(lambda: True)
+    async with connected() as (connection, peer):
+        start = anyio.current_time()
+        for times in range(1, 4):
             await peer.expect(Type.PING)
-            with pytest.raises(anyio.EndOfStream):
-                await peer.next()
-            assert connection.is_lost
-            assert anyio.current_time() - start == pytest.approx(30 * 5)
-
-    run_on("trio", test, jump=True)
+            assert anyio.current_time() - start == pytest.approx(30 * times)
+            await peer.say(Type.PONG)
+            await until(lambda: True)
+        await peer.expect(Type.PING)
+        with pytest.raises(anyio.EndOfStream):
+            await peer.next()
+        assert connection.is_lost
+        assert anyio.current_time() - start == pytest.approx(30 * 5)
 
 
 @pytest.mark.parametrize(("piece", "alive"), [(1, False), (3 * LEAST // 30, True)], ids=["drops", "slow"])
-def test_a_frame_that_never_ends(piece: int, alive: bool) -> None:
+async def test_a_frame_that_never_ends(autojump_clock: MockClock, piece: int, alive: bool) -> None:
     """Drops of one do not stand for an answer to PING; a big one may take its time."""
+    async with connected() as (connection, peer), anyio.create_task_group() as tasks:
+        await peer.stream.send((5_000_000).to_bytes(4, "big") + (4).to_bytes(4, "big"))
 
-    async def test() -> None:
-        async with connected() as (connection, peer), anyio.create_task_group() as tasks:
-            await peer.stream.send((5_000_000).to_bytes(4, "big") + (4).to_bytes(4, "big"))
+        async def drip() -> None:
+            while not connection.is_lost:
+                await anyio.sleep(1)
+                await peer.stream.send(bytes(piece))
 
-            async def drip() -> None:
-                while not connection.is_lost:
-                    await anyio.sleep(1)
-                    await peer.stream.send(bytes(piece))
-
-            tasks.start_soon(drip)
-            await anyio.sleep(95)
-            assert connection.is_lost is not alive
-            tasks.cancel_scope.cancel()
-
-    run_on("trio", test, jump=True)
+        tasks.start_soon(drip)
+        await anyio.sleep(95)
+        assert connection.is_lost is not alive
+        tasks.cancel_scope.cancel()
 
 
 @on_both

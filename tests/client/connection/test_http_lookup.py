@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -11,14 +10,15 @@ from typing import Any, TypeAlias, cast
 import anyio
 import httpx
 import pytest
+from trio.testing import MockClock
 
-from pulsarium.client import AuthenticationBasic, AuthenticationToken, errors
+from pulsarium.client import errors
 from pulsarium.client.connection.http_lookup import HttpLookup
 from pulsarium.client.connection.pool import Pool
 from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.settings import Settings
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both, run_on
+from tests.client.both import on_both
 
 TOPIC = "persistent://public/default/a b%c"
 HERE: dict[str, Any] = {
@@ -74,7 +74,7 @@ def to(url: str) -> httpx.Response:
 
 
 @on_both
-async def test_where_the_broker_says() -> None:
+async def test_the_client_connects_where_the_answer_says() -> None:
     web = Web(json(**HERE))
     lookup, pool = web.lookup()
     await lookup.connection_for(TOPIC)
@@ -112,41 +112,6 @@ async def test_a_broker_without_such_a_port() -> None:
 
 
 @on_both
-async def test_credentials() -> None:
-    given = iter(("first", "second"))
-    for authentication, expected in (
-        (AuthenticationToken(lambda: next(given)), ["Bearer first", "Bearer second"]),
-        (AuthenticationBasic("u", "p"), ["Basic " + base64.b64encode(b"u:p").decode()] * 2),
-    ):
-        web = Web(json(**HERE))
-        lookup, _ = web.lookup(authentication=authentication)
-        for _ in range(2):
-            await lookup.connection_for("t")
-        assert [request.headers["authorization"] for request in web.requests] == expected
-
-
-@on_both
-async def test_credentials_that_cannot_be_had() -> None:
-    def supply() -> str:
-        raise LookupError("secret")
-
-    lookup, _ = Web(json(**HERE)).lookup(authentication=AuthenticationToken(supply))
-    with pytest.raises(errors.ConnectError, match="LookupError") as caught:
-        await lookup.connection_for("t")
-    assert "secret" not in str(caught.value)
-
-
-@on_both
-async def test_redirects_are_followed_with_the_credentials() -> None:
-    web = Web(to("http://b:3/lookup/v2/topic/persistent/public/default/t?authoritative=true"), json(**HERE))
-    lookup, pool = web.lookup(authentication=AuthenticationToken("token"))
-    await lookup.connection_for("t")
-    assert web.urls[1] == "http://b:3/lookup/v2/topic/persistent/public/default/t?authoritative=true"
-    assert web.requests[1].headers["authorization"] == "Bearer token"
-    assert pool.to == [Address("b", 1)]
-
-
-@on_both
 async def test_redirects_have_an_end() -> None:
     web = Web(to("http://a:8080/again"))
     lookup, _ = web.lookup(max_lookup_redirects=3)
@@ -155,18 +120,9 @@ async def test_redirects_have_an_end() -> None:
     assert len(web.requests) == 4
 
 
-@on_both
-async def test_credentials_do_not_leave_tls() -> None:
-    web = Web(to("http://b:3/there"), json(**HERE))
-    lookup, _ = web.lookup("https://a:8443", authentication=AuthenticationToken("token"))
-    with pytest.raises(errors.ConnectError, match="not safe"):
-        await lookup.connection_for("t")
-    assert len(web.requests) == 1
-
-
 @pytest.mark.parametrize("where", ["file:///etc/passwd", "http://", "http://a:99999/", "http://[/", "gopher://a"])
 @on_both
-async def test_redirects_to_nowhere(where: str) -> None:
+async def test_redirects_to_nowhere_are_a_lost_connection(where: str) -> None:
     lookup, _ = Web(to(where)).lookup()
     with pytest.raises(errors.ConnectError):
         await lookup.connection_for("t")
@@ -185,7 +141,7 @@ async def test_redirects_to_nowhere(where: str) -> None:
     ],
 )
 @on_both
-async def test_refusals(status: int, expected: type[errors.PulsarError]) -> None:
+async def test_each_status_of_a_lookup_is_raised_as_its_error(status: int, expected: type[errors.PulsarError]) -> None:
     lookup, _ = Web(json(status, reason="so it is")).lookup()
     with pytest.raises(expected, match="so it is") as caught:
         await lookup.partitions("t")
@@ -212,7 +168,7 @@ async def test_a_long_story_is_cut() -> None:
 
 
 @on_both
-async def test_partitions() -> None:
+async def test_partitions_are_counted_over_http() -> None:
     web = Web(json(partitions=3, deleted=False))
     lookup, _ = web.lookup()
     assert await lookup.partitions("non-persistent://a/b/c") == 3
@@ -224,7 +180,7 @@ async def test_partitions() -> None:
 
 
 @on_both
-async def test_topics() -> None:
+async def test_topics_are_listed_over_http() -> None:
     names = ["persistent://a/b/t", "persistent://a/b/p-partition-0"]
     web = Web(httpx.Response(200, json=names))
     lookup, _ = web.lookup()
@@ -278,19 +234,16 @@ async def test_nobody_there_and_another_who_is() -> None:
         await lookup.partitions("t")
 
 
-def test_no_answer() -> None:
-    async def test() -> None:
-        async def hang(request: httpx.Request) -> httpx.Response:
-            await anyio.sleep_forever()
-            raise AssertionError
+async def test_a_lookup_without_an_answer_times_out(autojump_clock: MockClock) -> None:
+    async def hang(request: httpx.Request) -> httpx.Response:
+        await anyio.sleep_forever()
+        raise AssertionError
 
-        lookup, _ = Web(hang).lookup(operation_timeout=5)
-        start = anyio.current_time()
-        with pytest.raises(errors.Timeout, match="in 5 s"):
-            await lookup.partitions("t")
-        assert anyio.current_time() - start == pytest.approx(5)
-
-    run_on("trio", test, jump=True)
+    lookup, _ = Web(hang).lookup(operation_timeout=5)
+    start = anyio.current_time()
+    with pytest.raises(errors.Timeout, match="in 5 s"):
+        await lookup.partitions("t")
+    assert anyio.current_time() - start == pytest.approx(5)
 
 
 def test_what_it_stands_on_is_not_imported_for_others() -> None:

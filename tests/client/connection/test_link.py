@@ -1,4 +1,4 @@
-"""What is open stays open: first tries, backoff, and when to give up."""
+"""Tests that what is open stays open: first tries, backoff, and when to give up."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, cast
 import anyio
 import pytest
 from anyio.abc import TaskGroup
+from trio.testing import MockClock
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
@@ -108,7 +109,7 @@ def jumping(test: Any) -> Callable[[], None]:
     return run
 
 
-def test_backoff() -> None:
+def test_the_backoff_doubles_up_to_its_most_and_begins_anew_after_success() -> None:
     backoff = Backoff(jitter=lambda: 0.0)
     delays = [backoff.next() for _ in range(12)]
     assert delays[:4] == [0.1, 0.2, 0.4, 0.8]
@@ -126,15 +127,6 @@ def test_the_table_says_where_every_event_leads() -> None:
     assert set(_NEXT[State.ENDED].values()) == {State.ENDED}
     assert {state for state in State if _NEXT[state].get(Event.OPENED) is State.OPEN} == {State.OPENING}
     assert all(Event.LOSE in _NEXT[state] for state in State)  # it may come any time
-
-
-@jumping
-async def test_it_opens_at_once() -> None:
-    opened = Opened()
-    async with linking(opened) as (link, _, times):
-        await link.start()
-        assert times() == [0]
-        assert link.current is await link.connection()
 
 
 @jumping
@@ -156,18 +148,10 @@ async def test_the_first_opening_has_a_time_limit() -> None:
         assert 6 < anyio.current_time() - start < 10
 
 
-@jumping
-async def test_a_refusal_is_raised_at_once() -> None:
-    async with linking(Opened(ProducerBusy("taken"))) as (link, _, times):
-        with pytest.raises(ProducerBusy, match="taken"):
-            await link.start()
-        assert times() == [0]
-
-
-@jumping
-async def test_another_protocol_is_raised_at_once() -> None:
-    async with linking(Opened(WrongProtocol("HTTP answers there"))) as (link, _, times):
-        with pytest.raises(WrongProtocol):
+@pytest.mark.parametrize("error", [ProducerBusy("taken"), WrongProtocol("HTTP answers there")], ids=["refusal", "HTTP"])
+async def test_what_will_not_pass_is_raised_at_once(autojump_clock: MockClock, error: PulsarError) -> None:
+    async with linking(Opened(error)) as (link, _, times):
+        with pytest.raises(type(error)):
             await link.start()
         assert times() == [0]
 
@@ -216,26 +200,22 @@ async def test_it_waits_longer_where_it_is_lost_as_soon_as_it_is_open() -> None:
 
 
 @pytest.mark.parametrize("proxy", [None, PROXY], ids=["direct", "through a proxy"])
-def test_where_the_broker_names_the_next_owner(proxy: Address | None) -> None:
+async def test_where_the_broker_names_the_next_owner(autojump_clock: MockClock, proxy: Address | None) -> None:
     """PIP-307: it is opened there at once, without a lookup; through the proxy if the lookup said so."""
-
-    async def test() -> None:
-        opened = Opened()
-        async with linking(opened) as (link, brokers, times):
-            brokers.proxy = proxy
-            await link.start()
-            for _ in range(2):
-                await anyio.sleep(1)
-                link.lost(LOSS, OWNER)
-                await link.connection()
-            assert times() == [0, 1, 2]
-            assert brokers.named == [(OWNER, proxy)] * 2
-            assert brokers.lookups == 1
-            link.lost(LOSS)
+    opened = Opened()
+    async with linking(opened) as (link, brokers, times):
+        brokers.proxy = proxy
+        await link.start()
+        for _ in range(2):
+            await anyio.sleep(1)
+            link.lost(LOSS, OWNER)
             await link.connection()
-            assert brokers.lookups == 2
-
-    run_on("trio", test, jump=True)
+        assert times() == [0, 1, 2]
+        assert brokers.named == [(OWNER, proxy)] * 2
+        assert brokers.lookups == 1
+        link.lost(LOSS)
+        await link.connection()
+        assert brokers.lookups == 2
 
 
 @jumping
@@ -304,6 +284,26 @@ async def test_lost_while_it_opens() -> None:
         link.lost(LOSS)
         await link.connection()
         assert times() == [0, 0.1, 0.3]
+
+
+@jumping
+async def test_closed_as_soon_as_it_is_open() -> None:
+    opened = Opened()
+    async with linking(opened) as (link, _, times):
+        await link.start()
+        open_it = opened.open
+
+        async def open_and_close(connection: Connection) -> None:
+            await open_it(connection)
+            link.close_nowait()
+            with anyio.CancelScope(shield=True):
+                await anyio.lowlevel.checkpoint()
+
+        link._open = open_and_close
+        link.lost(LOSS)
+        with pytest.raises(AlreadyClosed):
+            await link.connection()
+        assert times() == [0, 0.1]
 
 
 @jumping

@@ -1,4 +1,4 @@
-"""What the client says of its connections: who reads the log sees a broker go and come back."""
+"""Tests of what the client says of its connections: who reads the log sees a broker go and come back."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import logging
 import anyio
 import pytest
 import trio.testing
+from trio.testing import MockClock
 
 from pulsarium.client import AuthenticationToken
 from pulsarium.client.connection.waiting import LONGEST, printable
 from pulsarium.client.errors import ProducerBusy, TopicNotFound
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
 from tests.client.consumer.started import started
+from tests.client.hostile.clocks import on_both
 from tests.client.hostile.played import TOPIC, URL, error_answer, playing
 from tests.client.peer import Type
 
@@ -71,7 +72,9 @@ async def test_a_client_that_is_closed_warns_of_nothing(caplog: pytest.LogCaptur
     assert "geheim" not in caplog.text
 
 
-async def test_a_broker_of_ours_that_goes_and_comes(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_broker_of_ours_that_goes_and_comes(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, "pulsarium.client")
     async with started() as (inside, client), client.subscribe("t", "s"):
         await inside.cut()

@@ -1,4 +1,4 @@
-"""Which address of a broker is taken: with TLS or without, directly or through the service URL."""
+"""Tests of which address of a broker is taken: with TLS or without, directly or through the service URL."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Answering:
 
 
 def where(service: str, **answer: Any) -> tuple[Address, Address | None]:
-    """Where the connection to a topic's broker leads."""
+    """Return where the connection to a topic's broker leads."""
     pool = Answering(**answer)
     lookup = BinaryLookup(cast(Pool, pool), parse(service))
     anyio.run(lookup.connection_for, "t")

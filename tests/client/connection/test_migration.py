@@ -12,7 +12,7 @@ from pulsarium.client.client import Client
 from pulsarium.client.connection.service_url import Address
 from pulsarium.client.opening import open_client
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peer, Peers, Type
 
 PRODUCER, CONSUMER = pb.CommandTopicMigrated.Producer, pb.CommandTopicMigrated.Consumer
@@ -67,7 +67,7 @@ async def moving(kind: pb.CommandTopicMigrated.ResourceType) -> AsyncIterator[tu
 
 @pytest.mark.parametrize("kind", [PRODUCER, CONSUMER], ids=["producer", "consumer"])
 @on_both
-async def test_it_is_looked_up_and_opened_there(kind: pb.CommandTopicMigrated.ResourceType) -> None:
+async def test_a_migrated_topic_is_looked_up_and_opened_there(kind: pb.CommandTopicMigrated.ResourceType) -> None:
     async with moving(kind) as (brokers, peers, old):
         await brokers.opened(old)
         other = CONSUMER if kind == PRODUCER else PRODUCER
@@ -89,7 +89,9 @@ async def test_it_is_looked_up_and_opened_there(kind: pb.CommandTopicMigrated.Re
 
 @pytest.mark.parametrize("kind", [PRODUCER, CONSUMER], ids=["producer", "consumer"])
 @on_both
-async def test_before_it_is_open(kind: pb.CommandTopicMigrated.ResourceType) -> None:
+async def test_a_topic_that_migrates_before_it_is_open_is_opened_there(
+    kind: pb.CommandTopicMigrated.ResourceType,
+) -> None:
     """Then the broker does not answer the request any more."""
     async with moving(kind) as (brokers, peers, old):
         await old.next()
@@ -102,8 +104,7 @@ async def test_before_it_is_open(kind: pb.CommandTopicMigrated.ResourceType) -> 
 
 @pytest.mark.parametrize("url", ["", "new:6650", "pulsar://", "pulsar://new:x", "http://new", "pulsar+ssl://new:99999"])
 @on_both
-async def test_to_nowhere(url: str) -> None:
-    """What cannot be read moves nothing: it is opened where it was."""
+async def test_a_migration_to_nowhere_moves_nothing(url: str) -> None:
     async with moving(PRODUCER) as (brokers, peers, old):
         await brokers.opened(old)
         await old.say(

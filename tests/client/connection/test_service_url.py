@@ -29,7 +29,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
         ("pulsar://[::1]", [("::1", 6650)]),
     ],
 )
-def test_addresses(url: str, addresses: list[tuple[str, int]]) -> None:
+def test_a_url_gives_its_addresses(url: str, addresses: list[tuple[str, int]]) -> None:
     assert parse(url) == [Address(*address) for address in addresses]
 
 
@@ -57,13 +57,13 @@ def test_an_address_as_text() -> None:
     ],
     ids=lambda url: url[:20],
 )
-def test_what_is_no_url(url: str) -> None:
+def test_a_text_that_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidUrl) as caught:
         parse(url)
     assert len(str(caught.value)) < 500
 
 
-def test_tls() -> None:
+def test_the_scheme_says_whether_tls_is_spoken() -> None:
     assert parse("pulsar+ssl://a,b:1") == [Address("a", 6651, True), Address("b", 1, True)]
 
 

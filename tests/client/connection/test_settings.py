@@ -12,7 +12,7 @@ import pytest
 from pulsarium.client import AuthenticationTLS, AuthenticationToken, connect, errors
 from pulsarium.client.connection.settings import ClientOptions, Settings
 from pulsarium.client.opening import open_client
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 from tests.client.peer import Peers, Type
 
 
@@ -40,7 +40,7 @@ def test_connect_takes_its_options() -> None:
     ],
     ids=lambda options: next(iter(options)),
 )
-def test_what_makes_no_sense(options: dict[str, Any]) -> None:
+def test_settings_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(errors.InvalidConfiguration):
         connect("pulsar://a", **options)
 

@@ -116,7 +116,7 @@ async def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @on_both
-async def test_nobody_there() -> None:
+async def test_a_port_where_nobody_listens_is_refused() -> None:
     with listening() as (_, port):
         pass
     with pytest.raises(OSError, match="refused"):

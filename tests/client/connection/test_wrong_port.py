@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from anyio.abc import ByteStream
+from trio.testing import MockClock
 
 from pulsarium.client import connect, errors
 from pulsarium.client.connection import wrong_port
@@ -17,6 +18,7 @@ from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.settings import Settings
 from pulsarium.client.opening import open_client
 from tests.client.both import on_both, run_on
+from tests.client.hostile.played import playing
 from tests.client.peer import Peers
 
 A_HTTP_REFUSAL = b"HTTP/1.1 400 Illegal character CNTL=0x0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -140,29 +142,9 @@ def test_a_broker_that_says_nothing_is_told_within_a_second(caplog: pytest.LogCa
     run_on("trio", test, jump=True)
 
 
-def test_who_connects_at_once_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    async def test() -> None:
-        peers = Peers()
-        async with anyio.create_task_group() as tasks, open_client("pulsar://a", peers.settings) as client:
-
-            async def serve() -> None:
-                peer = await peers.next()
-                await peer.take_in()
-                await peer.lead_here()
-                try:
-                    await anyio.sleep_forever()
-                finally:
-                    with anyio.CancelScope(shield=True):
-                        await peer.close()
-
-            tasks.start_soon(serve)
-            assert await client._core.brokers.partitions("persistent://public/default/t") == 0
-            await client._core.brokers.connect_to("persistent://public/default/t")
-            await anyio.sleep(5)
-            tasks.cancel_scope.cancel()
-        peers.close()
-
-    run_on("trio", test, jump=True)
+async def test_who_connects_at_once_says_nothing(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+    async with playing() as (_, client), client.create_producer("t"):
+        await anyio.sleep(5)
     assert caplog.messages == []
 
 

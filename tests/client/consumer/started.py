@@ -1,4 +1,4 @@
-"""What tests of consumers begin with: our broker in this process, under trio."""
+"""Begins tests of consumers: our broker in this process, under trio."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 import anyio
 
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.client.client import Client
-from pulsarium.client.consumer.consumer import Consumer
-from pulsarium.client.message import Message
+from pulsarium.client import Client, Consumer, InitialPosition, Message, Reader
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import Wire
 from tests.client.in_process import InProcess, in_process
 
 
@@ -22,8 +21,17 @@ async def started() -> AsyncIterator[tuple[InProcess, Client]]:
         yield inside, client
 
 
+@asynccontextmanager
+async def consuming(**options: Any) -> AsyncIterator[tuple[InProcess, Wire, Consumer[bytes]]]:
+    """A consumer of `t` from its first message on, and a connection to publish by hand."""
+    async with started() as (inside, client):
+        wire = await inside.wire()
+        async with client.subscribe("t", "s", initial_position=InitialPosition.Earliest, **options) as consumer:
+            yield inside, wire, consumer
+
+
 async def received(consumer: Consumer[Any], count: int) -> list[Message[Any]]:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         return [await consumer.receive() for _ in range(count)]
 
 
@@ -42,3 +50,12 @@ def terminate(inside: InProcess, topic: str) -> None:
     assert isinstance(found, PersistentTopic)
     found.terminate()
     inside.bed.broker.turn.finish()
+
+
+async def all_of(reader: Reader) -> list[bytes]:
+    """Read all that is there now, with the loop of every reader (S429-14)."""
+    data = []
+    with anyio.fail_after(10):
+        while await reader.has_message_available():
+            data.append((await reader.read_next()).data())
+    return data

@@ -1,23 +1,34 @@
-"""Messages put together from chunks (PIP-37), whatever comes in whatever order."""
+"""Messages put together from chunks (PIP-37)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import anyio
 import pytest
+import trio
 from anyio.abc import TaskGroup
 from hypothesis import given
 from hypothesis import strategies as st
+from trio.testing import MockClock
 
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.client import Client, CompressionType, Consumer, MessageId
 from pulsarium.client.consumer.chunks import Chunks, Whole
-from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition
 from pulsarium.client.entry.decoding import Decoded, Unreadable
-from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.draft import now
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both, run_on
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import TOPIC
+from tests.client.both import run_on
+from tests.client.consumer.started import all_of, data_of, received
+from tests.client.entry.encrypted import Keys
+from tests.client.hostile.clocks import on_both
+from tests.client.in_process import InProcess, in_process
 
 MAX = 10  # bytes of a message, as the broker says
 
@@ -71,7 +82,7 @@ def without_clock(test: Callable[[], None]) -> Callable[[], None]:
 
 
 @without_clock
-def test_in_order() -> None:
+def test_chunks_in_order_become_one_message() -> None:
     made = Assembly()
     assert made.add(5, "u", 0) is None
     assert made.add(6, "v", 0) is None
@@ -142,7 +153,7 @@ def test_a_chunk_without_beginning_is_acknowledged_when_it_is_old(expiry: float,
 
 
 @pytest.mark.parametrize("acknowledges", [False, True])
-def test_too_many(acknowledges: bool) -> None:
+def test_too_many_incomplete_messages_push_out_the_oldest(acknowledges: bool) -> None:
     @without_clock
     def test() -> None:
         made = Assembly(max_pending_chunked_message=2, auto_ack_oldest_chunked_message_on_queue_full=acknowledges)
@@ -159,7 +170,7 @@ def test_too_many(acknowledges: bool) -> None:
 
 
 @without_clock
-def test_any_number() -> None:
+def test_any_number_of_messages_may_be_incomplete_without_a_limit() -> None:
     made = Assembly(max_pending_chunked_message=0)
     for number in range(100):
         made.add(number, str(number), 0)
@@ -179,7 +190,7 @@ def test_any_number() -> None:
     ],
     ids=str,
 )
-def test_what_no_broker_takes(fields: dict[str, Any]) -> None:
+def test_claims_that_no_broker_takes_are_unreadable(fields: dict[str, Any]) -> None:
     made = Assembly()
     with pytest.raises(Unreadable) as caught:
         made.add(1, "u", fields.pop("number", 0), **fields)
@@ -198,7 +209,7 @@ def test_more_bytes_than_claimed() -> None:
 
 
 @without_clock
-def test_what_cannot_be_decrypted() -> None:
+def test_a_message_with_chunks_that_cannot_be_decrypted_is_told_of_once() -> None:
     """Its message is told of once."""
     made = Assembly()
 
@@ -227,22 +238,17 @@ def test_nothing_waits_for_it() -> None:
     assert made.chunks.first is None
 
 
-@pytest.mark.parametrize("backend", ["trio", "asyncio"])
-def test_after_a_while_it_is_given_up(backend: str) -> None:
-    expiry = 5.0 if backend == "trio" else 0.05
-
-    async def test() -> None:
-        async with anyio.create_task_group() as tasks:
-            made = Assembly(tasks, expire_time_of_incomplete_chunked_message=expiry)
-            made.add(1, "u", 0)
-            await anyio.sleep(expiry / 2)
-            made.add(2, "v", 0)
-            made.add(3, "u", 1)
-            await anyio.sleep(expiry * 0.7)
-            assert made.acked == [1, 3]
-        assert made.acked == [1, 3, 2]  # its task ended with the last one
-
-    run_on(backend, test, jump=True)
+@on_both
+async def test_after_a_while_it_is_given_up() -> None:
+    async with anyio.create_task_group() as tasks:
+        made = Assembly(tasks, expire_time_of_incomplete_chunked_message=5.0)
+        made.add(1, "u", 0)
+        await anyio.sleep(2.5)
+        made.add(2, "v", 0)
+        made.add(3, "u", 1)
+        await anyio.sleep(3.5)
+        assert made.acked == [1, 3]
+    assert made.acked == [1, 3, 2]  # its task ended with the last one
 
 
 @on_both
@@ -268,7 +274,9 @@ arrivals = st.lists(
 
 
 @given(arrivals, st.integers(0, 3), st.booleans())
-def test_any_order(given_arrivals: list[tuple[str, int, bool, bytes]], most: int, acknowledges: bool) -> None:
+def test_chunks_in_any_order_give_only_whole_messages(
+    given_arrivals: list[tuple[str, int, bool, bytes]], most: int, acknowledges: bool
+) -> None:
     """Nothing is delivered but chunks 0, 1, 2 of one message, in order; nothing acknowledged is delivered; what is kept
     is bounded by what was claimed."""
 
@@ -278,8 +286,8 @@ def test_any_order(given_arrivals: list[tuple[str, int, bool, bytes]], most: int
         sent: dict[int, tuple[str, int, bytes]] = {}
         delivered: list[int] = []
         for entry, (uuid, number, again, payload) in enumerate(given_arrivals):
-            same = [old for old, (u, n, _) in sent.items() if (u, n) == (uuid, number)]
-            if again and same:  # delivered again
+            same = [old for old, (u, n, _) in sent.items() if (u, n) == (uuid, number) and old not in made.acked]
+            if again and same:  # delivered again, as what is acknowledged is not
                 entry, payload = same[-1], sent[same[-1]][2]
             sent[entry] = uuid, number, payload
             try:
@@ -326,3 +334,128 @@ def test_what_comes_in_order_is_delivered(order: list[tuple[str, int]], data: st
             assert [chunk.payload for chunk in found.chunks] == [b"0", b"1", b"2", b"3"]
 
     test()
+
+
+# ---- Messages in chunks (PIP-37), against our broker in this process
+
+
+CHUNKING: dict[str, Any] = {"batching_enabled": False, "chunking_enabled": True, "chunk_max_message_size": 100}
+SMALL = [b"first", b"second"]
+LARGE = random.Random(0).randbytes(250)
+ALL = [SMALL[0], LARGE, SMALL[1], LARGE[::-1]]
+ENTRIES = 1 + 3 + 1 + 3
+
+
+@asynccontextmanager
+async def setup(**options: Any) -> AsyncIterator[tuple[InProcess, Client, list[MessageId]]]:
+    """A topic with two small messages and two of three chunks."""
+    async with in_process() as inside, inside.client() as client:
+        async with client.create_producer("t", **{**CHUNKING, **options}) as producer:
+            ids = [await producer.send(content) for content in ALL]
+        yield inside, client, ids
+
+
+def reading(client: Client, **options: Any) -> Consumer[bytes]:
+    return client.subscribe("t", "s", initial_position=InitialPosition.Earliest, **options)
+
+
+async def backlog(inside: InProcess) -> int:
+    await anyio.sleep(0.1)
+    await trio.testing.wait_all_tasks_blocked()
+    topic = inside.bed.broker.topics.find(TopicName.parse(TOPIC))
+    assert isinstance(topic, PersistentTopic)
+    return topic.subscriptions["s"].cursor.backlog()
+
+
+@pytest.mark.parametrize(
+    ("compression_type", "consumer_type", "encryption_keys"),
+    [
+        *((CompressionType.NONE, kind, []) for kind in ConsumerType),
+        *((compression, ConsumerType.Exclusive, []) for compression in CompressionType),
+        (CompressionType.LZ4, ConsumerType.Exclusive, ["rsa"]),
+        (CompressionType.NONE, ConsumerType.Shared, ["rsa"]),
+    ],
+)
+async def test_received_whole_and_acknowledged_whole(
+    autojump_clock: MockClock,
+    compression_type: CompressionType,
+    consumer_type: ConsumerType,
+    encryption_keys: list[str],
+) -> None:
+    options = {"encryption_keys": encryption_keys, "crypto_key_reader": Keys()} if encryption_keys else {}
+    async with (
+        setup(compression_type=compression_type, **options) as (inside, client, ids),
+        reading(client, consumer_type=consumer_type, crypto_key_reader=Keys()) as consumer,
+    ):
+        messages = await received(consumer, 4)
+        assert [message.data() for message in messages] == ALL
+        found = [message.message_id() for message in messages]
+        assert found == ids
+        assert [one.first_chunk for one in found] == [one.first_chunk for one in ids]
+        assert [len(one.entries) for one in found] == [1, 3, 1, 3]
+        assert await backlog(inside) == ENTRIES
+        await consumer.acknowledge(messages[1])
+        assert await backlog(inside) == ENTRIES - 3
+        for message in messages:
+            await consumer.acknowledge(message)
+        assert await backlog(inside) == 0
+
+
+async def test_a_chunked_message_is_acknowledged_cumulatively(autojump_clock: MockClock) -> None:
+    async with setup() as (inside, client, _), reading(client) as consumer:
+        await consumer.acknowledge_cumulative((await received(consumer, 2))[1])
+        assert await backlog(inside) == ENTRIES - 4
+
+
+@pytest.mark.parametrize("consumer_type", [ConsumerType.Exclusive, ConsumerType.Shared])
+async def test_chunked_messages_come_again_after_a_loss(autojump_clock: MockClock, consumer_type: ConsumerType) -> None:
+    async with setup() as (inside, client, _), reading(client, consumer_type=consumer_type) as consumer:
+        for _ in range(3):
+            await received(consumer, 2)
+            await inside.cut()
+            assert sorted(await data_of(consumer, 4)) == sorted(ALL)
+            await consumer.redeliver_unacknowledged_messages()
+        assert sorted(await data_of(consumer, 4)) == sorted(ALL)
+
+
+@pytest.mark.parametrize("inclusive", [False, True])
+async def test_seek_and_start_at_a_chunked_message(autojump_clock: MockClock, inclusive: bool) -> None:
+    async with setup() as (inside, client, ids):
+        expected = ALL[1:] if inclusive else ALL[2:]
+        where = MessageId.deserialize(ids[1].serialize())
+        async with reading(client, start_message_id_inclusive=inclusive) as consumer:
+            await consumer.seek(where)
+            messages = await received(consumer, len(expected))
+            assert [message.data() for message in messages] == expected
+            for message in messages:
+                await consumer.acknowledge(message)
+            assert await backlog(inside) == 0
+        async with client.create_reader("t", where, start_message_id_inclusive=inclusive) as reader:
+            assert await all_of(reader) == expected
+            await reader.seek(where)
+            assert await all_of(reader) == expected
+            await inside.cut()
+            assert await all_of(reader) == []
+
+
+async def test_a_reader_that_begins_in_the_middle(autojump_clock: MockClock) -> None:
+    """Chunks without their beginning are left out."""
+    async with setup() as (_, client, ids):
+        first = ids[1].first_chunk
+        assert first is not None
+        second = MessageId(first.ledger_id, first.entry_id + 1)
+        async with client.create_reader("t", second) as reader:
+            assert await all_of(reader) == ALL[2:]
+
+
+async def test_a_reader_goes_on_in_the_middle(autojump_clock: MockClock) -> None:
+    async with (
+        setup() as (inside, client, _),
+        client.create_reader("t", MessageId.earliest, receiver_queue_size=1) as reader,
+    ):
+        seen = []
+        for _ in range(4):
+            seen.append((await reader.read_next()).data())
+            await inside.cut()
+        assert seen == ALL
+        assert not await reader.has_message_available()

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from pulsarium.client.consumer.delayed import Delayed, Entry
-from tests.client.both import on_both, run_on
+from tests.client.both import run_on
 
 Steps = list[tuple[str, int, float]]
 
 
 class Handed:
-    """What was handed over, and when."""
+    """Notes what was handed over, and when."""
 
     def __init__(self) -> None:
         self.began = anyio.current_time()
@@ -27,35 +27,8 @@ class Handed:
         self.over.append((round(anyio.current_time() - self.began, 6), entries))
 
 
-async def test_each_after_its_own_delay(autojump_clock: MockClock) -> None:
-    handed = Handed()
-    async with anyio.create_task_group() as tasks:
-        delayed = Delayed(tasks, handed)
-        delayed.add((1, 1), 9)
-        delayed.add((1, 2), 5)
-        await anyio.sleep(1)  # its task sleeps until 5
-        delayed.add((1, 3), 2)
-        delayed.add((1, 4), 8)
-        delayed.add((1, 2), 8)
-        assert (1, 2) in delayed
-        delayed.forget((1, 3))
-        delayed.add((1, 3), 1)
-    assert handed.over == [(2, {(1, 3)}), (9, {(1, 1), (1, 4), (1, 2)})]
-    assert len(delayed) == 0
-
-
-async def test_what_is_before_another_is_forgotten(autojump_clock: MockClock) -> None:
-    handed = Handed()
-    async with anyio.create_task_group() as tasks:
-        delayed = Delayed(tasks, handed)
-        for entry in [(1, 8), (1, 9), (2, 0), (2, 1)]:
-            delayed.add(entry, 1)
-        delayed.forget_before((2, 0))
-    assert handed.over == [(1, {(2, 0), (2, 1)})]
-
-
 @pytest.mark.parametrize("end", [Delayed.clear, Delayed.close])
-async def test_the_end(autojump_clock: MockClock, end: Callable[[Delayed], None]) -> None:
+async def test_after_the_end_nothing_is_handed_over(autojump_clock: MockClock, end: Callable[[Delayed], None]) -> None:
     handed = Handed()
     with anyio.fail_after(100):
         async with anyio.create_task_group() as tasks:
@@ -68,28 +41,6 @@ async def test_the_end(autojump_clock: MockClock, end: Callable[[Delayed], None]
     assert handed.over == ([(4, {(1, 2)})] if end is Delayed.clear else [])
 
 
-@on_both
-async def test_under_both_loops() -> None:
-    done = anyio.Event()
-    handed: list[set[Entry]] = []
-
-    def hand_over(entries: set[Entry]) -> None:
-        handed.append(entries)
-        if (1, 4) in entries:
-            done.set()
-
-    async with anyio.create_task_group() as tasks:
-        delayed = Delayed(tasks, hand_over)
-        delayed.add((1, 1), 100)
-        await anyio.sleep(0.001)
-        delayed.add((1, 2), 0.05)
-        delayed.add((1, 3), 0.01)
-        delayed.add((1, 4), 0.1)
-        await done.wait()
-        delayed.close()
-    assert [entry for entries in handed for entry in sorted(entries)] == [(1, 3), (1, 2), (1, 4)]
-
-
 @given(
     st.lists(
         st.tuples(
@@ -99,7 +50,7 @@ async def test_under_both_loops() -> None:
         )
     )
 )
-def test_it_is_what_a_plain_list_of_times_would_be(steps: Steps) -> None:
+def test_delays_are_what_a_plain_list_of_times_would_be(steps: Steps) -> None:
     run_on("trio", _compare, steps, jump=True)
 
 

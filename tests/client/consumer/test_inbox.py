@@ -1,4 +1,4 @@
-"""Who is received from next, and what is told to whoever waits."""
+"""Tests of who is received from next, and of what is told to whoever waits."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.errors import AlreadyClosed, PulsarError, TopicNotFound
-from tests.client.both import on_both
+from tests.client.hostile.clocks import on_both
 
 
 class Queue:
-    """What an inbox sees of a receiver."""
+    """Stands for a receiver."""
 
     def __init__(self, inbox: Inbox, *contents: str) -> None:
         self.contents = list(contents)
@@ -46,7 +46,7 @@ async def all_of(inbox: Inbox) -> str:
 
 
 @on_both
-async def test_they_take_turns() -> None:
+async def test_topics_take_turns_in_the_inbox() -> None:
     inbox = Inbox()
     for contents in ("abc", "d", "", "ef"):
         Queue(inbox, *contents)
@@ -101,7 +101,7 @@ async def test_a_failure_is_told_once_nothing_is_left() -> None:
 
 
 @on_both
-async def test_who_waits_is_woken() -> None:
+async def test_who_waits_for_the_inbox_is_woken() -> None:
     inbox = Inbox(forgiving=True)
     one = Queue(inbox)
     one.error = TopicNotFound("gone")  # which concerns nobody else

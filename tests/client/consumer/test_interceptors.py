@@ -17,7 +17,7 @@ from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import plain
-from tests.client.consumer.started import data_of, nothing_more, received, started
+from tests.client.consumer.started import consuming, data_of, nothing_more, received, started
 
 
 class Marks(ConsumerInterceptor):
@@ -127,13 +127,9 @@ async def test_they_hear_everything_in_their_order(
 
 
 async def test_one_that_does_nothing(autojump_clock: MockClock) -> None:
-    async with started() as (inside, client):
-        wire = await inside.wire()
-        async with client.subscribe(
-            "t", "s", initial_position=InitialPosition.Earliest, interceptors=[ConsumerInterceptor()]
-        ) as consumer:
-            await wire.publish(plain(b"1"))
-            (message,) = await received(consumer, 1)
-            assert message.data() == b"1"
-            await consumer.acknowledge(message)
-            await consumer.acknowledge_cumulative(message)
+    async with consuming(interceptors=[ConsumerInterceptor()]) as (_, wire, consumer):
+        await wire.publish(plain(b"1"))
+        (message,) = await received(consumer, 1)
+        assert message.data() == b"1"
+        await consumer.acknowledge(message)
+        await consumer.acknowledge_cumulative(message)

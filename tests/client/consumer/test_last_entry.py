@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pulsarium.client import Client, MessageId
 from pulsarium.client.consumer.last_entry import DefaultPayloadToMessageIdConverter, LastEntry, LastMessageIds
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import InvalidMessage
-from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch, compression
 from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.entry.encrypted import Keys
+from tests.client.hostile.clocks import on_both
+from tests.client.hostile.played import playing
+from tests.client.peer import Peer, Type
 
 KINDS = pb.CompressionType.values()
 # the PIP's example: k0=v0, k0=v1, k1=v0, k1=null, of which compaction keeps the second
@@ -139,16 +144,6 @@ def test_a_converter_judges_what_cannot_be_decrypted() -> None:
     assert recorder.entries == [LastEntry(7, 3, 2, metadata.SerializeToString(), b"secret")]
 
 
-@pytest.mark.req("S429-24")
-def test_a_converters_exception_is_the_result() -> None:
-    class Broken:
-        def convert(self, last_entry: LastEntry) -> MessageId:
-            raise ZeroDivisionError("converter")
-
-    with pytest.raises(ZeroDivisionError, match="converter"):
-        LastMessageIds(converter=Broken()).read(response(), build(metadata_of(None), b"v"))
-
-
 @pytest.mark.parametrize("damaged", [b"\x0e", b"\x0e\x01\0\0", b"\0\0\0\x05ab", b"\0\0\0\0", b"\x0e\x01wrong.\0\0\0\0"])
 def test_a_damaged_buffer_is_an_error(damaged: bytes) -> None:
     with pytest.raises(InvalidMessage):
@@ -159,3 +154,98 @@ def test_a_damaged_buffer_is_an_error(damaged: bytes) -> None:
 def test_any_bytes_give_an_id_or_an_error(data: bytes) -> None:
     with contextlib.suppress(InvalidMessage):
         assert LastMessageIds().read(response(), data).ledger_id == 7
+
+
+# ---- GET_LAST_MESSAGE_ID with an entry behind the answer (v22), and brokers that send none: under trio and asyncio
+
+
+WHERE = {"ledgerId": 7, "entryId": 3}
+EXAMPLE_ENTRY = build(metadata_of(4), batch_payload(EXAMPLE))
+
+
+class Custom:
+    """A compaction service whose properties say what is left."""
+
+    def convert(self, last_entry: LastEntry) -> MessageId:
+        metadata = pb.MessageMetadata.FromString(last_entry.metadata_buffer)
+        (retained,) = metadata.properties
+        return MessageId(last_entry.ledger_id, last_entry.entry_id, last_entry.partition_index, int(retained.value))
+
+    def process(
+        self, metadata: pb.MessageMetadata, payload: bytes
+    ) -> list[tuple[int, pb.SingleMessageMetadata | None, bytes]]:
+        (retained,) = metadata.properties
+        return [(int(retained.value), None, payload)]
+
+
+class Broken:
+    def convert(self, last_entry: LastEntry) -> MessageId:
+        raise ZeroDivisionError("converter")
+
+
+@asynccontextmanager
+async def answering(buffer: bytes, *entries: bytes, **last: int) -> AsyncIterator[Client]:
+    """A client whose broker holds these entries, and says this of the last message."""
+    async with playing() as (played, client):
+
+        async def subscribe(peer: Peer, body: Any) -> None:
+            await played.answer(peer, body)
+            for number, entry in enumerate(entries):
+                where = {**WHERE, "entryId": number}
+                await peer.say(Type.MESSAGE, entry, consumer_id=body.consumer_id, message_id=where)
+
+        async def last_id(peer: Peer, body: Any) -> None:
+            ids = {"request_id": body.request_id, "last_message_id": {**WHERE, **last}}
+            await peer.say(Type.GET_LAST_MESSAGE_ID_RESPONSE, buffer, **ids)
+
+        played.on |= {Type.SUBSCRIBE: subscribe, Type.GET_LAST_MESSAGE_ID: last_id}
+        yield client
+
+
+@pytest.mark.req("S429-23")
+@on_both
+async def test_the_last_id_comes_from_the_entry() -> None:
+    async with answering(EXAMPLE_ENTRY, partition=2) as client:
+        async with client.subscribe("t", "s", read_compacted=True) as consumer:
+            assert await consumer.get_last_message_ids() == [MessageId(7, 3, 2, 1)]
+        async with client.create_reader("t", MessageId(7, 3, 2, 1), read_compacted=True) as reader:
+            assert await reader.get_last_message_ids() == [MessageId(7, 3, 2, 1)]
+            assert not await reader.has_message_available()
+        async with client.create_reader("t", MessageId(7, 3, 2, 0), read_compacted=True) as reader:
+            assert await reader.has_message_available()
+
+
+@pytest.mark.req("S429-24")
+@on_both
+async def test_a_converters_exception_is_the_result() -> None:
+    async with answering(EXAMPLE_ENTRY) as client:
+        converter = Broken()
+        async with client.subscribe("t", "s", payload_to_message_id_converter=converter) as consumer:
+            with pytest.raises(ZeroDivisionError):
+                await consumer.get_last_message_ids()
+        async with client.create_reader("t", MessageId.earliest, payload_to_message_id_converter=converter) as reader:
+            with pytest.raises(ZeroDivisionError):
+                await reader.has_message_available()
+            with pytest.raises(ZeroDivisionError):
+                await reader.get_last_message_ids()
+
+
+@pytest.mark.req("S429-25")
+@on_both
+async def test_a_format_of_ones_own() -> None:
+    """Converter and payload processor, on consumer and reader: of a batch only the value that is left."""
+    custom = Custom()
+    entry = build(metadata_of(4, properties=[pb.KeyValue(key="retained", value="2")]), b"custom")
+    async with answering(entry, entry, entryId=0) as client:
+        async with client.subscribe(
+            "t", "s", payload_to_message_id_converter=custom, message_payload_processor=custom
+        ) as consumer:
+            message = await consumer.receive()
+            assert (message.data(), message.message_id()) == (b"custom", MessageId(7, 0, -1, 2))
+            assert await consumer.get_last_message_ids() == [MessageId(7, 0, -1, 2)]
+        async with client.create_reader(
+            "t", MessageId.earliest, payload_to_message_id_converter=custom, message_payload_processor=custom
+        ) as reader:
+            assert await reader.has_message_available()
+            assert (await reader.read_next()).data() == b"custom"
+            assert not await reader.has_message_available()

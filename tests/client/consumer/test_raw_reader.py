@@ -10,10 +10,8 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.producer.options import CompressionType
 from pulsarium.proto import entry as entries
 from tests.broker.wire import batch_of, plain
-from tests.client.entry.encrypted import Keys
 from tests.client.in_process import in_process
 
 SECRET: dict[str, Any] = {"encryption_keys": [{"key": "k", "value": b"v"}], "encryption_param": b"n" * 12}
@@ -48,30 +46,16 @@ async def test_entries_come_as_they_are(autojump_clock: MockClock, exposing: boo
         assert stamps == (list(range(6)) if exposing else [None] * 6)
 
 
-async def test_moving_about(autojump_clock: MockClock) -> None:
+async def test_a_raw_reader_starts_reconnects_and_seeks_at_entries(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         wire = await inside.wire()
         positions = await wire.publish(*ENTRIES)
         where = MessageId(*positions[1], batch_index=1)
         async with client.create_raw_reader("t", where, start_message_id_inclusive=True) as reader:
-            assert (await reader.read_next()).headers_and_payload == ENTRIES[1]
+            assert (await anext(reader)).headers_and_payload == ENTRIES[1]
             await inside.cut()
             assert (await reader.read_next()).headers_and_payload == ENTRIES[2]
             await reader.seek(MessageId(*positions[3]))
             assert (await reader.read_next()).headers_and_payload == ENTRIES[3]
             assert (await reader.get_last_message_ids())[0].entry == positions[5]
             assert reader.topic() == "persistent://public/default/t"
-
-
-async def test_what_our_producer_made(autojump_clock: MockClock) -> None:
-    async with in_process() as inside, inside.client() as client:
-        options: dict[str, Any] = {"encryption_keys": ["rsa"], "crypto_key_reader": Keys()}
-        options |= {"compression_type": CompressionType.LZ4, "batching_enabled": True}
-        async with client.create_producer("t", **options) as producer:
-            for content in (b"a", b"b"):
-                producer.send_nowait(content)
-        async with client.create_raw_reader("t", MessageId.earliest) as reader:
-            raw = await anext(reader)
-        assert raw.metadata.num_messages_in_batch == 2
-        assert raw.metadata.encryption_keys[0].key == "rsa"
-        assert entries.checksum_matches(raw.headers_and_payload)

@@ -14,14 +14,13 @@ from trio.testing import MockClock
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.client.client import Client
-from pulsarium.client.consumer.reader import Reader
+from pulsarium.client import Client, MessageId, Reader
 from pulsarium.client.errors import CryptoError, InvalidConfiguration
-from pulsarium.client.message_id import MessageId
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Wire, batch_of, plain
+from tests.client.consumer.started import all_of
 from tests.client.in_process import InProcess, in_process
 
 
@@ -60,15 +59,6 @@ def topic_of(given: Setup) -> PersistentTopic:
     return topic
 
 
-async def all_of(reader: Reader) -> list[bytes]:
-    """S429-14: the loop of every reader."""
-    data = []
-    with anyio.fail_after(10):
-        while await reader.has_message_available():
-            data.append((await reader.read_next()).data())
-    return data
-
-
 ALL = [b"1", b"2", b"3", b"4", b"5"]
 
 
@@ -77,7 +67,7 @@ ALL = [b"1", b"2", b"3", b"4", b"5"]
     ("entry", "index", "behind", "at"),
     [(0, -1, 1, 0), (1, 0, 2, 1), (1, 1, 3, 2), (1, 2, 4, 3), (1, -1, 4, 1), (2, -1, 5, 4)],
 )
-async def test_it_begins_at_or_behind_any_message(
+async def test_a_reader_begins_at_or_behind_any_message(
     autojump_clock: MockClock, entry: int, index: int, behind: int, at: int
 ) -> None:
     async with setup() as given:
@@ -88,7 +78,7 @@ async def test_it_begins_at_or_behind_any_message(
 
 
 @pytest.mark.req("S429-14")
-async def test_it_begins_at_either_end(autojump_clock: MockClock) -> None:
+async def test_a_reader_begins_at_either_end(autojump_clock: MockClock) -> None:
     async with setup() as given:
         async with given.reader(MessageId.earliest) as reader:
             assert await all_of(reader) == ALL
@@ -133,7 +123,7 @@ async def test_seek_and_go_on(autojump_clock: MockClock) -> None:
         assert await all_of(reader) == [b"6"]
 
 
-async def test_after_a_loss_it_goes_on_where_it_was(autojump_clock: MockClock) -> None:
+async def test_a_reader_goes_on_after_a_loss_where_it_was(autojump_clock: MockClock) -> None:
     async with setup() as given, given.reader(MessageId.earliest) as reader:
         seen = []
         for _ in range(5):
@@ -190,7 +180,7 @@ async def test_async_for_ends_with_a_terminated_topic(autojump_clock: MockClock)
 # ---- what else it may be told
 
 
-async def test_it_begins_with_what_is_not_too_old(autojump_clock: MockClock) -> None:
+async def test_a_reader_begins_with_what_is_not_too_old(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         wire = await inside.wire()
         now = inside.bed.broker.clock.now_ms()
@@ -217,30 +207,3 @@ async def test_the_name_of_its_subscription(autojump_clock: MockClock) -> None:
     async with setup() as given, given.reader(MessageId.earliest, subscription_role_prefix="role"):
         (name,) = topic_of(given).subscriptions
         assert name.startswith("role-reader-")
-
-
-@pytest.mark.req("S429-25")
-async def test_a_processor_of_ones_own(autojump_clock: MockClock) -> None:
-    """PIP-96: an entry of several lines is a batch; what is wrong is raised, and the reader goes on."""
-
-    class Lines:
-        def process(
-            self, metadata: pb.MessageMetadata, payload: bytes
-        ) -> list[tuple[int, pb.SingleMessageMetadata | None, bytes]]:
-            if payload == b"?":
-                raise LookupError("no lines")
-            return [(index, None, line) for index, line in enumerate(payload.split(b"\n"))]
-
-    entries = [plain(b"a\nb\nc", num_messages_in_batch=3), plain(b"?"), plain(b"d", num_messages_in_batch=1)]
-    async with (
-        setup(*entries) as given,
-        given.reader(MessageId.earliest, message_payload_processor=Lines()) as reader,
-    ):
-        messages = [await reader.read_next() for _ in range(3)]
-        assert [message.data() for message in messages] == [b"a", b"b", b"c"]
-        assert [message.message_id() for message in messages] == [given.id(0, index) for index in range(3)]
-        with pytest.raises(LookupError, match="no lines"):
-            await reader.read_next()
-        assert await all_of(reader) == [b"d"]
-        await reader.seek(given.id(0, 1))
-        assert (await reader.read_next()).data() == b"c"

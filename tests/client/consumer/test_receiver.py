@@ -1,4 +1,4 @@
-"""What becomes of the entries that a connection brings, and of the permits they cost."""
+"""Tests of what becomes of the entries that a connection brings, and of the permits they cost."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pulsarium.client import ConsumerCryptoFailureAction, MessageId
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.consumer.acknowledgements import Acknowledgements, ack_set
@@ -19,14 +20,13 @@ from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.consumer.redelivery import Redelivery
 from pulsarium.client.consumer.start import Start
-from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction
 from pulsarium.client.errors import ConnectError, CryptoError, PulsarError
-from pulsarium.client.message_id import MessageId
 from pulsarium.client.statistics import Received
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import batch_of, plain
-from tests.client.both import on_both, run_on
+from tests.client.both import run_on
+from tests.client.hostile.clocks import on_both
 
 
 class Recorder:
@@ -145,7 +145,9 @@ def test_what_a_processor_raises_is_received() -> None:
 
 
 @pytest.mark.parametrize("action", ConsumerCryptoFailureAction)
-def test_what_cannot_be_decrypted(action: ConsumerCryptoFailureAction) -> None:
+def test_each_action_on_a_message_that_cannot_be_decrypted_gives_its_permits_back(
+    action: ConsumerCryptoFailureAction,
+) -> None:
     fed = Fed(crypto_failure_action=action, receiver_queue_size=1)
     fed.feed(batch_of(b"0", b"1", encryption_keys=[{"key": "k", "value": b"v"}], encryption_param=b"n" * 12), 3)
     if action is ConsumerCryptoFailureAction.FAIL:
@@ -271,56 +273,6 @@ async def test_chunks_that_cannot_be_decrypted(action: ConsumerCryptoFailureActi
             assert fed.data() == [b"def", b"ghi"]
             assert fed.connection.acked == []
     assert fed.connection.permits == 1 + 3
-
-
-@on_both
-async def test_a_processor_gets_the_whole_message() -> None:
-    class Letters:
-        def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Any]:
-            return [(-1, None, payload[index : index + 1]) for index in range(2)]
-
-    fed = Fed(message_payload_processor=Letters(), expire_time_of_incomplete_chunked_message=0)
-    fed.feed(chunk(0, b"a", 2))
-    fed.feed(chunk(1, b"b", 2), 1)
-    assert fed.data() == [b"a", b"b"]
-
-
-@on_both
-async def test_a_reader_that_lost_its_connection_gets_chunks_again() -> None:
-    """Those of messages that were not read; and nothing that was read."""
-    fed = Fed(Start(MessageId.earliest), expire_time_of_incomplete_chunked_message=0)
-    entries = [
-        plain(b"0"),
-        chunk(0, b"u0", 2),
-        chunk(0, b"v0", uuid="v"),
-        plain(b"1"),
-        chunk(1, b"u1", 2),
-        chunk(1, b"v1", uuid="v"),
-        plain(b"2"),
-    ]
-    expected = [b"0", b"1", b"u0u1", b"2", b"v0v1v2"]
-    lasts = [0, 3, 4, 6, 7]
-    for number, entry in enumerate(entries):
-        fed.feed(entry, number)
-    for taken in range(4):
-        assert fed.receiver.take().data() == expected[taken]
-        fed.receiver.on_lost(ConnectError())
-        start = fed.receiver.start
-        assert start is not None
-        assert start.first_entry.entry == (1, 1 if taken < 2 else 2)
-        assert start.is_before(MessageId(1, lasts[taken + 1]))
-        assert not start.is_before(MessageId(1, lasts[taken]))
-        fed.open()
-        for number, entry in enumerate(entries):
-            if number >= start.first_entry.entry_id:
-                fed.feed(entry, number)
-    fed.receiver.on_lost(ConnectError())
-    fed.open()
-    for number, entry in enumerate(entries[2:], 2):
-        fed.feed(entry, number)
-    assert fed.data() == []
-    fed.feed(chunk(2, b"v2", uuid="v"), 7)
-    assert fed.data() == expected[4:]
 
 
 @given(

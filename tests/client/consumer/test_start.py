@@ -38,7 +38,7 @@ def test_whether_there_is_something_to_read(
     assert Start(start, inclusive).is_before(topics_last) is expected
 
 
-def test_what_is_skipped() -> None:
+def test_messages_before_the_start_are_skipped() -> None:
     assert [Start(last(3, 1)).skips((1, 3), index) for index in range(4)] == [True, True, False, False]
     assert [Start(last(3, 1), inclusive=True).skips((1, 3), index) for index in range(4)] == [True, False, False, False]
     assert Start(last(3)).skips((1, 3), -1)
@@ -47,7 +47,6 @@ def test_what_is_skipped() -> None:
 
 
 def test_a_chunked_message_is_read_from_its_first_chunk() -> None:
-    """What ended before it is sent again, and left out."""
     chunked = MessageId(1, 7, first_chunk=last(3))
     for start in (Start(chunked), Start(chunked, inclusive=True)):
         assert start.first_entry == last(3)

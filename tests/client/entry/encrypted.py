@@ -15,7 +15,7 @@ KINDS = ("rsa", "ec")
 
 
 class Recorded(NamedTuple):
-    """What an official client sent (see encrypted.txt)."""
+    """Holds what an official client sent (see encrypted.txt)."""
 
     client: str
     key: str

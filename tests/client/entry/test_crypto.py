@@ -9,7 +9,7 @@ import pytest
 from pulsarium.client.entry.crypto import CryptoKeyReader
 
 
-def test_keys_from_files(tmp_path: Path) -> None:
+def test_keys_are_read_from_files_as_they_are_now(tmp_path: Path) -> None:
     """Under every name, and as they are now: a key can be replaced."""
     public, private = tmp_path / "public.pem", tmp_path / "private.pem"
     public.write_bytes(b"public")

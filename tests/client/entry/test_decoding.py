@@ -28,7 +28,6 @@ ENCODERS = {
 }
 DECODER = Decoder(KEYS)
 
-FAIL = ConsumerCryptoFailureAction.FAIL
 DISCARD = ConsumerCryptoFailureAction.DISCARD
 CONSUME = ConsumerCryptoFailureAction.CONSUME
 
@@ -68,8 +67,7 @@ def test_round_trip_of_a_batch(kind: Any, payloads: list[bytes]) -> None:
 
 @pytest.mark.req("S429-27")
 @pytest.mark.parametrize("record", recorded(), ids=str)
-def test_recorded(record: Recorded) -> None:
-    """What official clients sent."""
+def test_recorded_entries_of_official_clients_are_decoded(record: Recorded) -> None:
 
     class Reader(Keys):
         def get_private_key(self, name: str, metadata: dict[str, str]) -> bytes:
@@ -92,7 +90,7 @@ def test_compressed_after_it_was_encrypted() -> None:
 
 @pytest.mark.parametrize("checksum", [True, False])
 @pytest.mark.parametrize("in_front", [None, pb.BrokerEntryMetadata(index=7)])
-def test_headers(checksum: bool, in_front: pb.BrokerEntryMetadata | None) -> None:
+def test_entries_are_decoded_with_any_headers(checksum: bool, in_front: pb.BrokerEntryMetadata | None) -> None:
     entry = entries.build(new_metadata(), b"x", checksum=checksum)
     decoded = DECODER.decode(entry if in_front is None else entries.with_broker_metadata(entry, in_front))
     assert decoded == Decoded(new_metadata(), b"x", in_front)
@@ -108,13 +106,13 @@ def test_a_wrong_bit_is_found(bit: int) -> None:
 
 
 @given(st.binary(max_size=60))
-def test_garbage_is_unreadable(data: bytes) -> None:
+def test_garbage_is_an_unreadable_entry(data: bytes) -> None:
     with pytest.raises(Unreadable):
         DECODER.decode(data)
 
 
 @pytest.mark.parametrize("size", [0, 99, 101])
-def test_what_does_not_decompress(size: int) -> None:
+def test_a_payload_that_does_not_decompress_is_unreadable(size: int) -> None:
     metadata = new_metadata(compression=pb.ZLIB, uncompressed_size=size, num_messages_in_batch=4)
     with pytest.raises(Unreadable) as caught:
         DECODER.decode(entries.build(metadata, compress(pb.ZLIB, bytes(100))))
@@ -167,7 +165,7 @@ UNABLE = pytest.mark.parametrize("reader", [None, NoKeys()], ids=["no reader", "
 
 
 @UNABLE
-def test_fail(reader: Keys | None) -> None:
+def test_fail_raises_what_cannot_be_decrypted(reader: Keys | None) -> None:
     text = (
         "no key decrypts this message: rsa: " if reader else "encrypted for rsa: give the consumer or reader a crypto"
     )
@@ -176,14 +174,14 @@ def test_fail(reader: Keys | None) -> None:
 
 
 @UNABLE
-def test_discard(reader: Keys | None) -> None:
+def test_discard_makes_what_cannot_be_decrypted_unreadable(reader: Keys | None) -> None:
     with pytest.raises(Unreadable, match="rsa") as caught:
         Decoder(reader, crypto_failure_action=DISCARD).decode(a_batch(3, encoder=ENCODERS[pb.LZ4, ("rsa",)]))
     assert caught.value.validation_error == pb.CommandAck.DecryptionError
 
 
 @UNABLE
-def test_consume(reader: Keys | None) -> None:
+def test_consume_gives_what_cannot_be_decrypted_as_it_is(reader: Keys | None) -> None:
     """The payload as it is, a batch as one message; the metadata says what an application needs to decrypt it."""
     entry = a_batch(3, encoder=ENCODERS[pb.LZ4, ("rsa",)])
     decoded = Decoder(reader, crypto_failure_action=CONSUME).decode(entry)
@@ -213,7 +211,7 @@ def test_a_name_that_is_no_text(reader: Keys | None) -> None:
 
 @pytest.mark.parametrize("names", [(), ("ec",)])
 @pytest.mark.parametrize("compression", [pb.NONE, pb.ZSTD])
-def test_chunks(compression: pb.CompressionType, names: tuple[str, ...]) -> None:
+def test_chunks_are_joined_and_decompressed_as_a_whole(compression: pb.CompressionType, names: tuple[str, ...]) -> None:
     """Compressed as a whole, cut, and each encrypted (PIP-37)."""
     whole = bytes(range(256)) * 10
     packed = compress(compression, whole)
@@ -271,7 +269,7 @@ def test_a_processor_is_not_given_what_is_still_encrypted() -> None:
 
 
 @pytest.mark.parametrize("in_front", [None, pb.BrokerEntryMetadata(index=7)])
-def test_raw(in_front: pb.BrokerEntryMetadata | None) -> None:
+def test_a_raw_entry_is_one_message_whatever_is_in_it(in_front: pb.BrokerEntryMetadata | None) -> None:
     """Whatever is in it, as one."""
     for entry in (
         a_batch(3, encoder=ENCODERS[pb.LZ4, ("rsa",)]),

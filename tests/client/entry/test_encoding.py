@@ -25,11 +25,11 @@ def new_metadata() -> MessageMetadata:
     return MessageMetadata(producer_name="p", sequence_id=3, publish_time=1)
 
 
-def test_a_plain_message() -> None:
+def test_a_plain_message_is_encoded_as_it_is() -> None:
     assert Encoder().single(new_metadata(), b"payload") == entries.build(new_metadata(), b"payload")
 
 
-def test_a_plain_batch() -> None:
+def test_a_plain_batch_is_packed_into_an_entry() -> None:
     singles = [(SingleMessageMetadata(partition_key="a"), b"1"), (SingleMessageMetadata(), b"")]
     entry = Encoder().batch(new_metadata(), singles)
     assert entries.payload_of(entry) == pack(singles)

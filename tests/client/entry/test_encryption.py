@@ -20,11 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.client.entry.encryption import ROTATION, KeySource, MessageDecryptor, MessageEncryptor
-from pulsarium.proto import entry as entries
-from pulsarium.proto.compression import decompress
-from pulsarium.proto.errors import CompressionError, EncryptionError
-from pulsarium.proto.generated.PulsarApi_pb2 import NONE, MessageMetadata
-from tests.client.entry.encrypted import KINDS, Keys, Recorded, private_pem, public_bytes, public_pem, recorded
+from pulsarium.proto.errors import EncryptionError
+from pulsarium.proto.generated.PulsarApi_pb2 import MessageMetadata
+from tests.client.entry.encrypted import KINDS, Keys, private_pem, public_bytes, public_pem
 
 kinds = pytest.mark.parametrize("kind", KINDS)
 KEYS = Keys()
@@ -43,7 +41,7 @@ def encrypted(kind: str = "rsa", payload: bytes = b"payload") -> tuple[MessageMe
 
 
 @given(st.sampled_from(NAMES), st.binary(max_size=500))
-def test_round_trip(names: tuple[str, ...], payload: bytes) -> None:
+def test_a_payload_is_decrypted_again(names: tuple[str, ...], payload: bytes) -> None:
     metadata = MessageMetadata()
     sealed = ENCRYPTORS[names].encrypt(metadata, payload, 0.0)
     assert len(sealed) == len(payload) + 16
@@ -52,23 +50,8 @@ def test_round_trip(names: tuple[str, ...], payload: bytes) -> None:
     assert DECRYPTOR.decrypt(metadata, sealed) == payload
 
 
-@pytest.mark.req("S429-27")
-@pytest.mark.parametrize("record", recorded(), ids=str)
-def test_recorded(record: Recorded) -> None:
-    """Of official clients: decrypt, then decompress. The other way round fails."""
-    decryptor = MessageDecryptor(gives(private_pem(record.key)))
-    for entry in record.entries:
-        metadata, payload = entries.parse_metadata(entry), entries.payload_of(entry)
-        plain = decompress(metadata.compression, decryptor.decrypt(metadata, payload), metadata.uncompressed_size)
-        assert b"abcd" * 20 in plain
-        assert not metadata.HasField("encryption_algo")
-        if metadata.compression != NONE:
-            with pytest.raises(CompressionError):
-                decompress(metadata.compression, payload, metadata.uncompressed_size)
-
-
 @given(st.binary(min_size=1, max_size=40), st.data())
-def test_damage_is_found(payload: bytes, data: st.DataObject) -> None:
+def test_damage_of_an_encrypted_payload_is_found(payload: bytes, data: st.DataObject) -> None:
     metadata, sealed = encrypted("rsa", payload)
     wrong = bytearray(sealed)
     wrong[data.draw(st.integers(0, len(wrong) - 1))] ^= data.draw(st.integers(1, 255))
@@ -77,7 +60,7 @@ def test_damage_is_found(payload: bytes, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("nonce", [b"", b"short", bytes(12), bytes(200)])
-def test_another_nonce(nonce: bytes) -> None:
+def test_another_nonce_decrypts_nothing(nonce: bytes) -> None:
     metadata, sealed = encrypted()
     metadata.encryption_param = nonce
     with pytest.raises(EncryptionError, match="damaged"):
@@ -118,7 +101,7 @@ def test_remembered_data_keys_are_bounded() -> None:
 
 
 @pytest.mark.parametrize(("now", "rotated"), [(0.0, False), (ROTATION - 1, False), (ROTATION, True)])
-def test_rotation(now: float, rotated: bool) -> None:
+def test_data_keys_rotate_every_four_hours(now: float, rotated: bool) -> None:
     """A new data key every four hours; the public keys are read again."""
     assert ROTATION == 4 * 60 * 60
     keys = Keys()
@@ -131,7 +114,7 @@ def test_rotation(now: float, rotated: bool) -> None:
     assert DECRYPTOR.decrypt(second, sealed) == b"x"
 
 
-def test_what_accompanies_a_key() -> None:
+def test_metadata_of_a_key_reaches_the_key_reader() -> None:
     def public(name: str, metadata: dict[str, str]) -> bytes:
         metadata["version"] = "7"
         return public_pem(name)
@@ -184,7 +167,7 @@ WITH_PASSWORD = load_pem_private_key(private_pem("ec"), None).private_bytes(
         (gives(public_bytes(WRONG_FORM.public_key())), "n: encryption takes RSA or EC keys, this is Ed25519PublicKey"),
     ],
 )
-def test_unusable_public_keys(source: KeySource, error: str) -> None:
+def test_unusable_public_keys_are_refused_by_name(source: KeySource, error: str) -> None:
     with pytest.raises(EncryptionError, match=error):
         MessageEncryptor(["n"], source, 0.0)
 
@@ -205,7 +188,7 @@ def test_unusable_public_keys(source: KeySource, error: str) -> None:
         ),
     ],
 )
-def test_unusable_private_keys(kind: str, source: KeySource, error: str) -> None:
+def test_unusable_private_keys_are_refused_by_name(kind: str, source: KeySource, error: str) -> None:
     with pytest.raises(EncryptionError, match=f"no key decrypts this message: {error}"):
         MessageDecryptor(source).decrypt(*encrypted(kind))
 
@@ -221,7 +204,7 @@ def test_no_keys_at_all() -> None:
         DECRYPTOR.decrypt(MessageMetadata(), b"x")
 
 
-def test_without_the_package() -> None:
+def test_without_cryptography_the_error_says_what_to_install() -> None:
     """Only the extra `client` brings it, and nothing else of proto needs it."""
     code = """if True:
         import sys

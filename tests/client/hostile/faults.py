@@ -123,7 +123,7 @@ def faults(draw: st.DrawFn, *, honest: bool) -> Fault:
 
 
 def changed(fault: Fault, encoded: bytes, trailing: bytes) -> list[bytes]:
-    """What goes over the wire in place of a frame, for the actions that change bytes only."""
+    """Return what goes over the wire in place of a frame, for the actions that change bytes only."""
     whole = frame(encoded, trailing)
     noise = random.Random(fault.amount)
     if fault.action is Action.DUPLICATE:

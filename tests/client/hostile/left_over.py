@@ -1,4 +1,4 @@
-"""What a client must not leave behind: tasks, waiters, handlers, connections."""
+"""Finds what a client must not leave behind: tasks, waiters, handlers, connections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def connections_of(client: Client) -> list[Connection]:
 
 
 def tasks_of(client: Client) -> int:
-    """How many tasks run for the client."""
+    """Return how many tasks run for the client."""
     group: Any = client._core.brokers.task_group
     nursery = getattr(group, "_nursery", None)
     return len(group._tasks) if nursery is None else len(nursery.child_tasks)
@@ -52,7 +52,7 @@ def _left(client: Client) -> str:
 
 @contextmanager
 def no_growth(limit: int = 5_000_000) -> Iterator[None]:
-    """What the block leaves allocated is less than `limit` bytes."""
+    """Fail if the block leaves `limit` bytes or more allocated."""
     gc.collect()
     tracemalloc.start()
     try:

@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 import anyio
 from anyio.abc import ByteStream, TaskGroup
 
-from pulsarium.client.client import Client
+from pulsarium.client import Client, Consumer
 from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.settings import Settings
-from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.opening import open_client
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.wire import plain
 from tests.client.hostile.left_over import nothing_left
 from tests.client.peer import Peer, Pipe, Type, pipes
 
@@ -44,7 +44,7 @@ class Played:
         """The client's ends."""
         self.entries = 0
         self.record = True
-        """Whether `seen` is kept."""
+        """Says whether `seen` is kept."""
         self._came = anyio.Event()
         self._tasks = tasks
 
@@ -70,7 +70,7 @@ class Played:
             await peer.close()
 
     def count(self, type: int) -> int:
-        """How often the client sent it."""
+        """Return how often the client sent it."""
         return sum(base.type == type for base in self.seen)
 
     async def sent(self, type: int, times: int = 1) -> Any:
@@ -158,3 +158,8 @@ def saying(type: int, **fields: Any) -> Answer:
 
 async def silence(peer: Peer, body: Any) -> None:
     """No answer at all."""
+
+
+async def deliver(peer: Peer, entry: int = 1, **fields: Any) -> None:
+    where = pb.MessageIdData(ledgerId=7, entryId=entry)
+    await peer.say(Type.MESSAGE, plain(b"x"), consumer_id=0, message_id=where, **fields)

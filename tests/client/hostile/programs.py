@@ -44,7 +44,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Program:
-    """What goes on at the same time."""
+    """Lists what goes on at the same time."""
 
     producer: Writing
     consumer: Reading
@@ -53,7 +53,7 @@ class Program:
 
 @dataclass
 class Notes:
-    """What the application was told."""
+    """Notes what the application was told."""
 
     contents: list[bytes] = field(default_factory=list)
     """Sent or tried to send, in order."""
@@ -68,7 +68,7 @@ class Notes:
     failures: list[errors.PulsarError] = field(default_factory=list)
 
     async def attempt(self, call: Callable[[], Awaitable[R]]) -> R | None:
-        """What it returns, if it returns; only the client's own errors may come out."""
+        """Return what the call returns, if it returns; only the client's own errors may come out."""
         try:
             return await call()
         except errors.PulsarError as error:

@@ -11,11 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulsarium.client import errors
-from pulsarium.client.consumer.consumer import Consumer
-from pulsarium.client.consumer.options import ConsumerType
-from pulsarium.client.entry.crypto import CryptoKeyReader
-from pulsarium.client.message_id import MessageId
+from pulsarium.client import Consumer, ConsumerType, CryptoKeyReader, MessageId, errors
 from pulsarium.proto import batch, entry
 from pulsarium.proto.compression import compress
 from pulsarium.proto.entry import crc32c
@@ -38,7 +34,7 @@ async def deliver(peer: Peer, data: bytes, **fields: Any) -> None:
 
 
 async def until_the_end(peer: Peer, consumer: Consumer[Any]) -> list[Any]:
-    """What the application gets of all that was delivered: data, or an error of the client's."""
+    """Return what the application gets of all that was delivered: data, or an error of the client's."""
     await deliver(peer, plain(END), message_id=pb.MessageIdData(ledgerId=9, entryId=9))
     got: list[Any] = []
     while not got or got[-1] != END:
@@ -92,7 +88,7 @@ async def test_an_entry_that_cannot_be_read_is_passed_over(entry: bytes) -> None
         assert await until_the_end(peer, consumer) == []
 
 
-@pytest.mark.parametrize("uuid", ["u", "", "x" * 100_000], ids=["a uuid", "none", "a long one"])
+@pytest.mark.parametrize("uuid", ["", "x" * 100_000], ids=["none", "a long one"])
 @pytest.mark.parametrize(
     ("number", "count", "total"),
     [(0, 1_000_000, BIG), (0, BIG, BIG), (5, 3, 10), (-1, 3, 10), (0, 2, 0), (0, 2, -5), (1, 2, 10), (BIG, BIG, BIG)],
@@ -107,9 +103,7 @@ async def test_chunks_that_cannot_be(number: int, count: int, total: int, uuid: 
             assert await until_the_end(peer, consumer) == []
 
 
-@pytest.mark.parametrize("words", [1, 1_000, 400_000])
-@pytest.mark.parametrize("word", [0, -1, 2**62])
-@pytest.mark.parametrize("messages", [1, 3, 3000])
+@pytest.mark.parametrize(("messages", "word", "words"), [(1, -1, 1), (3, 0, 1), (3, 2**62, 400_000), (3000, -1, 9)])
 @on_both
 async def test_a_long_ack_set_takes_no_time(messages: int, word: int, words: int) -> None:
     async with subscribed() as (_, peer, consumer):
@@ -183,7 +177,6 @@ async def test_texts_that_are_no_utf_8() -> None:
 
 @on_both
 async def test_an_entry_that_is_answered_and_then_no_frame() -> None:
-    """What the client says to the first, when the second has ended the connection already, is of no harm."""
     async with subscribed() as (played, peer, consumer):
         where = pb.MessageIdData(ledgerId=7, entryId=7)
         bad = bytes_of(Type.MESSAGE, b"no entry", consumer_id=0, message_id=where)
@@ -264,8 +257,10 @@ def key_reader(tmp_path_factory: pytest.TempPathFactory) -> CryptoKeyReader:
 
 
 @given(st.integers(0, 2**32), st.booleans())
-@settings(max_examples=15, derandomize=True)
-def test_random_entries(key_reader: CryptoKeyReader, seed: int, has_key: bool) -> None:
+@settings(max_examples=6, derandomize=True)
+def test_random_entries_are_messages_or_documented_errors(
+    key_reader: CryptoKeyReader, seed: int, has_key: bool
+) -> None:
     asked: dict[str, Any] = {"crypto_key_reader": key_reader} if has_key else {}
     run_on("trio", read_garbage, seed, asked)
 

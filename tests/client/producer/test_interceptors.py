@@ -9,8 +9,8 @@ import pytest
 
 from pulsarium.client import MessageId, MessageOptions, Producer, ProducerInterceptor, PulsarError, errors
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both
-from tests.client.producer.test_producer import producing
+from tests.client.hostile.clocks import on_both
+from tests.client.producer.stage import producing
 
 
 class Adding(ProducerInterceptor[bytes]):

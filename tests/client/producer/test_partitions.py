@@ -10,8 +10,7 @@ import anyio
 import pytest
 from trio.testing import MockClock
 
-from pulsarium.client import Client, InitialPosition, MessageId, PartitionsRoutingMode, Producer, errors
-from pulsarium.client.producer.options import HashingScheme
+from pulsarium.client import Client, HashingScheme, InitialPosition, MessageId, PartitionsRoutingMode, Producer, errors
 from pulsarium.client.producer.router import hash_of
 from pulsarium.proto.topic_name import TopicName
 from tests.client.in_process import InProcess, in_process
@@ -20,7 +19,7 @@ TOPIC = "persistent://public/default/parts"
 
 
 async def stored(client: Client, partition: int, count: int) -> list[bytes]:
-    """What is in one partition, which is a topic by itself."""
+    """Return what is in one partition, which is a topic by itself."""
     topic = f"{TOPIC}-partition-{partition}"
     async with client.subscribe(topic, "look", initial_position=InitialPosition.Earliest) as consumer:
         return [(await consumer.receive()).data() for _ in range(count)]
@@ -62,7 +61,7 @@ async def test_batches_go_to_one_partition_each(autojump_clock: MockClock) -> No
 
 
 @pytest.mark.parametrize("scheme", HashingScheme)
-async def test_keys_choose_partitions(autojump_clock: MockClock, scheme: HashingScheme) -> None:
+async def test_keys_choose_partitions_by_their_hash(autojump_clock: MockClock, scheme: HashingScheme) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         async with client.create_producer("parts", hashing_scheme=scheme) as producer:
@@ -106,6 +105,39 @@ async def test_partitions_that_come_later_are_found(autojump_clock: MockClock) -
             await producer.send(b"x")
 
 
+async def test_partitions_that_could_not_be_counted_are_looked_for_again(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object, **__: object) -> int:
+        raise errors.ConnectError("cut")
+
+    async with in_process() as inside, inside.client() as client:
+        inside.partitioned(TOPIC, 1)
+        async with client.create_producer("parts", auto_update_partitions_interval=10) as producer:
+            with monkeypatch.context() as patch:
+                patch.setattr(client._core.brokers, "partitions", fail)
+                await anyio.sleep(11)
+            inside.partitioned(TOPIC, 2)
+            await anyio.sleep(11)
+            assert {(await producer.send(b"x")).partition for _ in range(4)} == {0, 1}
+
+
+async def test_a_producer_is_closed_while_its_partitions_are_counted(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(*_: object, **__: object) -> int:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with in_process() as inside, inside.client() as client:
+        inside.partitioned(TOPIC, 1)
+        async with client.create_producer("parts", auto_update_partitions_interval=10) as producer:
+            monkeypatch.setattr(client._core.brokers, "partitions", hang)
+            await anyio.sleep(11)
+            await producer.send(b"x")
+        assert broker_side(inside) == []
+
+
 async def test_all_partitions_or_none(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
@@ -140,7 +172,7 @@ async def test_nothing_is_sent_before_it_is_open(autojump_clock: MockClock) -> N
                 producer.send_nowait(b"")
 
 
-async def test_connections_that_break(autojump_clock: MockClock) -> None:
+async def test_everything_arrives_in_order_in_each_partition_when_connections_break(autojump_clock: MockClock) -> None:
     """Everything arrives, in order in each partition."""
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)

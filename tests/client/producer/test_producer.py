@@ -2,123 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import anyio
 import pytest
+from trio.testing import MockClock
 
-from pulsarium.client import errors
-from pulsarium.client.client import Client
-from pulsarium.client.entry.encoding import Encoder
-from pulsarium.client.entry.encryption import MessageDecryptor
-from pulsarium.client.message_id import MessageId
-from pulsarium.client.opening import open_client
-from pulsarium.client.producer.producer import Producer
-from pulsarium.client.producer.receipt import Receipt
-from pulsarium.proto import batch, entry
+from pulsarium.client import MessageId, Receipt, errors
+from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.client.both import on_both, run_on
-from tests.client.entry.encrypted import Keys
-from tests.client.peer import Peer, Peers, Type
-
-TOPIC = "persistent://public/default/t"
-UNASKED = 2**64 - 1
-
-
-class Stage:
-    """A client with one producer, and the connection it is on."""
-
-    def __init__(self, peers: Peers, peer: Peer, client: Client, producer: Producer) -> None:
-        self.peers = peers
-        self.peer = peer
-        self.client = client
-        self.producer = producer
-        self.producer_id = 0
-
-    async def sent(self) -> tuple[pb.CommandSend, pb.MessageMetadata, bytes]:
-        """The next SEND, its entry's metadata and payload."""
-        base, trailing = await self.peer.next()
-        assert base.type == Type.SEND, base
-        assert entry.checksum_matches(trailing)
-        return base.send, entry.parse_metadata(trailing), entry.payload_of(trailing)
-
-    async def payloads(self, count: int) -> list[bytes]:
-        return [(await self.sent())[2] for _ in range(count)]
-
-    async def receipt(self, sequence_id: int, entry_id: int = 0) -> None:
-        await self.peer.say(
-            Type.SEND_RECEIPT,
-            producer_id=self.producer_id,
-            sequence_id=sequence_id,
-            message_id={"ledgerId": 9, "entryId": entry_id},
-        )
-
-    async def refuse(self, sequence_id: int, error: int) -> None:
-        await self.peer.say(Type.SEND_ERROR, producer_id=0, sequence_id=sequence_id, error=error, message="no")
-
-
-async def answer_producer(peer: Peer, **success: Any) -> pb.CommandProducer:
-    asked: pb.CommandProducer = await peer.expect(Type.PRODUCER)
-    await peer.say(Type.PRODUCER_SUCCESS, **{"request_id": asked.request_id, "producer_name": "named", **success})
-    return asked
-
-
-@asynccontextmanager
-async def producing(success: dict[str, Any] | None = None, **options: Any) -> AsyncIterator[Stage]:
-    """A client and an open producer; what the test leaves unconfirmed is abandoned."""
-    peers = Peers()
-    async with anyio.create_task_group() as tasks, open_client("pulsar://a", peers.settings) as client:
-        found: list[Peer] = []
-
-        async def accept() -> None:
-            peer = await peers.next()
-            found.append(peer)
-            await peer.take_in()
-            await peer.lead_here()
-            await answer_producer(peer, **(success or {}))
-
-        tasks.start_soon(accept)
-        creating = client.create_producer("t", **options)
-        producer = await creating.__aenter__()
-        stage = Stage(peers, found[0], client, producer)
-        yield stage
-        producer.abandon()
-        await creating.__aexit__(None, None, None)
-    await stage.peer.close()
-    peers.close()
+from tests.client.hostile.clocks import on_both
+from tests.client.hostile.played import playing, saying
+from tests.client.peer import Type
+from tests.client.producer.stage import TOPIC, UNASKED, answer_producer, producing
 
 
 @on_both
-async def test_what_opens_a_producer() -> None:
-    peers = Peers()
-    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
-
-        async def use() -> None:
-            async with client.create_producer("t", producer_name="mine", properties={"a": "b"}) as producer:
-                assert producer.topic() == TOPIC
-                assert producer.producer_name() == "mine"
-                assert producer.last_sequence_id() == 41
-                assert producer.is_connected()
-
-        tasks.start_soon(use)
-        peer = await peers.next()
-        await peer.take_in()
-        await peer.lead_here()
-        asked = await answer_producer(peer, producer_name="mine", last_sequence_id=41)
+async def test_opening_tells_the_broker_name_and_properties() -> None:
+    async with playing() as (played, client):
+        played.on[Type.PRODUCER] = saying(Type.PRODUCER_SUCCESS, producer_name="mine", last_sequence_id=41)
+        async with client.create_producer("t", producer_name="mine", properties={"a": "b"}) as producer:
+            assert (producer.topic(), producer.producer_name(), producer.last_sequence_id()) == (TOPIC, "mine", 41)
+            assert producer.is_connected()
+        asked = await played.sent(Type.PRODUCER)
         assert (asked.topic, asked.producer_name, asked.user_provided_producer_name) == (TOPIC, "mine", True)
         assert [(pair.key, pair.value) for pair in asked.metadata] == [("a", "b")]
-        close = await peer.expect(Type.CLOSE_PRODUCER)
-        await peer.say(Type.SUCCESS, request_id=close.request_id)
-    await peer.close()
-    peers.close()
+        assert played.count(Type.CLOSE_PRODUCER) == 1
 
 
 @on_both
-async def test_one_message() -> None:
+async def test_a_message_is_sent_with_all_it_has() -> None:
     async with producing({"last_sequence_id": 6}, batching_enabled=False) as stage:
         receipt = stage.producer.send_nowait(
             b"content",
@@ -167,20 +81,17 @@ async def test_a_batch_has_a_most_of_bytes() -> None:
         assert sizes == [2, 1, 1, 1]
 
 
-def test_a_batch_is_sent_when_its_first_message_has_waited() -> None:
-    async def test() -> None:
-        async with producing(batching_max_publish_delay=0.5) as stage:
-            for _ in range(2):
-                await anyio.sleep(1)
-                begun = anyio.current_time()
-                stage.producer.send_nowait(b"1")
-                await anyio.sleep(0.3)
-                stage.producer.send_nowait(b"2")
-                send, _, _ = await stage.sent()
-                assert send.num_messages == 2
-                assert anyio.current_time() - begun == pytest.approx(0.5)
-
-    run_on("trio", test, jump=True)
+async def test_a_batch_is_sent_when_its_first_message_has_waited(autojump_clock: MockClock) -> None:
+    async with producing(batching_max_publish_delay=0.5) as stage:
+        for _ in range(2):
+            await anyio.sleep(1)
+            begun = anyio.current_time()
+            stage.producer.send_nowait(b"1")
+            await anyio.sleep(0.3)
+            stage.producer.send_nowait(b"2")
+            send, _, _ = await stage.sent()
+            assert send.num_messages == 2
+            assert anyio.current_time() - begun == pytest.approx(0.5)
 
 
 @on_both
@@ -280,7 +191,7 @@ async def test_a_cancelled_wait_for_room_sends_nothing() -> None:
 
 
 @on_both
-async def test_own_sequence_ids() -> None:
+async def test_sequence_ids_may_be_the_applications() -> None:
     async with producing(batching_enabled=False, initial_sequence_id=9) as stage:
         stage.producer.send_nowait(b"a")
         receipt = stage.producer.send_nowait(b"b", sequence_id=500)
@@ -346,24 +257,6 @@ async def test_memory_is_shared_by_all_producers() -> None:
 
 
 @on_both
-async def test_data_keys_are_changed() -> None:
-    """Every four hours of the clock that goes forward."""
-    now = 0.0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pulsarium.client.producer.producer.Encoder", partial(Encoder, clock=lambda: now))
-        reader = Keys()
-        async with producing(encryption_keys=["rsa"], crypto_key_reader=reader, batching_enabled=False) as stage:
-            found = []
-            for now in (0.0, 4 * 3600 - 1, 4 * 3600, 8 * 3600 - 1, 8 * 3600):  # noqa: B007
-                stage.producer.send_nowait(b"secret")
-                _, metadata, payload = await stage.sent()
-                assert b"secret" not in payload
-                assert MessageDecryptor(reader.get_private_key).decrypt(metadata, payload) == b"secret"
-                found.append(metadata.encryption_keys[0].value)
-        assert found[0] == found[1] != found[2] == found[3] != found[4]
-
-
-@on_both
 async def test_a_message_too_big_fails_alone() -> None:
     async with producing(batching_enabled=False) as stage:
         with pytest.raises(errors.MessageTooBig):
@@ -421,21 +314,6 @@ async def test_after_an_unload_everything_is_sent_again_in_order() -> None:
 
 
 @on_both
-async def test_a_lost_connection_is_replaced() -> None:
-    async with producing(batching_enabled=False) as stage:
-        receipt = stage.producer.send_nowait(b"1")
-        await stage.sent()
-        await stage.peer.close()
-        stage.peer = await stage.peers.next()
-        await stage.peer.take_in()
-        await stage.peer.lead_here_again()
-        await answer_producer(stage.peer)
-        assert await stage.payloads(1) == [b"1"]
-        await stage.receipt(0)
-        await receipt.wait()
-
-
-@on_both
 async def test_a_receipt_out_of_order_costs_the_connection() -> None:
     async with producing(batching_enabled=False) as stage:
         for content in (b"0", b"1"):
@@ -472,60 +350,30 @@ async def test_when_it_cannot_be_opened_again_everything_fails() -> None:
 
 @on_both
 async def test_leaving_the_block_flushes_and_closes() -> None:
-    peers = Peers()
-    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
-        receipts: list[Receipt] = []
-
-        async def use() -> None:
-            async with client.create_producer("t", batching_max_publish_delay=1000) as producer:
-                receipts.append(producer.send_nowait(b"1"))
-            with pytest.raises(errors.AlreadyClosed):
-                producer.send_nowait(b"2")
-            with pytest.raises(errors.AlreadyClosed):
-                await producer.send(b"2")
-
-        tasks.start_soon(use)
-        peer = await peers.next()
-        await peer.take_in()
-        await peer.lead_here()
-        await answer_producer(peer)
-        await peer.expect(Type.SEND)
-        await peer.say(Type.SEND_RECEIPT, producer_id=0, sequence_id=0, message_id={"ledgerId": 1, "entryId": 2})
-        close = await peer.expect(Type.CLOSE_PRODUCER)
-        assert (await receipts[0].wait()).entry_id == 2
-        await peer.say(Type.SUCCESS, request_id=close.request_id)
-    await peer.close()
-    peers.close()
+    async with playing() as (played, client):
+        async with client.create_producer("t", batching_max_publish_delay=1000) as producer:
+            receipt = producer.send_nowait(b"1")
+        assert (await receipt.wait()).entry_id == 1
+        assert [base.type for base in played.seen[-2:]] == [Type.SEND, Type.CLOSE_PRODUCER]
+        with pytest.raises(errors.AlreadyClosed):
+            producer.send_nowait(b"2")
+        with pytest.raises(errors.AlreadyClosed):
+            await producer.send(b"2")
 
 
 @on_both
 async def test_an_error_in_the_block_comes_out_as_it_is_and_abandons() -> None:
-    peers = Peers()
     receipts: list[Receipt] = []
-    async with anyio.create_task_group() as tasks:
-        found: list[Peer] = []
 
-        async def accept() -> None:
-            peer = await peers.next()
-            found.append(peer)
-            await peer.take_in()
-            await peer.lead_here()
-            await answer_producer(peer)
+    async def fail() -> None:
+        async with client.create_producer("t", batching_max_publish_delay=1000) as producer:
+            receipts.append(producer.send_nowait(b"1"))
+            raise KeyError("mine")
 
-        tasks.start_soon(accept)
-
-        async def fail() -> None:
-            async with (
-                open_client("pulsar://a", peers.settings) as client,
-                client.create_producer("t", batching_max_publish_delay=1000) as producer,
-            ):
-                receipts.append(producer.send_nowait(b"1"))
-                raise KeyError("mine")
-
+    async with playing() as (played, client):
         with pytest.raises(KeyError, match="mine"):
             await fail()
-    with pytest.raises(errors.AlreadyClosed):
-        await receipts[0].wait()
-    assert (await found[0].expect(Type.CLOSE_PRODUCER)).producer_id == 0
-    await found[0].close()
-    peers.close()
+        with pytest.raises(errors.AlreadyClosed):
+            await receipts[0].wait()
+        await played.sent(Type.CLOSE_PRODUCER)
+        assert played.count(Type.SEND) == 0

@@ -1,4 +1,4 @@
-"""Which partition a message goes to."""
+"""Tests of which partition a message goes to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def routing(**options: Any) -> tuple[Router, list[Target]]:
         ("😀", 1772899, 1051995898),  # two UTF-16 units
     ],
 )
-def test_hashes_are_javas(key: str, java: int, murmur: int) -> None:
+def test_hashes_of_keys_are_javas(key: str, java: int, murmur: int) -> None:
     """As JavaStringHash and Murmur3Hash32 of the Java client 4.2.4 gave them."""
     assert hash_of(key, HashingScheme.JavaStringHash) == java
     assert hash_of(key, HashingScheme.Murmur3_32Hash) == murmur
@@ -78,7 +78,7 @@ def test_not_every_producer_begins_with_the_same() -> None:
     assert first == {0, 1, 2}
 
 
-def test_a_single_partition() -> None:
+def test_single_partition_routing_keeps_to_one() -> None:
     router, targets = routing(message_routing_mode=PartitionsRoutingMode.UseSinglePartition)
     assert len({router.choose(draft(b""), targets) for _ in range(9)}) == 1
 

@@ -1,4 +1,4 @@
-"""Who may publish to a topic (PIP-68)."""
+"""Shows who may publish to a topic (PIP-68)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,6 @@ async def a_topic_of_ones_own(world: World) -> object:
         "shared": shared,
         "after": await opening(world.client.create_producer(topic, access_mode=Exclusive)),
     }
-
-
-@scenario(expected="ProducerFenced")
-async def where_somebody_is_already(world: World) -> object:
-    topic = world.topic()
-    async with world.client.create_producer(topic):
-        return await opening(world.client.create_producer(topic, access_mode=Exclusive))
 
 
 async def wait_for(client: Client, topic: str, events: list[str]) -> None:

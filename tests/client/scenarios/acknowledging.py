@@ -1,4 +1,4 @@
-"""What was acknowledged does not come again; everything else does."""
+"""Shows that what was acknowledged does not come again, and everything else does."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from pulsarium.client import Consumer, ConsumerType, Message
-from tests.foreign.admin import Admin
 
 from .scenario import scenario
-from .world import EARLIEST, World, data, outcome, take, take_until
+from .world import EARLIEST, World, data, take, take_until
 
 NUMBERS = [b"%d" % n for n in range(6)]
 
@@ -21,7 +20,7 @@ async def left_after(
     batched: bool = False,
     **options: Any,
 ) -> list[bytes]:
-    """What a subscription has left of six messages, once a consumer acknowledged some and went."""
+    """Return what a subscription has left of six messages, once a consumer acknowledged some and went."""
     topic = world.topic("-".join([*options, str(batched)]))
     options = {"initial_position": EARLIEST, "ack_receipt_enabled": True, **options}
     await world.send(topic, *NUMBERS, batching_enabled=batched)
@@ -81,11 +80,6 @@ async def part_of_a_batch_where_only_whole_ones_count(world: World) -> object:
     return await left_after(world, each_of([0, 1, 3]), batched=True)
 
 
-@scenario(expected=[])
-async def a_whole_batch_one_by_one(world: World) -> object:
-    return await left_after(world, each_of(range(6)), batched=True)
-
-
 @scenario(expected={"by index": ["3", "4", "5"], "whole": ["0", "1", "2", "3", "4", "5"], "last": []})
 async def up_to_the_middle_of_a_batch(world: World) -> object:
     return {
@@ -93,55 +87,3 @@ async def up_to_the_middle_of_a_batch(world: World) -> object:
         "whole": await left_after(world, up_to(2), batched=True),
         "last": await left_after(world, up_to(5), batched=True, consumer_name="c"),
     }
-
-
-@scenario(expected={"ids": ["3", "4"], "outcome": "ok"})
-async def by_id_alone(world: World) -> object:
-    topic = world.topic()
-    ids = await world.send(topic, *NUMBERS[:5])
-    async with world.client.subscribe(topic, "s", initial_position=EARLIEST, ack_receipt_enabled=True) as consumer:
-        await take(consumer, 3)
-        said = await outcome(consumer.acknowledge_cumulative(ids[2]))
-    async with world.client.subscribe(topic, "s") as consumer:
-        return {"ids": data(await take(consumer, 2)), "outcome": said}
-
-
-@scenario(expected={"before": 3, "after": 1})
-async def the_backlog(world: World) -> object:
-    topic = world.topic()
-    await world.send(topic, *NUMBERS[:3])
-    async with world.client.subscribe(topic, "s", initial_position=EARLIEST, ack_receipt_enabled=True) as consumer:
-        before = await world.admin(Admin.backlog, topic, "s")
-        for message in await take(consumer, 2):
-            await consumer.acknowledge(message)
-        return {"before": before, "after": await world.admin(Admin.backlog, topic, "s")}
-
-
-@scenario(expected={"one": ["1", "2"], "other": ["0", "1", "2"]})
-async def subscriptions_do_not_know_each_other(world: World) -> object:
-    topic = world.topic()
-    await world.send(topic, *NUMBERS[:3])
-    for name in ("one", "other"):
-        async with world.client.subscribe(topic, name, initial_position=EARLIEST, ack_receipt_enabled=True) as consumer:
-            message = await consumer.receive()
-            if name == "one":
-                await consumer.acknowledge(message)
-    await world.send(topic, b"end")
-    found = {}
-    for name in ("one", "other"):
-        async with world.client.subscribe(topic, name) as consumer:
-            found[name] = data(await take_until(consumer, b"end"))
-    return found
-
-
-@scenario(expected=["0", "2", "4"])
-async def on_partitions(world: World) -> object:
-    topic = await world.partitioned(2)
-    options: dict[str, Any] = {"initial_position": EARLIEST, "ack_receipt_enabled": True}
-    await world.send(topic, *NUMBERS)
-    async with world.client.subscribe(topic, "s", **options) as consumer:
-        for message in await take(consumer, 6):
-            if int(message.data()) % 2:
-                await consumer.acknowledge(message)
-    async with world.client.subscribe(topic, "s", **options) as consumer:
-        return sorted(data(await take(consumer, 3)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from pulsarium.client import CompressionType, ConsumerType, MessageId
+from pulsarium.client import ConsumerType, MessageId
 
 from .scenario import scenario
-from .world import EARLIEST, World, available, ids, outcome, refusal, take
+from .world import EARLIEST, World, available, outcome, take
 
 CONTENT = bytes(range(256)) * 20
 CHUNKS: dict[str, Any] = {"chunking_enabled": True, "chunk_max_message_size": 1000}
@@ -30,36 +29,6 @@ async def a_message_of_six(world: World) -> object:
             "id": large.message_id(),
             "content": same(large.data()),
             "next": small.message_id(),
-        }
-
-
-@scenario(expected={"NONE": "same", "LZ4": "same", "ZLib": "same", "ZSTD": "same", "SNAPPY": "same"})
-async def each_compression(world: World) -> object:
-    found = {}
-    for compression in CompressionType:
-        topic = world.topic(compression.name)
-        options = CHUNKS | {"chunk_max_message_size": 300}
-        await world.send(topic, CONTENT, compression_type=compression, **options)
-        (content,) = await world.contents(topic)
-        found[compression.name] = same(content)
-    return found
-
-
-@scenario(expected={"data": ["same", "same"], "keys": ["a", "b"], "interleaved": [True, True]})
-async def of_two_producers(world: World) -> object:
-    topic = world.topic()
-    async with (
-        world.client.create_producer(topic, batching_enabled=False, **CHUNKS) as one,
-        world.client.create_producer(topic, batching_enabled=False, **CHUNKS) as other,
-    ):
-        first, second = one.send_nowait(CONTENT, partition_key="a"), other.send_nowait(CONTENT, partition_key="b")
-        sent = [await first.wait(), await second.wait()]
-    async with world.client.create_reader(topic, MessageId.earliest) as reader:
-        messages = sorted(await available(reader), key=lambda message: message.partition_key())
-        return {
-            "data": [same(message.data()) for message in messages],
-            "keys": [message.partition_key() for message in messages],
-            "interleaved": [one == other for one, other in zip(sent, ids(messages), strict=True)],
         }
 
 
@@ -106,14 +75,6 @@ async def seeking(world: World) -> object:
     return found
 
 
-@scenario(expected={"encrypted": "same", "receipt": "0:5 from 0:0"})
-async def encrypted(world: World) -> object:
-    topic, reader = world.topic(), world.keys["rsa"].reader
-    (receipt,) = await world.send(topic, CONTENT, encryption_keys=["k"], crypto_key_reader=reader, **CHUNKS)
-    (content,) = await world.contents(topic, crypto_key_reader=reader)
-    return {"encrypted": same(content), "receipt": receipt}
-
-
 @scenario(expected={"without": "MessageTooBig", "with": "ok", "size": 6000000, "first": "0:0", "last": "0:1"})
 async def larger_than_a_message_may_be(world: World) -> object:
     topic, content = world.topic(), bytes(6_000_000)
@@ -133,11 +94,3 @@ async def larger_than_a_message_may_be(world: World) -> object:
         "first": first,
         "last": MessageId(*place.entry),
     }
-
-
-@scenario(expected=["ok", "InvalidConfiguration"])
-async def not_in_batches(world: World) -> object:
-    def create(batching: bool) -> object:
-        return world.client.create_producer(world.topic(), batching_enabled=batching, **CHUNKS)
-
-    return [refusal(partial(create, batching)) for batching in (False, True)]

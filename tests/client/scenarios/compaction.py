@@ -1,4 +1,4 @@
-"""Of each key the last message."""
+"""Shows that compaction leaves the last message of each key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pulsarium.client import MessageId
 from tests.foreign.admin import Admin
 
 from .scenario import scenario
-from .world import EARLIEST, World, available, data, ids, take, until
+from .world import World, available, data, ids, until
 
 EXAMPLE: list[tuple[str | None, bytes | None]] = [("k0", b"v0"), ("k0", b"v1"), ("k1", b"v0"), ("k1", None)]
 PLAIN: list[tuple[str | None, bytes | None]] = [("a", b"1"), ("b", b"1"), ("a", b"2"), (None, b"no key"), ("c", b"1")]
@@ -80,41 +80,3 @@ async def only_who_asks_for_it(world: World) -> object:
     await publish(world, topic, [("a", b"3")], batched=False)
     async with world.client.create_reader(topic, MessageId.earliest, read_compacted=True) as reader:
         return {"before": await world.contents(topic), "after": data(await available(reader))}
-
-
-@scenario(expected={"kept": ["2", "3", "4"], "twice": ["4"]})
-async def compacting_again(world: World) -> object:
-    topic = world.topic()
-    await publish(world, topic, [("a", b"1"), ("a", b"2"), ("b", b"3")], batched=False)
-    await compact(world, topic)
-    await publish(world, topic, [("a", b"4")], batched=False)
-    async with world.client.create_reader(topic, MessageId.earliest, read_compacted=True) as reader:
-        kept = data(await available(reader))
-    await publish(world, topic, [("b", None)], batched=False)
-    await compact(world, topic)
-    async with world.client.create_reader(topic, MessageId.earliest, read_compacted=True) as reader:
-        return {"kept": kept, "twice": data(await available(reader))}
-
-
-@scenario(expected={"first": ["a", "b"], "again": ["b"]})
-async def a_subscription(world: World) -> object:
-    topic = world.topic()
-    await publish(world, topic, [("k", b"x"), ("k", b"a"), ("l", b"b")], batched=False)
-    await compact(world, topic)
-    async with world.client.subscribe(
-        topic, "s", initial_position=EARLIEST, read_compacted=True, ack_receipt_enabled=True
-    ) as consumer:
-        messages = await take(consumer, 2)
-        await consumer.acknowledge_cumulative(messages[0])
-    async with world.client.subscribe(topic, "s", read_compacted=True) as consumer:
-        return {"first": data(messages), "again": data(await take(consumer, 1))}
-
-
-@scenario(expected={"more": False, "last": "earliest"})
-async def nothing_is_left(world: World) -> object:
-    topic = world.topic()
-    await publish(world, topic, [("k", b"x"), ("k", None)], batched=False)
-    await compact(world, topic)
-    async with world.client.create_reader(topic, MessageId.earliest, read_compacted=True) as reader:
-        (last,) = await reader.get_last_message_ids()
-        return {"more": await reader.has_message_available(), "last": last}

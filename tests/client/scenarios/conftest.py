@@ -1,10 +1,9 @@
-"""The brokers that scenarios run against, each started once, and what was observed there."""
+"""The brokers that scenarios run against, each started once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 
@@ -12,14 +11,9 @@ from tests.client.key_files import KeyFiles, key_files
 from tests.foreign.broker_process import PULSARIUM, Address, BrokerProcess
 from tests.foreign.toolchains import REFERENCE, require
 
-from .runner import Observation, observe
-from .scenario import SCENARIOS
-
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = ROOT / "tests" / "transcripts" / "standalone.conf"
 PULSAR = (str(ROOT / "scripts" / "reference-pulsar"),)
-
-Observe: TypeAlias = Callable[[str, str, str], Observation]
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +22,11 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KeyFiles]:
 
 
 def configuration(*, transactions: bool) -> str:
-    """What transcripts were recorded with, mostly without transactions: where it makes the topics for them at once for
-    many topics, Pulsar at times never delivers the messages of one to compaction, or does so late."""
+    """Return what transcripts were recorded with, mostly without transactions.
+
+    Where Pulsar makes the topics for transactions at once for many topics, it at times never delivers the messages of
+    one to compaction, or does so late.
+    """
     on, off = "transactionCoordinatorEnabled=true", "transactionCoordinatorEnabled=false"
     text = CONFIG.read_text()
     assert on in text
@@ -55,25 +52,3 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str,
     yield started
     for process in processes.values():
         assert process.stop(40.0) == 0
-
-
-@pytest.fixture(scope="session")
-def observation(
-    request: pytest.FixtureRequest, brokers: Callable[[str, bool], Address], keys: dict[str, KeyFiles]
-) -> Observe:
-    """What a scenario observes at a broker, under a loop. The first that asks runs all that pytest has selected."""
-    observations: dict[tuple[str, str, bool], dict[str, Observation]] = {}
-    selected = [getattr(item, "callspec").params for item in request.session.items if hasattr(item, "callspec")]  # noqa: B009
-
-    def of(scenario: str, broker: str, loop: str) -> Observation:
-        transactions = SCENARIOS[scenario].transactions
-        way = broker, loop, transactions
-        if way not in observations:
-            names = dict.fromkeys(
-                each["scenario"] for each in selected if (each.get("broker"), each.get("loop")) == (broker, loop)
-            )
-            chosen = [SCENARIOS[name] for name in names if SCENARIOS[name].transactions == transactions]
-            observations[way] = observe(chosen, brokers(broker, transactions), loop, keys)
-        return observations[way][scenario]
-
-    return of

@@ -1,4 +1,4 @@
-"""How a client finds its broker, and what becomes of it when that goes away."""
+"""Shows how a client finds its broker, and what becomes of it when that goes away."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pulsarium.client import MessageId, connect
 from tests.foreign.admin import Admin
 
 from .scenario import scenario
-from .world import EARLIEST, World, available, data, opening, take
+from .world import World, data, take
 
 
 @scenario(expected={"data": ["a", "b"], "partitions": [0, 1]})
@@ -22,32 +22,6 @@ async def looking_up_over_http(world: World) -> object:
     return {"data": contents, "partitions": sorted(places)}
 
 
-@scenario(expected={"topic": "TopicNotFound", "namespace": "TopicNotFound"})
-async def what_http_does_not_find(world: World) -> object:
-    namespace = await world.own_namespace(autoTopicCreation={"allowAutoTopicCreation": False})
-    async with connect(world.address.admin_url) as client:
-        return {
-            "topic": await opening(client.create_producer(f"persistent://{namespace}/t")),
-            "namespace": await opening(client.create_producer("persistent://public/nothing-of-that-name/t")),
-        }
-
-
-@scenario(expected={"ids": ["0:0", "1:0", "2:0"], "data": ["0", "1", "2"], "connected": True})
-async def a_producer_goes_on_after_an_unload(world: World) -> object:
-    topic = world.topic()
-    async with world.client.create_producer(topic, batching_enabled=False) as producer:
-        ids = []
-        for n in range(3):
-            ids.append(await producer.send(b"%d" % n))
-            await world.admin(Admin.unload, topic)
-        await producer.send(b"end")
-        return {
-            "ids": ids,
-            "data": (await world.contents(topic))[:3],
-            "connected": producer.is_connected(),
-        }
-
-
 @scenario(expected={"order": True, "all": 60})
 async def what_is_sent_during_unloads_stays_in_order(world: World) -> object:
     topic = world.topic()
@@ -60,22 +34,6 @@ async def what_is_sent_during_unloads_stays_in_order(world: World) -> object:
         await producer.flush()
     contents = list(dict.fromkeys(await world.contents(topic)))
     return {"order": contents == sorted(contents), "all": len(contents)}
-
-
-@scenario(expected={"old": ["0:0", "0:1"], "new": ["0:0"], "consumer": ["c"]})
-async def a_topic_that_was_deleted_begins_anew(world: World) -> object:
-    topic = world.topic()
-    async with world.client.create_reader(topic, MessageId.earliest) as reader:
-        await world.send(topic, b"a", b"b")
-        old = [message.message_id() for message in await available(reader)]
-    await world.admin(Admin.delete, topic)
-    async with world.client.subscribe(topic, "s", initial_position=EARLIEST) as consumer:
-        await world.send(topic, b"c")
-        messages = await take(consumer, 1)
-    last = max(old).ledger_id
-    assert messages[0].message_id().ledger_id > last
-    new = [MessageId(last, message.message_id().entry_id) for message in messages]
-    return {"old": old, "new": new, "consumer": data(messages)}
 
 
 @scenario(expected={"names": ["p-partition-0", "p-partition-1", "p-partition-2"], "plain": ["t"]})

@@ -1,4 +1,4 @@
-"""What is sent twice is kept once."""
+"""Shows that what is sent twice is kept once."""
 
 from __future__ import annotations
 
@@ -8,51 +8,6 @@ from .scenario import scenario
 from .world import World, available
 
 ON = {"deduplication": True}
-
-
-@scenario(expected={"receipts": ["0:0", "0:1", "earliest", "earliest", "0:2"], "sequence ids": [0, 1, 2]})
-async def numbers_that_were_there(world: World) -> object:
-    topic = f"persistent://{await world.own_namespace(**ON)}/t"
-    async with world.client.create_producer(topic, producer_name="p", batching_enabled=False) as producer:
-        receipts = [await producer.send(b"x", sequence_id=number) for number in (0, 1, 0, 1, 2)]
-    async with world.client.create_reader(topic, MessageId.earliest) as reader:
-        return {"receipts": receipts, "sequence ids": [m.sequence_id() for m in await available(reader)]}
-
-
-@scenario(expected={"last": 4, "numbers": [0, 4, 5], "data": ["a", "b", "c"]})
-async def a_producer_that_comes_back(world: World) -> object:
-    topic = f"persistent://{await world.own_namespace(**ON)}/t"
-    async with world.client.create_producer(topic, producer_name="p") as producer:
-        await producer.send(b"a", sequence_id=0)
-        await producer.send(b"b", sequence_id=4)
-    async with world.client.create_producer(topic, producer_name="p") as producer:
-        last = producer.last_sequence_id()
-        await producer.send(b"again", sequence_id=3)
-        await producer.send(b"c")
-    async with world.client.create_reader(topic, MessageId.earliest) as reader:
-        messages = await available(reader)
-        return {"last": last, "numbers": [m.sequence_id() for m in messages], "data": messages}
-
-
-@scenario(expected=["p", "q"])
-async def names_are_counted_apart(world: World) -> object:
-    topic = f"persistent://{await world.own_namespace(**ON)}/t"
-    for name in ("p", "q"):
-        async with world.client.create_producer(topic, producer_name=name) as producer:
-            await producer.send(name.encode(), sequence_id=0)
-    return await world.contents(topic)
-
-
-@scenario(expected={"off": ["x", "x"], "on": ["x"]})
-async def only_where_it_is_on(world: World) -> object:
-    on = f"persistent://{await world.own_namespace(**ON)}/t"
-    found = {}
-    for name, topic in (("off", world.topic()), ("on", on)):
-        for _ in range(2):
-            async with world.client.create_producer(topic, producer_name="p") as producer:
-                await producer.send(b"x", sequence_id=0)
-        found[name] = await world.contents(topic)
-    return found
 
 
 @scenario(expected={"data": ["a", "b", "c", "d"], "numbers": [0, 1, 2, 3]})

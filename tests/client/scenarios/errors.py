@@ -1,16 +1,12 @@
-"""What is refused, and by which name."""
+"""Shows what is refused, and by which name."""
 
 from __future__ import annotations
 
-import socket
-
-import anyio
-
-from pulsarium.client import ConsumerType, MessageId, connect
+from pulsarium.client import ConsumerType, MessageId
 from tests.foreign.admin import Admin
 
 from .scenario import scenario
-from .world import EARLIEST, World, all_of, data, opening, outcome, refusal, take
+from .world import EARLIEST, World, all_of, opening, outcome, refusal
 
 NO_NEW_TOPICS = {"allowAutoTopicCreation": False}
 
@@ -69,27 +65,6 @@ async def a_terminated_topic_ends_the_loop(world: World) -> object:
         return {"seen": seen, "again": await all_of(consumer), "reached": consumer.has_reached_end_of_topic()}
 
 
-@scenario(
-    expected={
-        "receive": "AlreadyClosed",
-        "acknowledge": "AlreadyClosed",
-        "seek": "AlreadyClosed",
-        "close": "ok",
-    }
-)
-async def a_closed_consumer(world: World) -> object:
-    topic = world.topic()
-    await world.send(topic, b"x")
-    async with world.client.subscribe(topic, "s", initial_position=EARLIEST) as consumer:
-        message = await consumer.receive()
-    return {
-        "receive": await outcome(consumer.receive()),
-        "acknowledge": await outcome(consumer.acknowledge(message)),
-        "seek": await outcome(consumer.seek(MessageId.earliest)),
-        "close": await outcome(consumer.aclose()),
-    }
-
-
 @scenario(expected={"send": "AlreadyClosed", "receive": "AlreadyClosed", "new": "AlreadyClosed"})
 async def a_closed_client(world: World) -> object:
     topic = world.topic()
@@ -103,29 +78,6 @@ async def a_closed_client(world: World) -> object:
             "receive": await outcome(consumer.receive()),
             "new": await opening(client.create_producer(topic)),
         }
-
-
-@scenario(expected={"open": "ConnectError"})
-async def nobody_there(world: World) -> object:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    async with connect(f"pulsar://127.0.0.1:{port}", operation_timeout=0.2) as client:
-        return {"open": await opening(client.create_producer(world.topic()))}
-
-
-@scenario(expected={"cancelled": True, "data": ["a", "b", "c"]})
-async def a_cancelled_receive_loses_nothing(world: World) -> object:
-    topic = world.topic()
-    async with world.client.subscribe(topic, "s") as consumer:
-        with anyio.move_on_after(0.01) as scope:
-            await consumer.receive()
-        await world.send(topic, b"a", b"b", b"c")
-        received = []
-        with anyio.CancelScope() as other:
-            other.cancel()
-            received.append(await consumer.receive())  # which need not wait
-        received += await take(consumer, 3 - len(received))
-        return {"cancelled": scope.cancelled_caught, "data": data(received)}
 
 
 @scenario(expected=["InvalidConfiguration", "InvalidConfiguration", "InvalidConfiguration"])

@@ -53,23 +53,6 @@ async def every_key_in_its_order(world: World) -> object:
         }
 
 
-@scenario(expected={"lower": ["k0", "k1", "k2", "k4", "k6"], "upper": ["k3", "k5", "k7"]})
-async def sticky_ranges(world: World) -> object:
-    topic = world.topic()
-    async with (
-        world.client.subscribe(topic, "s", consumer_type=KIND, key_shared_policy=sticky((0, 32767))) as lower,
-        world.client.subscribe(topic, "s", consumer_type=KIND, key_shared_policy=sticky((32768, 65535))) as upper,
-    ):
-        await send_rounds(world, topic)
-        async with world.client.create_producer(topic, batching_enabled=False) as producer:
-            for n in range(64):
-                await producer.send(b"end", partition_key=f"end{n}")
-        return {
-            "lower": sorted(by_key(await take_until(lower, b"end"))),
-            "upper": sorted(by_key(await take_until(upper, b"end"))),
-        }
-
-
 @scenario(expected={"overlap": "ConsumerAssignError", "beside": "ok", "other mode": "ConsumerBusy"})
 async def ranges_that_overlap(world: World) -> object:
     topic = world.topic()
@@ -82,26 +65,6 @@ async def ranges_that_overlap(world: World) -> object:
                 world.client.subscribe(topic, "s", consumer_type=KIND, key_shared_policy=sticky((101, 200)))
             ),
             "other mode": await opening(world.client.subscribe(topic, "s", consumer_type=KIND)),
-        }
-
-
-@scenario(expected={"once": 24, "order": [["0", "1", "2"]], "shared": 0})
-async def two_consumers_without_ranges(world: World) -> object:
-    topic = world.topic()
-    async with (
-        world.client.subscribe(topic, "s", consumer_type=KIND, consumer_name="a") as one,
-        world.client.subscribe(topic, "s", consumer_type=KIND, consumer_name="b") as other,
-    ):
-        await send_rounds(world, topic)
-        async with world.client.create_producer(topic, batching_enabled=False) as producer:
-            for n in range(64):
-                await producer.send(b"end", partition_key=f"end{n}")
-        first, second = by_key(await take_until(one, b"end")), by_key(await take_until(other, b"end"))
-        orders = {tuple(values) for values in (first | second).values()}
-        return {
-            "once": sum(len(each) for each in (*first.values(), *second.values())),
-            "order": [list(order) for order in orders],
-            "shared": len(first.keys() & second.keys()),
         }
 
 

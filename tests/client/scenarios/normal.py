@@ -1,4 +1,4 @@
-"""What differs from run to run, and from broker to broker, told in words that do not."""
+"""Tells what differs from run to run, and from broker to broker, in words that do not."""
 
 from __future__ import annotations
 

@@ -5,25 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pulsarium.client import RegexSubscriptionMode
-from tests.foreign.admin import Admin
-
 from .scenario import scenario
-from .world import EARLIEST, World, data, outcome, take, until
+from .world import EARLIEST, World, data, outcome, take
 
 
 def pattern(namespace: str, expression: str) -> re.Pattern[str]:
     return re.compile(f"persistent://{namespace}/{expression}")
-
-
-@scenario(expected={"data": ["a", "b", "c"], "topics": ["one", "three", "two"]})
-async def several_topics(world: World) -> object:
-    topics = [world.topic(name) for name in ("one", "two", "three")]
-    async with world.client.subscribe(topics, "s", initial_position=EARLIEST) as consumer:
-        for topic, letter in zip(topics, (b"a", b"b", b"c"), strict=True):
-            await world.send(topic, letter)
-        messages = await take(consumer, 3)
-        return {"data": sorted(data(messages)), "topics": {message.topic_name() for message in messages}}
 
 
 @scenario(
@@ -57,54 +44,3 @@ async def by_a_pattern(world: World) -> object:
         new = data(await take(consumer, 1))
         async with world.client.subscribe(f"persistent://{namespace}/out", "s", initial_position=EARLIEST) as out:
             return {"data": sorted(found), "new": new, "left out": data(await take(out, 1))}
-
-
-@scenario(expected={"partitions": [0, 1], "data": ["0", "1"]})
-async def partitions_match_with_their_topic(world: World) -> object:
-    namespace = await world.own_namespace()
-    topic = f"persistent://{namespace}/in-p"
-    await world.admin(Admin.create_partitioned, topic, 2)
-    for n in range(2):
-        await world.send(f"{topic}-partition-{n}", b"%d" % n)
-    async with world.client.subscribe(pattern(namespace, "in-.*"), "s", initial_position=EARLIEST) as consumer:
-        messages = await take(consumer, 2)
-        return {
-            "partitions": {message.message_id().partition for message in messages},
-            "data": sorted(data(messages)),
-        }
-
-
-@scenario(expected={"left": ["in-2"], "data": ["b2"]})
-async def topics_that_are_deleted(world: World) -> object:
-    namespace = await world.own_namespace(autoTopicCreation={"allowAutoTopicCreation": False})
-    one, two = (f"persistent://{namespace}/in-{n}" for n in (1, 2))
-    for topic in (one, two):
-        await world.admin(Admin.call, "PUT", f"/admin/v2/{topic.replace('://', '/')}")
-    await world.send(one, b"a")
-    await world.send(two, b"b")
-    async with world.client.subscribe(
-        pattern(namespace, "in-.*"), "s", initial_position=EARLIEST, pattern_auto_discovery_period=0.2
-    ) as consumer:
-        await take(consumer, 2)
-        await world.admin(Admin.call, "DELETE", f"/admin/v2/{one.replace('://', '/')}?force=true")
-        await until(lambda: [part.topic for part in consumer._parts.all] == [two])
-        await world.send(two, b"b2")
-        return {"left": [part.topic for part in consumer._parts.all], "data": data(await take(consumer, 1))}
-
-
-@scenario(expected={"persistent": ["t"], "both": ["non-persistent t", "t"]})
-async def by_domain(world: World) -> object:
-    namespace = await world.own_namespace()
-    found = {}
-    expression = re.compile(f"{namespace}/t.*")
-    async with (
-        world.client.create_producer(f"persistent://{namespace}/t"),
-        world.client.create_producer(f"non-persistent://{namespace}/t"),
-    ):
-        for name, mode in (
-            ("persistent", RegexSubscriptionMode.PersistentOnly),
-            ("both", RegexSubscriptionMode.AllTopics),
-        ):
-            async with world.client.subscribe(expression, name, regex_subscription_mode=mode) as consumer:
-                found[name] = {part.topic for part in consumer._parts.all}
-    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -20,22 +19,13 @@ from .world import World
 AT_ONCE = 12
 
 
-@dataclass(frozen=True)
-class Observation:
-    """What one run of a scenario observed, or what kept it from that."""
-
-    facts: Facts = None
-    error: Exception | None = None
-    seconds: float = 0.0
-
-
 def observe(
     scenarios: Iterable[Scenario], address: Address, loop: str, keys: Mapping[str, Any]
-) -> dict[str, Observation]:
-    """Of each scenario by its name, all under one loop (`trio` or `asyncio`) and with one client."""
+) -> dict[str, Facts | Exception]:
+    """Run scenarios under one loop (`trio` or `asyncio`) with one client; return what each observed, or raised."""
     admin, namespace = Admin(address.admin_url), f"public/{loop}-{uuid.uuid4().hex[:8]}"
     admin.create_namespace(namespace)
-    observations: dict[str, Observation] = {}
+    observations: dict[str, Facts | Exception] = {}
 
     async def all_of_them() -> None:
         turns = anyio.Semaphore(AT_ONCE)
@@ -56,15 +46,13 @@ def observe(
     return observations
 
 
-async def _observation(scenario: Scenario, world: World) -> Observation:
-    start = anyio.current_time()
+async def _observation(scenario: Scenario, world: World) -> Facts | Exception:
     try:
         with anyio.fail_after(SECONDS):
             observed = await scenario.program(world)
-        facts = normal(observed, _names(world))
+        return normal(observed, _names(world))
     except Exception as error:
-        return Observation(error=error)
-    return Observation(facts, seconds=anyio.current_time() - start)
+        return error
 
 
 def _names(world: World) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a scenario is: a program for the client, and beside it, as data, everything it is to observe."""
+"""Declares scenarios: a program for the client, and beside it, as data, everything it is to observe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Program: TypeAlias = Callable[["World"], Awaitable[object]]
 """Returns what it observed, in dicts and lists; `normal.py` makes it comparable."""
 
 SECONDS = 60.0
-"""What one scenario may take, also where many run at once, at a broker that has just started, on a slow machine."""
+"""Limits one scenario, also where many run at once, at a broker that has just started, on a slow machine."""
 
 
 @dataclass(frozen=True)

@@ -4,45 +4,14 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Any
 
 from pulsarium.client import MessageId
 
 from .scenario import scenario
-from .world import EARLIEST, World, available, data, ids, take, take_until, until
+from .world import EARLIEST, World, available, data, take, take_until, until
 
 NUMBERS = [b"%d" % n for n in range(6)]
 ALL = [f"{n}" for n in range(6)]
-
-
-async def rest_after_seek(world: World, target: int, *, batched: bool = False, **options: Any) -> list[bytes]:
-    """What a consumer gets that has got everything, and then seeks the message with this number."""
-    topic = world.topic("-".join([str(target), str(batched), *options]))
-    places = await world.send(topic, *NUMBERS, batching_enabled=batched)
-    async with world.client.subscribe(topic, "s", initial_position=EARLIEST, **options) as consumer:
-        await take(consumer, 6)
-        await consumer.seek(places[target])
-        await world.send(topic, b"end")
-        return data(await take_until(consumer, b"end"))
-
-
-@scenario(expected={"behind": ["3", "4", "5"], "at": ["2", "3", "4", "5"], "last": []})
-async def to_a_message(world: World) -> object:
-    return {
-        "behind": await rest_after_seek(world, 2),
-        "at": await rest_after_seek(world, 2, start_message_id_inclusive=True),
-        "last": await rest_after_seek(world, 5),
-    }
-
-
-@scenario(expected={"behind": ["3", "4", "5"], "at": ["2", "3", "4", "5"], "last": [], "first": ALL})
-async def into_a_batch(world: World) -> object:
-    return {
-        "behind": await rest_after_seek(world, 2, batched=True),
-        "at": await rest_after_seek(world, 2, batched=True, start_message_id_inclusive=True),
-        "last": await rest_after_seek(world, 5, batched=True),
-        "first": await rest_after_seek(world, 0, batched=True, start_message_id_inclusive=True),
-    }
 
 
 @scenario(expected={"earliest": ALL, "latest": []})
@@ -122,14 +91,3 @@ async def one_partition_alone(world: World) -> object:
             "after": [moved.data(), *[m.data() for m in again if m.message_id().partition == 0]],
             "all": len(again),
         }
-
-
-@scenario(expected={"before": ["0:0", "0:1"], "kept": ["0:2", "0:3", "0:4", "0:5"]})
-async def a_kept_id(world: World) -> object:
-    topic = world.topic()
-    await world.send(topic, *NUMBERS)
-    async with world.client.subscribe(topic, "s", initial_position=EARLIEST) as consumer:
-        messages = await take(consumer, 6)
-        kept = MessageId.deserialize(messages[1].message_id().serialize())
-        await consumer.seek(kept)
-        return {"before": ids(messages[:2]), "kept": ids(await take(consumer, 4))}

@@ -1,12 +1,8 @@
-"""Who gets which message, by the type of the subscription."""
+"""Shows who gets which message, by the type of the subscription."""
 
 from __future__ import annotations
 
-from collections import Counter
-
-import anyio
-
-from pulsarium.client import Consumer, ConsumerType, InitialPosition, MessageId
+from pulsarium.client import Consumer, ConsumerType, InitialPosition
 from tests.foreign.admin import Admin
 
 from .scenario import scenario
@@ -28,14 +24,6 @@ async def exclusive_takes_one(world: World) -> object:
     }
 
 
-@scenario(expected=["ConsumerBusy", "ConsumerBusy", "ConsumerBusy"])
-async def types_do_not_mix(world: World) -> object:
-    topic = world.topic()
-    async with world.client.subscribe(topic, "s", consumer_type=ConsumerType.Shared):
-        others = (ConsumerType.Exclusive, ConsumerType.Failover, ConsumerType.KeyShared)
-        return [await opening(world.client.subscribe(topic, "s", consumer_type=kind)) for kind in others]
-
-
 @scenario(expected={"earliest": ["a", "b", "c"], "latest": ["c"]})
 async def where_a_subscription_begins(world: World) -> object:
     topic = world.topic()
@@ -49,36 +37,6 @@ async def where_a_subscription_begins(world: World) -> object:
             "earliest": data(await take_until(earliest, b"end")),
             "latest": data(await take_until(latest, b"end")),
         }
-
-
-@scenario(expected={"all": True, "twice": 0, "each": [10, 10]})
-async def shared_divides_what_there_is(world: World) -> object:
-    topic = world.topic()
-    async with (
-        world.client.subscribe(topic, "s", consumer_type=ConsumerType.Shared, receiver_queue_size=10) as one,
-        world.client.subscribe(topic, "s", consumer_type=ConsumerType.Shared, receiver_queue_size=10) as other,
-    ):
-        await world.send(topic, *NUMBERS)
-        both = [data(await take(one, 10)), data(await take(other, 10))]
-        counts = Counter(both[0] + both[1])
-        return {
-            "all": sorted(counts) == sorted(NUMBERS),
-            "twice": len([n for n in counts.values() if n > 1]),
-            "each": [len(each) for each in both],
-        }
-
-
-@scenario(expected={"gone with": ["0", "1", "2", "3", "4"], "counts": [0, 0, 0, 0, 0]})
-async def what_a_consumer_leaves_goes_to_others(world: World) -> object:
-    topic = world.topic()
-    kind = ConsumerType.Shared
-    async with world.client.subscribe(topic, "s", consumer_type=kind) as one:
-        await world.send(topic, *NUMBERS[:5])
-        await take(one, 5)
-        async with world.client.subscribe(topic, "s", consumer_type=kind) as other:
-            await one.aclose()
-            messages = await take(other, 5)
-            return {"gone with": data(messages), "counts": [message.redelivery_count() for message in messages]}
 
 
 @scenario(expected={"first": ["0", "1", "2"], "second": ["1", "2", "3"], "counts": [0, 0, 0]})
@@ -154,18 +112,6 @@ async def received(consumer: Consumer[bytes], into: list[bytes]) -> None:
         into.append((await consumer.receive()).data())
 
 
-@scenario(expected=["0", "1", "2"])
-async def a_task_that_waits_gets_what_comes(world: World) -> object:
-    topic = world.topic()
-    found: list[bytes] = []
-    async with world.client.subscribe(topic, "s") as consumer, anyio.create_task_group() as tasks:
-        tasks.start_soon(received, consumer, found)
-        await world.send(topic, *NUMBERS[:3])
-        await until(lambda: len(found) == 3)
-        tasks.cancel_scope.cancel()
-    return found
-
-
 @scenario(expected={"data": ["x", "y"], "domain": "non-persistent"})
 async def topics_that_keep_nothing(world: World) -> object:
     topic = world.topic().replace("persistent://", "non-persistent://")
@@ -175,10 +121,19 @@ async def topics_that_keep_nothing(world: World) -> object:
         return {"data": data(messages), "domain": messages[0].topic_name().partition("://")[0]}
 
 
-@scenario(expected=[["a", "b"], "earliest"])
-async def after_the_last(world: World) -> object:
-    topic = world.topic()
-    async with world.client.subscribe(topic, "s", initial_position=EARLIEST) as consumer:
-        (empty,) = await consumer.get_last_message_ids()
-        await world.send(topic, b"a", b"b")
-        return [data(await take(consumer, 2)), empty if empty.ledger_id == -1 else MessageId.latest]
+@scenario(expected={"first": ["0", "1", "2"], "second": ["3"], "said": "ok"})
+async def the_first_in_line(world: World) -> object:
+    """Shared gives what there is to those with the lowest priority_level, as long as they have room."""
+    topic, kind = world.topic(), ConsumerType.Shared
+    async with (
+        world.client.subscribe(topic, "s", consumer_type=kind, receiver_queue_size=3) as first,
+        world.client.subscribe(topic, "s", consumer_type=kind, receiver_queue_size=3, priority_level=1) as second,
+    ):
+        await world.send(topic, *[b"%d" % n for n in range(4)])
+        rest = await take(second, 1)
+        messages = await take(first, 3)
+        return {
+            "first": data(messages),
+            "second": data(rest),
+            "said": await outcome(first.acknowledge(messages)),
+        }

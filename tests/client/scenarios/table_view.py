@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pulsarium.client import Producer, TableView
-from tests.foreign.admin import Admin
 
 from .compaction import compact
 from .scenario import scenario
-from .world import World, until
+from .world import World
 
 
 async def put(producer: Producer[bytes], key: str | None, content: bytes | None) -> None:
@@ -35,20 +34,6 @@ async def what_a_topic_says(world: World) -> object:
             return {"at first": first, "later": table(view), "size": len(view), "has": ["a" in view, "b" in view]}
 
 
-@scenario(expected={"said": [["a", "1"], ["a", "2"], ["a", None], ["b", "1"]], "refreshed": [["b", "1"]]})
-async def listening(world: World) -> object:
-    topic = world.topic()
-    said: list[list[object]] = []
-    async with world.client.create_producer(topic) as producer:
-        await put(producer, "a", b"1")
-        async with world.client.create_table_view(topic) as view:
-            view.for_each_and_listen(lambda key, value: said.append([key, value]))
-            for key, content in (("a", b"2"), ("a", None), ("b", b"1")):
-                await put(producer, key, content)
-            await until(lambda: len(said) == 4)
-            return {"said": said, "refreshed": table(view)}
-
-
 @scenario(expected=[["a", "2"], ["b", "1"], ["c", "1"]])
 async def of_a_compacted_topic(world: World) -> object:
     topic = world.topic()
@@ -59,31 +44,3 @@ async def of_a_compacted_topic(world: World) -> object:
         await put(producer, "c", b"1")
         async with world.client.create_table_view(topic) as view:
             return table(view)
-
-
-@scenario(expected=[["k0", "0"], ["k1", "1"], ["k2", "2"], ["k3", "3"]])
-async def of_partitions(world: World) -> object:
-    topic = await world.partitioned(3)
-    async with world.client.create_producer(topic) as producer:
-        for n in range(4):
-            await put(producer, f"k{n}", b"%d" % n)
-        async with world.client.create_table_view(topic) as view:
-            return table(view)
-
-
-@scenario(expected=[["a", "2"], ["b", "1"]])
-async def over_an_unload(world: World) -> object:
-    topic = world.topic()
-    async with world.client.create_producer(topic) as producer, world.client.create_table_view(topic) as view:
-        await put(producer, "a", b"1")
-        await world.admin(Admin.unload, topic)
-        await put(producer, "a", b"2")
-        await put(producer, "b", b"1")
-        await until(lambda: len(view) == 2)
-        return table(view)
-
-
-@scenario(expected=[])
-async def of_nothing(world: World) -> object:
-    async with world.client.create_table_view(world.topic()) as view:
-        return table(view)

@@ -1,14 +1,11 @@
-"""What is sent and acknowledged in transactions: all of it holds, or nothing."""
+"""Shows that of what is sent and acknowledged in transactions all holds, or nothing."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-import anyio
-
-from pulsarium.client import ConsumerType, Message, MessageId, Transaction
-from tests.foreign.admin import Admin
+from pulsarium.client import ConsumerType, Message, MessageId
 
 from .scenario import scenario
 from .world import EARLIEST, World, available, data, outcome, take, take_until
@@ -21,7 +18,7 @@ ORDERED: dict[str, Any] = {"initial_position": EARLIEST}
 
 
 async def left(world: World, topic: str, **options: Any) -> list[bytes]:
-    """What the subscription `s` still has to deliver."""
+    """Return what the subscription `s` still has to deliver."""
     await world.send(topic, b"end")
     async with world.client.subscribe(topic, "s", **options) as consumer:
         return sorted(data(await take_until(consumer, b"end")))
@@ -51,21 +48,6 @@ async def what_is_sent_never_shows_when_it_is_aborted(world: World) -> object:
         return {"seen": await world.contents(topic), "state": txn.state()}
 
 
-@transactional(expected={"raised": "ValueError", "state": "ABORTED", "seen": []})
-async def an_exception_aborts(world: World) -> object:
-    topic, raised = world.topic(), ""
-    begun: list[Transaction] = []
-    async with world.client.create_producer(topic) as producer:
-        try:
-            async with world.client.transaction() as txn:
-                begun.append(txn)
-                await producer.send(b"never", txn=txn)
-                raise ValueError
-        except ValueError as error:
-            raised = type(error).__name__
-        return {"raised": raised, "state": begun[0].state(), "seen": await world.contents(topic)}
-
-
 @transactional(expected={"out": ["<0>", "<1>", "<2>"], "left": ["3", "4"]})
 async def consume_transform_produce(world: World) -> object:
     topic, other = world.topic(), world.topic("out")
@@ -85,7 +67,7 @@ async def consume_transform_produce(world: World) -> object:
 async def again(
     world: World, name: str, *, cumulative: bool = False, batched: bool = False, **options: Any
 ) -> dict[str, Any]:
-    """Of five messages three are received, and the last of them acknowledged in a transaction that is aborted."""
+    """Receive three of five messages, and acknowledge the last of them in a transaction that is aborted."""
     topic = world.topic(name)
     await world.send(topic, *NUMBERS, batching_enabled=batched)
     async with world.client.subscribe(topic, "s", **options) as consumer:
@@ -180,119 +162,6 @@ async def two_acknowledge_the_same(world: World) -> object:
     }
 
 
-@transactional(expected={"received": ["behind"], "commit": "InvalidTxnStatusError", "state": "TIME_OUT"})
-async def one_that_takes_too_long(world: World) -> object:
-    topic = world.topic()
-    async with world.client.subscribe(topic, "s") as consumer, world.client.create_producer(topic) as producer:
-        txn = await world.client.begin_transaction(timeout=0.5)
-        await producer.send(b"never", txn=txn)
-        await producer.send(b"behind")
-        received = await take(consumer, 1)
-        await anyio.sleep(0.5)
-        return {"received": received, "commit": await outcome(txn.commit()), "state": txn.state()}
-
-
-@transactional(expected={"open": [], "committed": ["0", "1", "2", "3", "4"], "partitions": [0, 1]})
-async def several_partitions(world: World) -> object:
-    topic = await world.partitioned(2)
-    async with world.client.create_producer(topic, batching_enabled=False) as producer:
-        async with world.client.transaction() as txn:
-            ids = [await producer.send(number, txn=txn) for number in NUMBERS]
-            before = await world.contents(topic)
-        after = sorted(await world.contents(topic))
-    return {"open": before, "committed": after, "partitions": sorted({one.partition for one in ids})}
-
-
-@transactional(expected={"ids": ["0:0:0", "0:0:1", "0:1", "0:2", "0:3:0", "0:3:1"], "seen": ["a", "b", "p", "b", "b"]})
-async def batches_are_of_one_transaction(world: World) -> object:
-    topic = world.topic()
-    async with world.client.create_producer(topic, batching_max_publish_delay=10.0) as producer:
-        one, two, three = [await world.client.begin_transaction() for _ in range(3)]
-        receipts = [await producer.submit(b"a", txn=one) for _ in range(2)]
-        receipts += [await producer.submit(b"b", txn=two), await producer.submit(b"p")]
-        receipts += [await producer.submit(b"b", txn=two) for _ in range(2)]
-        await producer.flush()
-        ids = [await receipt.wait() for receipt in receipts]
-        await producer.send(b"c", txn=three)
-        await one.commit()
-        await two.commit()
-        await three.abort()
-        seen = data(await _all(world, topic))
-        return {"ids": ids, "seen": [seen[0], *seen[2:]]}
-
-
 async def _all(world: World, topic: str) -> list[Message[bytes]]:
     async with world.client.create_reader(topic, MessageId.earliest) as reader:
         return await available(reader)
-
-
-@transactional(expected={"one": [], "both": ["1", "2"]})
-async def the_oldest_holds_the_others(world: World) -> object:
-    topic = world.topic()
-    async with world.client.create_producer(topic) as producer:
-        async with world.client.transaction() as oldest:
-            await producer.send(b"1", txn=oldest)
-            async with world.client.transaction() as newer:
-                await producer.send(b"2", txn=newer)
-            one = await world.contents(topic)
-        return {"one": one, "both": await world.contents(topic)}
-
-
-@transactional(
-    expected={
-        "commit": "InvalidTxnStatusError",
-        "abort": "InvalidTxnStatusError",
-        "send": "InvalidTxnStatusError",
-        "acknowledge": "InvalidTxnStatusError",
-        "seen": ["x"],
-    }
-)
-async def one_that_has_ended(world: World) -> object:
-    topic = world.topic()
-    await world.send(topic, b"x")
-    async with (
-        world.client.subscribe(topic, "s", **ORDERED) as consumer,
-        world.client.create_producer(topic) as producer,
-    ):
-        message = await consumer.receive()
-        txn = await world.client.begin_transaction()
-        await txn.commit()
-        return {
-            "commit": await outcome(txn.commit()),
-            "abort": await outcome(txn.abort()),
-            "send": await outcome(producer.send(b"late", txn=txn)),
-            "acknowledge": await outcome(consumer.acknowledge(message, txn=txn)),
-            "seen": await world.contents(topic),
-        }
-
-
-@transactional(expected={"before": 2, "open": 2, "after": 0})
-async def the_backlog(world: World) -> object:
-    topic = world.topic()
-    await world.send(topic, *NUMBERS[:2])
-    async with world.client.subscribe(topic, "s", **ORDERED) as consumer:
-        before = await world.admin(Admin.backlog, topic, "s")
-        async with world.client.transaction() as txn:
-            for message in await take(consumer, 2):
-                await consumer.acknowledge(message, txn=txn)
-            held = await world.admin(Admin.backlog, topic, "s")
-        return {"before": before, "open": held, "after": await world.admin(Admin.backlog, topic, "s")}
-
-
-@transactional(expected={"cancelled": True, "state": "ABORTED", "seen": []})
-async def a_cancelled_block_is_aborted(world: World) -> object:
-    topic = world.topic()
-    found: list[Transaction] = []
-    async with world.client.create_producer(topic) as producer:
-        with anyio.CancelScope() as scope:
-            async with world.client.transaction() as txn:
-                found.append(txn)
-                await producer.send(b"never", txn=txn)
-                scope.cancel()
-                await anyio.sleep_forever()
-        return {"cancelled": scope.cancelled_caught, "state": found[0].state(), "seen": await world.contents(topic)}
-
-
-@scenario(expected={"begin": "TransactionCoordinatorNotFoundError"})
-async def brokers_without_transactions(world: World) -> object:
-    return {"begin": await outcome(world.client.begin_transaction())}

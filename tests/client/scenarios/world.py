@@ -1,4 +1,4 @@
-"""What a scenario has: a client, names of its own, and the admin API to set its stage with."""
+"""Gives a scenario a client, names of its own, and the admin API to set its stage with."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class World:
             return [await receipt.wait() for receipt in receipts]
 
     async def contents(self, topic: str, **options: Any) -> list[bytes]:
-        """What the whole topic holds."""
+        """Return what the whole topic holds."""
         async with self.client.create_reader(topic, MessageId.earliest, **options) as reader:
             return data(await available(reader))
 
@@ -143,5 +143,5 @@ async def until(condition: Callable[[], Coroutine[Any, Any, bool]] | Callable[[]
 
 
 async def all_of(messages: AsyncIterable[Message[T]]) -> list[bytes]:
-    """What `async for` gives until it ends."""
+    """Return what `async for` gives until it ends."""
     return [message.data() async for message in messages]

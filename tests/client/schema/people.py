@@ -10,9 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pulsarium.client.schema.avro_schema import AvroSchema
-from pulsarium.client.schema.records import AvroFloat, AvroInt
-from pulsarium.client.schema.structured import JsonSchema
+from pulsarium.client import AvroFloat, AvroInt, AvroSchema, JsonSchema
 
 BOTH: list[Callable[..., Any]] = [AvroSchema, JsonSchema]
 

@@ -39,7 +39,7 @@ def message_of(draft: Draft, schema: Schema[Any]) -> Message[Any]:
 
 @pytest.mark.req("B-30")
 @pytest.mark.parametrize("pair", PAIRS)
-def test_inline(pair: KeyValue[str, int]) -> None:
+def test_inline_pairs_come_back(pair: KeyValue[str, int]) -> None:
     schema = KeyValueSchema(StringSchema(), Int32Schema())
     assert_type(schema, KeyValueSchema[str, int])
     assert schema.decode(schema.encode(pair)) == pair
@@ -55,7 +55,7 @@ def test_as_java_writes_it() -> None:
 
 @pytest.mark.req("B-30")
 @pytest.mark.parametrize("pair", PAIRS)
-def test_separated(pair: KeyValue[str, int]) -> None:
+def test_separated_pairs_come_back(pair: KeyValue[str, int]) -> None:
     schema = KeyValueSchema(StringSchema(), Int32Schema(), SEPARATED)
     draft = draft_of(schema, pair, {})
     metadata = draft.metadata
@@ -122,7 +122,7 @@ def test_types_by_javas_names(schema: Schema[Any], name: str) -> None:
     assert (key.type, key.name) == ((0, "Bytes") if schema.info is None else (schema.info.type, schema.info.name))
 
 
-def test_pairs_in_pairs() -> None:
+def test_pairs_may_hold_pairs() -> None:
     schema = KeyValueSchema(StringSchema(), KeyValueSchema(StringSchema(), StringSchema()))
     assert schema.info.properties["value.schema.type"] == "KEY_VALUE"
     pair = KeyValue("a", KeyValue("b", "c"))

@@ -36,7 +36,7 @@ TEXTS = Scalar("string", str)
         (Values(Binary()), {"x": b"a"}, [{"x": b"a"}, {"x": "YQ=="}, {"x": "a"}]),
     ],
 )
-def test_forms(node: Node, value: object, forms: list[object]) -> None:
+def test_each_type_has_its_form_in_avro_and_json(node: Node, value: object, forms: list[object]) -> None:
     for form, expected in zip(Form, forms, strict=True):
         assert node.dump(value, form) == expected
         if form is not Form.DEFAULT:
@@ -44,7 +44,7 @@ def test_forms(node: Node, value: object, forms: list[object]) -> None:
     assert node.load(forms[-1], Form.AVRO) == value  # as an Avro library gives a default
 
 
-def test_definitions() -> None:
+def test_nodes_know_their_definitions() -> None:
     assert Nullable(Items(TEXTS)).definition == ["null", {"type": "array", "items": "string"}]
     assert Nullable(Values(TEXTS), null_first=False).definition == [{"type": "map", "values": "string"}, "null"]
 
@@ -69,7 +69,7 @@ def test_seconds_that_are_no_moment(seconds: float) -> None:
         Moment().load(seconds, Form.JSON)
 
 
-def test_milliseconds() -> None:
+def test_moments_are_milliseconds_and_back() -> None:
     zone = timezone(timedelta(hours=1))
     assert to_milliseconds(datetime(1970, 1, 1, 1, 0, 0, 1999, tzinfo=zone)) == 1
     assert to_milliseconds(datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)) == -1
@@ -82,7 +82,7 @@ def test_milliseconds() -> None:
 
 
 @pytest.mark.parametrize("value", [True, "x", None, 3.5])
-def test_numbers_are_exact(value: object) -> None:
+def test_only_numbers_are_numbers(value: object) -> None:
     with pytest.raises(Misfit, match="int, not"):
         Scalar("long", int).dump(value, Form.AVRO)
     if value != 3.5:

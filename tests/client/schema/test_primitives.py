@@ -59,7 +59,7 @@ SCHEMAS = [*{type(schema): schema for schema, *_ in FORMS}.values()]
 
 
 @pytest.mark.parametrize(("schema", "kind", "value", "form"), FORMS, ids=[f"{form[1]} {form[2]}" for form in FORMS])
-def test_forms(schema: Schema[Any], kind: str, value: Any, form: str) -> None:
+def test_values_are_byte_for_byte_as_java_writes_them(schema: Schema[Any], kind: str, value: Any, form: str) -> None:
     assert schema.encode(value).hex() == form
     assert schema.decode(bytes.fromhex(form)) == value
     assert schema.info is not None
@@ -89,7 +89,7 @@ def test_the_ends_of_whole_numbers(kind: type[Schema[int]], bits: int) -> None:
             schema.encode(value)
 
 
-def test_numbers() -> None:
+def test_numbers_that_do_not_fit_are_refused() -> None:
     assert DoubleSchema().decode(DoubleSchema().encode(3)) == 3.0
     assert math.isnan(DoubleSchema().decode(DoubleSchema().encode(math.nan)))
     with pytest.raises(InvalidMessage, match=r"FloatSchema: 1e.39 does not fit"):

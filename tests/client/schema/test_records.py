@@ -61,7 +61,7 @@ def ours() -> Any:
 
 
 def without_defaults(definition: Any) -> Any:
-    """Of a definition: names, types and order, the branches of unions in any order."""
+    """Return names, types and order of a definition, the branches of unions in any order."""
     if isinstance(definition, list):
         return [without_defaults(one) for one in sorted(definition, key=str)]
     if isinstance(definition, dict):
@@ -128,7 +128,7 @@ def test_namespaces_order_names_and_defaults() -> None:
     }
 
 
-def test_times_and_notes() -> None:
+def test_annotations_say_the_avro_type() -> None:
     kind = make_dataclass("R", [("at", Annotated[datetime, ["a note"]]), ("n", Annotated[int, AvroType("int"), 3])])
     assert record_of(kind).definition["fields"] == [
         {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},

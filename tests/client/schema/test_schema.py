@@ -1,4 +1,4 @@
-"""What brokers are told of schemas and tell, and bytes as they are."""
+"""Tests of what brokers are told of schemas and tell, and of bytes as they are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsarium.client.schema.schema import BYTES, BytesSchema, SchemaInfo
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
-def test_there_and_back() -> None:
+def test_schema_infos_come_back_from_the_wire() -> None:
     info = SchemaInfo(pb.Schema.Avro, b"{}", "ä", {"a": "b", "c": ""})
     assert SchemaInfo.from_proto(pb.Schema.FromString(info.to_proto().SerializeToString())) == info
 
@@ -30,6 +30,6 @@ def test_bytes_are_the_applications_own() -> None:
 
 
 @pytest.mark.parametrize("value", ["x", 3, bytearray(b"x"), {}])
-def test_what_is_no_bytes(value: Any) -> None:
+def test_a_value_that_is_no_bytes_is_refused(value: Any) -> None:
     with pytest.raises(InvalidMessage, match=f"content is bytes, not {type(value).__name__}"):
         BYTES.encode(value)

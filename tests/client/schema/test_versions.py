@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +20,6 @@ from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy
 from pulsarium.client.errors import IncompatibleSchema, InvalidMessage, InvalidTopicName, Timeout, TopicNotFound
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.opening import open_client
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.schema import versions
 from pulsarium.client.schema.avro_schema import AvroSchema
@@ -29,10 +29,11 @@ from pulsarium.client.schema.structured import JsonSchema
 from pulsarium.client.schema.versions import ASK_AGAIN, Versions
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import plain
-from tests.client.both import on_both
 from tests.client.consumer.started import nothing_more, received, started
-from tests.client.peer import Peers, Type
-from tests.client.producer.test_producer import answer_producer, producing
+from tests.client.hostile.clocks import on_both
+from tests.client.hostile.played import error_answer, playing
+from tests.client.peer import Type
+from tests.client.producer.stage import answer_producer, producing
 
 Earliest = InitialPosition.Earliest
 FIRST, SECOND = bytes(8), bytes(7) + b"\1"
@@ -107,7 +108,7 @@ async def test_each_topic_has_versions_of_its_own(autojump_clock: MockClock, ask
         assert asked.versions == [FIRST, FIRST]
 
 
-async def test_several_at_once(autojump_clock: MockClock, asked: Asked) -> None:
+async def test_batch_receive_asks_for_each_version_once(autojump_clock: MockClock, asked: Asked) -> None:
     policy = ConsumerBatchReceivePolicy(max_num_message=3, timeout=1)
     async with (
         started() as (_, client),
@@ -154,7 +155,7 @@ async def test_nothing_is_lost_by_cancelling(autojump_clock: MockClock, asked: A
         await nothing_more(consumer)
 
 
-async def test_who_waits_together(autojump_clock: MockClock, asked: Asked) -> None:
+async def test_several_who_wait_for_one_version_get_their_messages(autojump_clock: MockClock, asked: Asked) -> None:
     found: list[New] = []
 
     async def receive() -> None:
@@ -196,7 +197,6 @@ async def test_a_version_that_cannot_be_had(autojump_clock: MockClock, asked: As
 
 
 async def test_a_broker_that_does_not_answer(autojump_clock: MockClock, asked: Asked) -> None:
-    """What may pass is tried again for operation_timeout, and no longer."""
 
     async def fail() -> None:
         await trio.sleep(1)
@@ -294,33 +294,15 @@ async def test_without_a_schema_nothing_is_said() -> None:
 
 
 @on_both
-async def test_a_refused_schema() -> None:
-    """At once, though other failures would be tried again."""
-    peers = Peers()
-    async with open_client("pulsar://a", peers.settings) as client, anyio.create_task_group() as tasks:
-
-        async def produce() -> None:
+async def test_a_refused_schema_is_raised_at_once_and_not_tried_again() -> None:
+    async with playing() as (played, client):
+        openings: list[tuple[int, AbstractAsyncContextManager[object]]] = [
+            (Type.PRODUCER, client.create_producer("t", schema=AvroSchema(New))),
+            (Type.SUBSCRIBE, client.subscribe("t", "s", schema=AvroSchema(New))),
+        ]
+        for kind, opening in openings:
+            played.on[kind] = error_answer(pb.IncompatibleSchema, "no way")
             with pytest.raises(IncompatibleSchema, match="no way"):
-                await client.create_producer("t", schema=AvroSchema(New)).__aenter__()
-
-        async def consume() -> None:
-            with pytest.raises(IncompatibleSchema, match="no way"):
-                await client.subscribe("t", "s", schema=AvroSchema(New)).__aenter__()
-
-        peer = None
-        for use, opening, closing in (
-            (produce, Type.PRODUCER, Type.CLOSE_PRODUCER),
-            (consume, Type.SUBSCRIBE, Type.CLOSE_CONSUMER),
-        ):
-            tasks.start_soon(use)
-            if peer is None:
-                peer = await peers.next()
-                await peer.take_in()
-            await peer.lead_here()
-            asked = await peer.expect(opening)
-            assert asked.schema.schema_data == AvroSchema(New).info.data
-            await peer.say(Type.ERROR, request_id=asked.request_id, error=pb.IncompatibleSchema, message="no way")
-            await peer.expect(closing)
-    assert peer is not None
-    await peer.close()
-    peers.close()
+                await opening.__aenter__()
+            assert (await played.sent(kind)).schema.schema_data == AvroSchema(New).info.data
+            assert played.count(kind) == 1

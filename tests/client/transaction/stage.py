@@ -16,7 +16,7 @@ END = {pb.COMMIT: "commit", pb.ABORT: "abort"}
 
 
 class Told:
-    """What the coordinators were asked, in order, and what comes of it."""
+    """Notes what the coordinators were asked, in order, and answers as it is told to."""
 
     def __init__(self, played: Played, coordinators: int) -> None:
         self.asked: list[Any] = []

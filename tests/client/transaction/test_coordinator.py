@@ -32,7 +32,7 @@ async def test_coordinators_are_asked_in_turn_and_connected_to_once() -> None:
 
 
 @on_both
-async def test_brokers_without_transactions() -> None:
+async def test_brokers_without_transactions_are_named_as_such() -> None:
     async with coordinated(0) as (_, played, client):
         with pytest.raises(
             errors.TransactionCoordinatorNotFoundError, match="needs transactionCoordinatorEnabled=true"
@@ -64,7 +64,7 @@ async def test_brokers_that_do_not_know_the_topic_of_coordinators() -> None:
 
 @pytest.mark.parametrize("moving", [pb.TransactionCoordinatorNotFound, pb.ServiceNotReady, None])
 @on_both
-async def test_one_that_moves_is_looked_up_again(moving: int | None) -> None:
+async def test_a_coordinator_that_moves_is_looked_up_again(moving: int | None) -> None:
     async with coordinated() as (told, played, client):
         told.refusals = {kind: [moving] for kind in (Type.NEW_TXN, Type.TC_CLIENT_CONNECT_REQUEST, Type.END_TXN)}
         txn = await client.begin_transaction()
@@ -75,7 +75,7 @@ async def test_one_that_moves_is_looked_up_again(moving: int | None) -> None:
 
 
 @on_both
-async def test_one_that_does_not_come_back() -> None:
+async def test_a_coordinator_that_does_not_come_back_is_not_found() -> None:
     async with coordinated(operation_timeout=2.0) as (told, _, client):
         told.refusals = {Type.NEW_TXN: [pb.TransactionCoordinatorNotFound] * 100}
         with pytest.raises(errors.TransactionCoordinatorNotFoundError):
@@ -83,7 +83,7 @@ async def test_one_that_does_not_come_back() -> None:
 
 
 @on_both
-async def test_one_that_does_not_answer() -> None:
+async def test_a_coordinator_that_does_not_answer_times_out() -> None:
     async with coordinated(operation_timeout=2.0) as (_, played, client):
         played.on[Type.NEW_TXN] = silence
         start = anyio.current_time()

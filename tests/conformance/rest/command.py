@@ -39,7 +39,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
 
 
 def played_on(broker: Broker, *, auth: bool) -> tuple[list[Played], list[Call]]:
-    """The answers of a broker, and the calls that were left out because ours has no such route."""
+    """Return the answers of a broker, and the calls that were left out because ours has no such route."""
     lines = load(auth=auth)
     calls = [line for line in lines if isinstance(line, Call) and line.recorded]
     absent = excuses.absent_calls(calls) if broker.process else []

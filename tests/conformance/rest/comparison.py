@@ -99,7 +99,7 @@ class _Masked:
 
 
 def _apart(golden: Any, other: Any, where: str) -> Iterator[str]:
-    """Each place where two values differ, in words."""
+    """Name each place where two values differ, in words."""
     if isinstance(golden, dict) and isinstance(other, dict):
         if lacking := sorted(golden.keys() - other.keys()):
             yield f"{where}: lacks {', '.join(lacking)}"

@@ -84,7 +84,7 @@ def _excuses(table: Mapping[str, Any], kind: str, *, ours: bool) -> Iterator[Exc
 
 
 def absent_calls(calls: Sequence[Call]) -> list[Call]:
-    """Those of routes that Pulsar has and this broker has not."""
+    """Return the calls of routes that Pulsar has and this broker has not."""
     absent = {(route.method, anonymous(route.path)) for route in absent_routes({route for route, _ in all_routes()})}
     return [call for call in calls if (call.method, anonymous(call.route)) in absent]
 

@@ -30,7 +30,7 @@ class Played:
 
 
 def play(address: Address, lines: Iterable[Call | Step], skipped: Collection[Call] = ()) -> Iterator[Played]:
-    """Everything in order, but for the calls that are `skipped`. What is not recorded is done and not told."""
+    """Make all calls in order but the `skipped` ones. What is not recorded is done and not told."""
     with closing(Caller(address)) as caller, closing(Clients(address.service_url, caller.get)) as clients:
         for line in lines:
             if isinstance(line, Step):
@@ -58,7 +58,7 @@ class Caller:
         return self._ask("GET", path, {"Accept": "application/json"}, None).body
 
     def answer(self, call: Call) -> Answer:
-        """What a call is answered; status 0 and what went wrong when it is not."""
+        """Return the answer of a call; status 0 and what went wrong when there is none."""
         body = None if call.body is None else self._named(call.body).encode()
         try:
             return self._ask(call.method, self._named(call.url), call.headers, body)
@@ -79,7 +79,7 @@ class Caller:
         return Answer(response.status, value, plain, response.getheader("Content-Type", ""), kept(response))
 
     def _named(self, text: str) -> str:
-        """`text` with this broker's own names and ids for the recorded one's.
+        """Return `text` with this broker's own names and ids for the recorded one's.
 
         In a body the mark is a whole string, of a number too.
         """
@@ -108,7 +108,7 @@ class Caller:
 
 
 def kept(response: http.client.HTTPResponse) -> dict[str, str]:
-    """The headers that are compared, in lower case."""
+    """Return the headers that are compared, in lower case."""
     headers = ((name.lower(), value) for name, value in response.getheaders())
     names = ("allow", "location", "www-authenticate")
     return {name: value for name, value in headers if name in names or name.startswith("x-pulsar")}

@@ -67,7 +67,7 @@ class Call:
 
     @property
     def resource(self) -> str:
-        """What the call is counted under."""
+        """Return what the call is counted under."""
         if self.recording == AUTH:
             return AUTH
         if found := re.match(r"/admin/v[23]/([a-z-]+)", self.route):
@@ -94,7 +94,7 @@ class Call:
 
 
 def load(*, auth: bool, folder: Path = FOLDER) -> list[Call | Step]:
-    """What was recorded on the broker with authorization, or all that was recorded on the open one."""
+    """Return what was recorded on the broker with authorization, or all that was recorded on the open one."""
     files = [path for path in sorted(folder.glob("*.jsonl")) if (path.stem == AUTH) == auth]
     return [line for path in files for line in _lines(path)]
 

@@ -44,7 +44,7 @@ class Findings:
 
     @property
     def share(self) -> float:
-        """Percent of equal calls."""
+        """Return the percentage of equal calls."""
         return 100 * (1 - len(self.unequal) / max(1, len(self.verdicts)))
 
 
@@ -66,7 +66,7 @@ def unexcused(findings: Findings, excuses: Excuses) -> list[str]:
 
 
 def table(findings: Findings, resources: Collection[str]) -> str:
-    """A line a resource: `1040 of 1045  persistent`."""
+    """Write a line a resource: `1040 of 1045  persistent`."""
     total = Counter(each.call.resource for each in findings.verdicts)
     unequal = Counter(each.call.resource for each in findings.unequal)
     absent = Counter(call.resource for call in findings.absent)
@@ -79,7 +79,7 @@ def table(findings: Findings, resources: Collection[str]) -> str:
 
 
 def absences(findings: Findings, excuses: Excuses) -> str:
-    """The routes that were left out, by the reason."""
+    """Count the calls that were left out, by the reason."""
     reasons = Counter(excuses.why_absent(call) or "NO REASON GIVEN" for call in findings.absent)
     return "\n".join(f"{count:5} calls left out: {reason}" for reason, count in sorted(reasons.items()))
 

@@ -182,7 +182,7 @@ class Clients:
         return bool(stats["publishers"]) and any(each["consumers"] for each in stats["subscriptions"].values())
 
     def second(self) -> None:
-        """Until all messages are older than a second."""
+        """Wait until all messages are older than a second."""
         eventually(lambda: time.monotonic() - self._sent > 1.05, what="the clock")
 
     def few(self, topic: str, count: int) -> None:
@@ -199,7 +199,7 @@ class Clients:
 
 
 def acknowledge_some(consumer: Any) -> None:
-    """Of the first ten messages every second for Shared and Key_Shared, the first five cumulatively for the others."""
+    """Acknowledge every second of ten messages for Shared and Key_Shared, else the first five cumulatively."""
     shared = consumer.subscription_name() in ("sub-shared", "sub-keyshared")
     for i in range(10):
         try:
@@ -213,7 +213,7 @@ def acknowledge_some(consumer: Any) -> None:
 
 
 def ignore(*_: object) -> None:
-    """The callback of a message whose receipt nobody waits for."""
+    """Ignore a receipt that nobody waits for."""
 
 
 STEPS: Mapping[str, Callable[[Clients], None]] = {

@@ -53,8 +53,10 @@ class Transactions:
         self._socket.close()
 
     def begin(self) -> dict[str, str]:
-        """A message, a transaction with another one in it that acknowledges the first that comes; what both are called
-        in paths."""
+        """Publish a message, and another in a transaction that acknowledges the first that comes.
+
+        Return what both are called in paths.
+        """
         self._publish(b"plain", {})
         reply = self._ask(Type.NEW_TXN, tc_id=0, txn_ttl_millis=TEN_MINUTES)
         txn = self._open = {
@@ -97,7 +99,7 @@ class Transactions:
         return self._next(answered_by)
 
     def _next(self, type: int) -> pb.BaseCommand:
-        """The next frame of that type; others are left for later."""
+        """Return the next frame of that type; others are left for later."""
         while True:
             for base in self._inbox:
                 assert base.type != Type.ERROR, base

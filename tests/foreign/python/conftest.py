@@ -20,7 +20,7 @@ def connect(broker: Address) -> Iterator[Connect]:
     clients: list[Any] = []
 
     def open_client() -> Any:
-        clients.append(pulsar.Client(broker.service_url, operation_timeout_seconds=15))
+        clients.append(pulsar.Client(broker.service_url, operation_timeout_seconds=30))
         return clients[-1]
 
     yield open_client

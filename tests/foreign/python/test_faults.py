@@ -60,7 +60,7 @@ def test_a_receipt_that_never_comes(client: Any, faults: Admin, topic: str) -> N
     add(faults, topic, "SEND", "drop", stage="after", count=None)
     with pytest.raises(pulsar.Timeout):
         producer.send(b"here all the same")
-    assert consumer.receive(10_000).data() == b"here all the same"
+    assert consumer.receive(30_000).data() == b"here all the same"
 
 
 def test_a_topic_that_is_being_moved(client: Any, faults: Admin, topic: str) -> None:
@@ -69,7 +69,7 @@ def test_a_topic_that_is_being_moved(client: Any, faults: Admin, topic: str) -> 
     consumer = client.subscribe(topic, "s")
     fault = add(faults, topic, "PRODUCER", "answer", action={"error": "ServiceNotReady"}, count=2)
     client.create_producer(topic).send(b"in the end")
-    assert consumer.receive(10_000).data() == b"in the end"
+    assert consumer.receive(30_000).data() == b"in the end"
     assert faults.call("GET", f"{FAULTS}/{fault}")["hits"] == 2
 
 
@@ -78,7 +78,7 @@ def test_a_broker_that_cannot_read_its_last_entry(client: Any, faults: Admin, to
     """What clients hear of brokers without PIP-429 whose compacted ledger ends with an encrypted batch."""
     client.create_producer(topic).send(b"a")
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
-    reader.read_next(10_000)  # of what it has already it asks nobody
+    reader.read_next(30_000)  # of what it has already it asks nobody
     words = "Failed to read last entry of the compacted Ledger Invalid unknown tag type: 3"
     add(faults, topic, "GET_LAST_MESSAGE_ID", "answer", action={"error": "MetadataError", "message": words})
     with pytest.raises(pulsar.BrokerMetadataError):

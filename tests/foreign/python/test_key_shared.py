@@ -13,7 +13,7 @@ from ..admin import Admin
 from ..deadline import eventually
 from ..key_order import KEYED_MESSAGES, STEPS, assert_ordered_by_key, seeds
 from .churn import Churn
-from .traffic import QUIET_MS, Outbox, assert_nothing_more, consume, number_of, payloads, receive
+from .traffic import Outbox, assert_nothing_more, consume, number_of, payloads, receive, receive_among
 
 KEY_SHARED = pulsar.ConsumerType.KeyShared
 KEYS = [f"key-{number}" for number in range(100)]
@@ -76,24 +76,13 @@ def test_each_key_has_one_of_four_consumers(client: Any, topic: str, batched: bo
     consumers = [subscribe(client, topic, f"c{place}") for place in range(4)]
     publish(key_batches(client, topic) if batched else client.create_producer(topic), 10)
     places: dict[str, int] = {}
-    for place, consumer in enumerate(consumers):
-        share = by_key(drain(consumer))
+    for place, messages in enumerate(receive_among(consumers, 10 * len(KEYS))):
+        share = by_key(messages)
         assert share, f"c{place} has no key"
         assert not share.keys() & places.keys()
         places |= dict.fromkeys(share, place)
         assert all(numbers == sorted(numbers) and len(numbers) == 10 for numbers in share.values())
     assert places.keys() == set(KEYS)
-
-
-def drain(consumer: Any) -> list[Any]:
-    """Every message until none follows, acknowledged."""
-    messages = []
-    while True:
-        try:
-            messages.append(consumer.receive(timeout_millis=QUIET_MS))
-        except pulsar.Timeout:
-            return messages
-        consumer.acknowledge(messages[-1])
 
 
 @pytest.mark.req("B-08", "B-10")
@@ -102,15 +91,20 @@ def test_chosen_ranges_get_their_keys_and_a_gap_waits_for_its_consumer(client: A
     both = subscribe(client, topic, "both", sticky((20_000, 29_999), (50_000, 65_535)))
     publish(client.create_producer(topic), 2)
 
-    def keys(*ranges: tuple[int, int]) -> set[str]:
-        return {key for key in KEYS if any(first <= sticky_hash(key) <= last for first, last in ranges)}
+    def gets_both_messages_of_each_key(consumer: Any, *ranges: tuple[int, int]) -> None:
+        keys = {key for key in KEYS if any(first <= sticky_hash(key) <= last for first, last in ranges)}
+        messages = receive(consumer, 2 * len(keys))
+        share = by_key(messages)
+        assert share.keys() == keys
+        assert all(len(numbers) == 2 and numbers == sorted(numbers) for numbers in share.values())
+        assert_nothing_more(consumer)
+        for message in messages:
+            consumer.acknowledge(message)
 
-    assert by_key(drain(low)).keys() == keys((0, 19_999))
-    assert by_key(drain(both)).keys() == keys((20_000, 29_999), (50_000, 65_535))
+    gets_both_messages_of_each_key(low, (0, 19_999))
+    gets_both_messages_of_each_key(both, (20_000, 29_999), (50_000, 65_535))
     gap = subscribe(client, topic, "gap", sticky((30_000, 49_999)))
-    late = by_key(drain(gap))
-    assert late.keys() == keys((30_000, 49_999))
-    assert all(len(numbers) == 2 and numbers == sorted(numbers) for numbers in late.values())
+    gets_both_messages_of_each_key(gap, (30_000, 49_999))
 
 
 @pytest.mark.req("B-10")
@@ -144,16 +138,7 @@ def test_what_is_refused_comes_again_to_the_same_consumer(client: Any, topic: st
         for name in names
     ]
     publish(client.create_producer(topic), 1)
-    shares: list[list[Any]] = []
-    for consumer in consumers:
-        messages: list[Any] = []
-        while len(messages) + sum(len(share) for share in shares) < 100:
-            try:
-                messages.append(consumer.receive(timeout_millis=QUIET_MS))
-            except pulsar.Timeout:
-                break
-        shares.append(messages)
-    assert sum(len(share) for share in shares) == 100
+    shares = receive_among(consumers, 100)
     for consumer, share in zip(consumers, shares, strict=True):
         for message in share:
             consumer.negative_acknowledge(message)

@@ -32,7 +32,7 @@ def stamping(launch: Launch) -> BrokerProcess:
 
 @pytest.fixture
 def client(stamping: BrokerProcess) -> Iterator[Any]:
-    with closing(pulsar.Client(stamping.address.service_url, operation_timeout_seconds=15)) as client:
+    with closing(pulsar.Client(stamping.address.service_url, operation_timeout_seconds=30)) as client:
         yield client
 
 
@@ -81,7 +81,7 @@ def test_consuming_from_an_index_inside_a_batch(client: Any, admin: Admin) -> No
     sent = publish(client, 3, 2)
     consumer = client.subscribe(TOPIC, "s", initial_position=pulsar.InitialPosition.Latest)
     consumer.seek(id_of(admin, 1))
-    received = [consumer.receive(10_000) for _ in range(5)]
+    received = [consumer.receive(30_000) for _ in range(5)]
     indexes = [index_of(admin, message.message_id()) for message in received]
     assert indexes == [0, 1, 2, 3, 4]
     wanted = [message.data() for message, index in zip(received, indexes, strict=True) if index >= 1]
@@ -96,9 +96,9 @@ def test_seeking_to_an_index(client: Any, admin: Admin) -> None:
     sent = publish(client, 1, 1, 1, 1, 1)
     consumer = client.subscribe(TOPIC, "s", initial_position=pulsar.InitialPosition.Earliest)
     consumer.seek(id_of(admin, 3))
-    assert [consumer.receive(10_000).data() for _ in range(2)] == sent[3:]
+    assert [consumer.receive(30_000).data() for _ in range(2)] == sent[3:]
     reader = client.create_reader(TOPIC, id_of(admin, 2), start_message_id_inclusive=True)
-    assert reader.read_next(10_000).data() == sent[2]
+    assert reader.read_next(30_000).data() == sent[2]
     with pytest.raises(AdminError) as absent:
         id_of(admin, 5)
     assert absent.value.status == 404
@@ -109,7 +109,7 @@ def test_acknowledging_up_to_an_index(client: Any, admin: Admin) -> None:
     publish(client, 2, 3, 1)
     consumer = client.subscribe(TOPIC, "s", initial_position=pulsar.InitialPosition.Earliest)
     for _ in range(6):
-        consumer.receive(10_000)
+        consumer.receive(30_000)
     consumer.acknowledge_cumulative(id_of(admin, 4))
     consumer.close()
     assert admin.backlog(TOPIC, "s") == 1

@@ -9,7 +9,7 @@ from typing import Any
 import pulsar
 import pytest
 
-from .traffic import SECONDS, consume, receive, send_all
+from .traffic import consume, receive, receive_among, send_all
 
 LIMIT = 5 * 1024 * 1024
 """maxMessageSize, which CONNECTED announces; the client holds payload and metadata to it."""
@@ -105,21 +105,8 @@ def test_non_persistent_topics(client: Any, topic: str) -> None:
         producer.send(payload)
     for consumer in consumers:
         assert consume(consumer, 20) == sent
-    got: list[bytes] = []
-    for consumer in shared:
-        got += (message.data() for message in receive_until_quiet(consumer))
+    got = [message.data() for share in receive_among(shared, 20) for message in share]
     assert sorted(got) == sorted(sent)
-
-
-def receive_until_quiet(consumer: Any) -> list[Any]:
-    messages: list[Any] = []
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        try:
-            messages.append(consumer.receive(timeout_millis=200))
-        except pulsar.Timeout:
-            break
-    return messages
 
 
 def test_a_non_persistent_topic_keeps_nothing(client: Any, topic: str) -> None:

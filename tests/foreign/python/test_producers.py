@@ -65,7 +65,7 @@ def test_two_producers_keep_their_own_order(client: Any, topic: str) -> None:
         thread.start()
     got: dict[str, list[bytes]] = {"a": [], "b": []}
     for _ in range(1000):
-        message = consumer.receive(timeout_millis=10_000)
+        message = consumer.receive(timeout_millis=30_000)
         consumer.acknowledge(message)
         got[message.producer_name()].append(message.data())
     for thread in threads:
@@ -108,7 +108,7 @@ def test_a_waiting_producer_gets_its_turn(client: Any, connect: Any, topic: str)
     assert not got
     owner.send(b"first")
     owner.close()
-    waiter.join(10)
+    waiter.join(30)
     assert not waiter.is_alive()
     assert got[0].producer_name() == "second"
     got[0].send(b"second")

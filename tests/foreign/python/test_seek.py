@@ -10,7 +10,7 @@ import pytest
 
 from ..admin import Admin
 from ..deadline import eventually
-from .traffic import assert_nothing_more, consume, payloads, receive, send_all
+from .traffic import assert_nothing_more, consume, payloads, receive, receive_among, send_all
 
 KINDS = [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Shared, pulsar.ConsumerType.Failover]
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
@@ -94,27 +94,11 @@ def test_with_two_shared_consumers(client: Any, topic: str) -> None:
     consumers = [client.subscribe(topic, "s", pulsar.ConsumerType.Shared) for _ in range(2)]
     sent = payloads(100)
     send_all(client.create_producer(topic), sent)
-    first = [message.data() for message in receive_from_both(consumers, 100)]
+    first = [message.data() for share in receive_among(consumers, 100) for message in share]
     assert sorted(first) == sent
     consumers[0].seek(pulsar.MessageId.earliest)
-    again = [message.data() for message in receive_from_both(consumers, 100)]
+    again = [message.data() for share in receive_among(consumers, 100) for message in share]
     assert sorted(again) == sent
-
-
-def receive_from_both(consumers: list[Any], count: int) -> list[Any]:
-    messages: list[Any] = []
-
-    def more() -> bool:
-        for consumer in consumers:
-            try:
-                while True:
-                    messages.append(consumer.receive(timeout_millis=50))
-            except pulsar.Timeout:
-                pass
-        return len(messages) >= count
-
-    eventually(more, what=f"{count} messages", seconds=20)
-    return messages
 
 
 def test_over_partitions(client: Any, admin: Admin, topic: str) -> None:

@@ -26,7 +26,7 @@ def test_batches_and_chunks_have_the_ids_of_the_source(client: Any, admin: Admin
     producer.flush()
     large = client.create_producer(SOURCE, chunking_enabled=True, batching_enabled=False, max_pending_messages=10)
     large.send(b"x" * 6_000_000)
-    found = [[consumer.receive(timeout_millis=15_000) for _ in range(11)] for consumer in consumers]
+    found = [[consumer.receive(timeout_millis=30_000) for _ in range(11)] for consumer in consumers]
     source, shadow = ([(m.message_id().serialize(), m.data(), m.properties()) for m in each] for each in found)
     assert [data for _, data, _ in source] == [*(b"%d" % number for number in range(10)), b"x" * 6_000_000]
     assert shadow == source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import defaultdict
@@ -94,6 +95,19 @@ def receive(consumer: Any, count: int, seconds: float = SECONDS) -> list[Any]:
         except pulsar.Timeout:
             raise AssertionError(f"{len(messages)} of {count} messages in {seconds:g} s") from None
     return messages
+
+
+def receive_among(consumers: Sequence[Any], count: int, seconds: float = SECONDS) -> list[list[Any]]:
+    """Return the next `count` messages, not acknowledged, in a list for each consumer."""
+    end = time.monotonic() + seconds
+    shares: list[list[Any]] = [[] for _ in consumers]
+    while (got := sum(map(len, shares))) < count:
+        assert time.monotonic() < end, f"{got} of {count} messages in {seconds:g} s"
+        for consumer, share in zip(consumers, shares, strict=True):
+            with contextlib.suppress(pulsar.Timeout):
+                while True:
+                    share.append(consumer.receive(timeout_millis=20))
+    return shares
 
 
 def consume(consumer: Any, count: int, seconds: float = SECONDS) -> list[bytes]:

@@ -25,5 +25,5 @@ def recording(broker: Address, path: Path, *, keep_entry: int | None = None) -> 
             yield Address(words[2], broker.admin_url)
         finally:
             process.terminate()
-            process.communicate(timeout=10)
+            process.communicate(timeout=50)
     assert process.returncode == 0

@@ -12,7 +12,7 @@ QUIET = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
 
 def everyday(url: str, messages: int = 50) -> None:
     """Produce plain and in batches, consume on each subscription type, nack, seek, read, refuse, close."""
-    client = pulsar.Client(url, operation_timeout_seconds=15, logger=QUIET)
+    client = pulsar.Client(url, operation_timeout_seconds=30, logger=QUIET)
     topic = f"persistent://public/default/capture-{uuid4().hex[:8]}"
     types = {
         "exclusive": pulsar.ConsumerType.Exclusive,
@@ -33,16 +33,16 @@ def everyday(url: str, messages: int = 50) -> None:
         plain.send(b"plain %d" % number, properties={"n": str(number)})
     for name, consumer in consumers.items():
         for number in range(messages + messages // 5):
-            message = consumer.receive(10_000)
+            message = consumer.receive(30_000)
             if name == "shared" and number == 3:
                 consumer.negative_acknowledge(message)
-                message = consumer.receive(10_000)
+                message = consumer.receive(30_000)
             if name == "exclusive" and number % 10 == 9:
                 consumer.acknowledge_cumulative(message)
             elif name != "exclusive":
                 consumer.acknowledge(message)
     consumers["failover"].seek(pulsar.MessageId.earliest)
-    consumers["failover"].receive(10_000)
+    consumers["failover"].receive(30_000)
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
     while reader.has_message_available():
         reader.read_next(10_000)

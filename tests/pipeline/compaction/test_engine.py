@@ -28,8 +28,7 @@ from pulsarium.pipeline.compaction.chunks import work_folder
 from pulsarium.pipeline.compaction.engine import SparkCompactor, written
 from pulsarium.pipeline.spark import NoJava
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.model.compaction.test_compaction import publish, single, topic_of, view
-from tests.broker.model.compaction.topics import keyed_batch
+from tests.broker.model.compaction.topics import keyed_batch, publish, single, topic_of, view
 from tests.broker.model.stores import append
 from tests.pipeline.compaction import played_job
 from tests.pipeline.compaction.listed import Kept, Listed, at_positions, spool, without_spark

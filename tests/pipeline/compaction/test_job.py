@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pulsarium.pipeline.compaction.chunks import IN, Work
 from pulsarium.pipeline.compaction.job import Result, run
 from pulsarium.pipeline.errors import error_line
-from tests.broker.model.compaction.test_model import Sent, sent
+from tests.broker.model.compaction.sent import Sent, sent
 from tests.pipeline.compaction.listed import Entries, at_positions, by_the_broker, out, spool
 
 if TYPE_CHECKING:

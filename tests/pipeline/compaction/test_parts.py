@@ -15,7 +15,7 @@ from pulsarium.pipeline.compaction import chunks
 from pulsarium.pipeline.compaction.chunks import IN, Spool, Work, format_of, positioned, read, write
 from pulsarium.pipeline.compaction.opening import KeysOf
 from pulsarium.proto import compacted_values
-from tests.broker.model.compaction.test_model import Sent, sent
+from tests.broker.model.compaction.sent import Sent, sent
 from tests.broker.model.compaction.topics import keyed_batch
 from tests.broker.wire import plain
 from tests.pipeline.compaction.listed import Entries, at_positions, by_the_broker, out, rounds_of, spool, without_spark

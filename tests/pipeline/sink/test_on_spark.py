@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture
 def target(broker: Address) -> dict[str, str]:
@@ -53,15 +51,12 @@ def official(broker: Address) -> Iterator[pulsar.Client]:
 
 def messages(client: pulsar.Client, topic: str, **options: Any) -> list[pulsar.Message]:
     """All that are there."""
-    consumer = client.subscribe(topic, "s", initial_position=pulsar.InitialPosition.Earliest, **options)
+    reader = client.create_reader(topic, pulsar.MessageId.earliest, **options)
     found = []
-    try:
-        while True:
-            found.append(consumer.receive(timeout_millis=300))
-    except pulsar.Timeout:
-        return found
-    finally:
-        consumer.unsubscribe()
+    while reader.has_message_available():
+        found.append(reader.read_next(timeout_millis=30_000))
+    reader.close()
+    return found
 
 
 def numbers(client: pulsar.Client, topic: str) -> list[int]:

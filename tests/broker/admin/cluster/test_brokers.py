@@ -1,43 +1,42 @@
-"""/admin/v2/brokers."""
+"""/admin/v2/brokers: what one serves, and its end."""
 
 from __future__ import annotations
 
-import pytest
+import trio
 
-from tests.broker.admin.rest import ADMIN, Rest
+from tests.broker.admin.rest import ADMIN, Rest, rest_of
+from tests.broker.wire import Bed, Type, Wire, serving
 
 BROKERS = f"{ADMIN}/brokers"
+OWNED = f"{BROKERS}/standalone/localhost%3A8080/ownedNamespaces"
+STATUS = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
+OWN = "pulsar/localhost:8080/0x00000000_0xffffffff"
 
 
-@pytest.mark.parametrize("path", ["health", "health?topicVersion=V2", "health?brokerId=localhost%3A8080", "ready"])
-async def test_it_is_well(rest: Rest, path: str) -> None:
-    answer = await rest.call("GET", f"{BROKERS}/{path}")
-    assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"ok", "application/json")
+async def test_each_of_two_brokers_owns_its_namespaces() -> None:
+    async with serving(brokers=2) as bed:
+        rest = rest_of(bed)
+        bed.broker.cluster.ownership.assign("public/default", "0x00000000_0x40000000", bed.brokers[1])
+        assert list(await rest.get(OWNED)) == [OWN]
+        other = f"{BROKERS}/standalone/localhost%3A8081/ownedNamespaces"
+        bundle = "public/default/0x00000000_0x40000000"
+        assert list(await rest.get(other)) == [OWN.replace("8080", "8081"), bundle]
 
 
-async def test_the_health_of_another_broker(rest: Rest) -> None:
-    refused = (404, "Broker id 'nope:1' not found in available brokers.")
-    assert await rest.refused("GET", f"{BROKERS}/health?brokerId=nope%3A1") == refused
+async def test_a_broker_is_asked_to_end(rest: Rest, bed: Bed, wire: Wire) -> None:
+    ended = trio.Event()
+    bed.broker.on_shutdown = ended.set
+    await wire.producer()
+    await rest.done("POST", f"{BROKERS}/shutdown?maxConcurrentUnloadPerSec=10&forcedTerminateTopic=true")
+    await wire.expect(Type.CLOSE_PRODUCER)
+    with trio.fail_after(1):
+        await ended.wait()
 
 
-async def test_which_brokers_there_are(rest: Rest) -> None:
-    for cluster in ("", "/standalone", "/whatever"):
-        assert await rest.get(f"{BROKERS}{cluster}") == ["localhost:8080"]
-    leader = {"serviceUrl": "http://localhost:8080", "brokerId": "localhost:8080"}
-    assert await rest.get(f"{BROKERS}/leaderBroker") == leader
-
-
-async def test_configuration(rest: Rest) -> None:
+async def test_the_running_configuration_is_shown_as_texts(rest: Rest) -> None:
     runtime = await rest.get(f"{BROKERS}/configuration/runtime")
     assert runtime["maxMessageSize"] == "5242880"
     assert runtime["allowAutoTopicCreation"] == "true"
     assert runtime["advertisedAddress"] == ""
     assert runtime["subscriptionTypesEnabled"] == "Exclusive,Failover,Key_Shared,Shared"
     assert all(isinstance(value, str) for value in runtime.values())
-
-
-async def test_version_and_quotas(rest: Rest) -> None:
-    version = await rest.call("GET", f"{BROKERS}/version")
-    assert version.body
-    assert b" " not in version.body
-    await rest.done("GET", f"{BROKERS}/backlog-quota-check")

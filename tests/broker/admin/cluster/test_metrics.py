@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
-from pulsarium.broker import slices
 from pulsarium.broker.admin.cluster.metrics import TextFormat, written
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import TOPICS, Rest
-from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Wire, plain
+from tests.broker.wire import TOPIC, Earliest, Shared, Wire, plain
 
 LINE = re.compile(r'([a-z_]+)\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\} (-?[0-9.e+-]+)')
 OF_TOPIC = f'cluster="standalone",namespace="public/default",topic="{TOPIC}"'
 
 
 async def read(rest: Rest) -> dict[str, float]:
-    """Every sample by its name with labels; what is not in the format fails."""
+    """Return every sample by its name with labels; fail on what is not in the format."""
     answer = await rest.call("GET", "/metrics/")
     assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     found: dict[str, float] = {}
@@ -34,18 +30,13 @@ async def read(rest: Rest) -> dict[str, float]:
     return found
 
 
-async def test_where_they_are(rest: Rest) -> None:
-    answer = await rest.call("GET", "/metrics")
-    assert (answer.status, answer.headers["location"], answer.body) == (301, "/metrics/", b"")
-
-
-async def test_a_broker_without_topics(rest: Rest) -> None:
+async def test_metrics_of_a_broker_without_topics(rest: Rest) -> None:
     values = await read(rest)
     assert values['pulsar_broker_topics_count{cluster="standalone"}'] == 0
     assert not any("topic=" in name for name in values)
 
 
-async def test_a_topic_at_work(rest: Rest, wire: Wire) -> None:
+async def test_metrics_of_a_topic_at_work(rest: Rest, wire: Wire) -> None:
     entry = plain(b"x")
     await wire.producer()
     await wire.subscribe(type=Shared, initialPosition=Earliest)
@@ -92,28 +83,3 @@ def test_samples_of_a_metric_stand_together() -> None:
     text.add_all(iter([("a", written({"x": "1"}), 1), ("b", written({"x": "1", "y": ""}), 2.5), ("a", "", 2**40)]))
     expected = '# TYPE a gauge\na{x="1"} 1\na{} 1099511627776\n# TYPE b gauge\nb{x="1",y=""} 2.5\n'
     assert b"".join(text.pieces()) == expected.encode()
-
-
-@pytest.mark.parametrize("url", ["/metrics/", *(f"/admin/v2/broker-stats/{what}" for what in ("topics", "bookieops"))])
-async def test_a_topic_may_go_while_others_have_their_turn(
-    rest: Rest, bed: Bed, monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
-    topics, pauses = bed.broker.topics, 0
-    for number in range(5):
-        topics.create(TopicName.parse(f"t{number}"))
-
-    async def checkpoint() -> None:
-        nonlocal pauses
-        pauses += 1
-        if pauses == 2:
-            topics.delete(TopicName.parse("t3"), force=True)
-            topics.unload(TopicName.parse("t4"))
-            topics.create(TopicName.parse("t4"))
-
-    monkeypatch.setattr(slices, "SLICE", 0)
-    monkeypatch.setattr(slices, "checkpoint", checkpoint)
-    monkeypatch.setattr(bed.broker, "started_ms", 0)
-    answer = await rest.call("GET", url)
-    told = [number for number in range(5) if f'{TOPIC[:-1]}t{number}"' in answer.body.decode()]
-    assert (answer.status, told) == (200, [0, 1, 2])
-    assert pauses >= len(told)

@@ -20,10 +20,6 @@ NOT_OWNED = "Failed to find ownership for ServiceUnit:"
 QUARTERS = ["0x00000000", "0x40000000", "0x80000000", "0xc0000000", "0xffffffff"]
 JUNK = {"reason": "Invalid bundle range: junk"}
 NO_NAMESPACE = {"reason": "Namespace not found"}
-WRONG_UPPER = {
-    "reason": "Invalid upper boundary for bundle public/bun/0x00000000_0x50000000. "
-    f"Expected upper boundary of public/bun/{FIRST}"
-}
 
 
 def topic(local: str) -> TopicName:
@@ -31,7 +27,7 @@ def topic(local: str) -> TopicName:
 
 
 def names_in(bundle: str, count: int) -> list[str]:
-    """So many names of topics that fall into a bundle of four."""
+    """Return so many names of topics that fall into a bundle of four."""
     found = [str(number) for number in range(1000) if bundle_of(QUARTERS, topic(str(number))) == bundle]
     return found[:count]
 
@@ -49,22 +45,17 @@ async def boundaries(rest: Rest) -> list[str]:
     return found
 
 
-async def test_ranges_that_there_are_not(quartered: Rest) -> None:
+async def test_ranges_of_bundles_that_are_not_there_are_refused(quartered: Rest) -> None:
     listless = {"reason": "Cannot find bundle public/bun/0x10000000_0x40000000 in the bundles list"}
     await play(
         quartered,
-        Step(f"PUT {URL}/0x00000000_0x50000000/unload", 412, WRONG_UPPER),
         Step(f"PUT {URL}/0x10000000_0x40000000/unload", 412, listless),
         Step(f"PUT {URL}/junk/unload", 412, {"reason": "Invalid bundle range"}),
         Step(f"PUT {URL}/junk/split", 412, JUNK),
-        Step(f"DELETE {URL}/junk", 412, JUNK),
-        Step(f"GET {URL}/junk/topicHashPositions", 412, JUNK),
-        Step(f"POST {URL}/junk/clearBacklog", 412, JUNK),
         Step(f"PUT {URL}/0x40000000_0x00000000/split", 412, {"reason": "Invalid range: [1073741824..0)"}),
         Step(f"PUT {URL}/1_2_3/split", 412, Reason("Cannot find bundle public/bun/0x00000001_0x00000002 in")),
         Step(f"PUT {MISSING}/{FIRST}/unload", 404, NO_NAMESPACE),
         Step(f"PUT {MISSING}/{FIRST}/split", 404, NO_NAMESPACE),
-        Step(f"DELETE {MISSING}/{FIRST}", 404, {"reason": "Namespace does not exist"}),
     )
 
 
@@ -98,7 +89,7 @@ async def test_a_bundle_goes_to_a_broker_that_is_named() -> None:
         assert bed.broker.cluster.ownership.owner_of("public/bun", FIRST) is bed.brokers[1]
 
 
-async def test_hash_positions(quartered: Rest) -> None:
+async def test_hash_positions_of_the_topics_of_a_bundle(quartered: Rest) -> None:
     inside, outside = names_in(FIRST, 2), names_in("0x80000000_0xc0000000", 1)
     for local in [*inside, *outside]:
         await quartered.done("PUT", f"{TOPICS}/{local}")
@@ -125,14 +116,7 @@ async def test_hash_positions_of_partitions(quartered: Rest) -> None:
     assert sorted(found) == [f"{topic('p')}-partition-{index}" for index in range(8)]
 
 
-async def test_halves(quartered: Rest) -> None:
-    await quartered.done("PUT", f"{URL}/{FIRST}/split?unload=true")
-    assert await boundaries(quartered) == ["0x00000000", "0x20000000", *QUARTERS[1:]]
-    status, reason = await quartered.refused("PUT", f"{URL}/{FIRST}/split")
-    assert (status, reason.endswith("Expected upper boundary of public/bun/0x00000000_0x20000000")) == (412, True)
-
-
-async def test_positions(quartered: Rest) -> None:
+async def test_a_bundle_is_split_at_given_positions(quartered: Rest) -> None:
     url = f"{URL}/0x40000000_0x80000000/split?splitAlgorithmName=specified_positions_divide"
     await play(
         quartered,
@@ -148,7 +132,7 @@ async def test_positions(quartered: Rest) -> None:
     assert (await quartered.call("PUT", url, ["x"])).status == 400
 
 
-async def test_more_than_a_broker_keeps(quartered: Rest) -> None:
+async def test_a_namespace_has_no_more_bundles_than_a_broker_keeps(quartered: Rest) -> None:
     url = f"{URL}/{FIRST}/split?splitAlgorithmName=specified_positions_divide"
     for local in names_in(FIRST, 2):
         await quartered.done("PUT", f"{TOPICS}/{local}")
@@ -156,7 +140,7 @@ async def test_more_than_a_broker_keeps(quartered: Rest) -> None:
     assert await boundaries(quartered) == QUARTERS
 
 
-async def test_by_topics(quartered: Rest) -> None:
+async def test_a_bundle_is_split_between_its_topics(quartered: Rest) -> None:
     url = f"{URL}/{FIRST}/split?splitAlgorithmName=topic_count_equally_divide"
     first, second, third = sorted(names_in(FIRST, 3), key=lambda local: hash_position(topic(local)))
     await quartered.done("PUT", f"{TOPICS}/{first}")
@@ -170,20 +154,7 @@ async def test_by_topics(quartered: Rest) -> None:
     assert hash_position(topic(first)) <= int(split, 16) <= hash_position(topic(second))
 
 
-async def test_other_ways_to_split(quartered: Rest) -> None:
-    text = (
-        "Unsupported namespace bundle split algorithm, supported algorithms are [range_equally_divide, "
-        "topic_count_equally_divide, specified_positions_divide, flow_or_qps_equally_divide]"
-    )
-    await play(
-        quartered,
-        Step(f"PUT {URL}/{FIRST}/split?splitAlgorithmName=wrong", 412, {"reason": text}),
-        Step(f"PUT {URL}/{FIRST}/split?splitAlgorithmName=flow_or_qps_equally_divide", 204),
-    )
-    assert await boundaries(quartered) == QUARTERS
-
-
-async def test_the_largest(quartered: Rest) -> None:
+async def test_the_largest_bundle_is_split_by_name(quartered: Rest) -> None:
     for which in ("LARGEST", "HOT"):
         assert await quartered.refused("PUT", f"{URL}/{which}/split") == (404, f"Bundle range {which} not found")
     for local in names_in("0x80000000_0xc0000000", 2) + names_in(FIRST, 1):
@@ -213,7 +184,7 @@ async def test_clients_stay_while_one_is_split(rest: Rest, wire: Wire, bed: Bed)
     assert len(list(bed.broker.loaded_topics())) == 1
 
 
-async def test_one_is_deleted(quartered: Rest, bed: Bed) -> None:
+async def test_a_bundle_is_deleted_when_it_is_empty_or_by_force(quartered: Rest, bed: Bed) -> None:
     unowned = {"reason": f"Failed to find ownership for ServiceUnit:public/bun/{FIRST}"}
     (local,) = names_in(FIRST, 1)
     await play(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from tests.broker.admin.rest import NAMESPACES, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import NAMESPACES, Rest, rest_of
 from tests.broker.wire import TOPIC, Bed, Type, Wire, serving
 
 FRESH = {
@@ -38,22 +38,10 @@ FRESH = {
 
 
 @pytest.mark.parametrize("name", ["public/default", "pulsar/system"])
-async def test_the_namespaces_of_a_standalone(rest: Rest, name: str) -> None:
+async def test_a_fresh_namespace_shows_its_fields_in_pulsars_order(rest: Rest, name: str) -> None:
     policies = await rest.get(f"{NAMESPACES}/{name}")
     assert policies == FRESH
     assert list(policies) == list(FRESH)
-
-
-async def test_a_namespaces_life(rest: Rest) -> None:
-    url = f"{NAMESPACES}/public/ok-._%3D%3A1"
-    assert await rest.refused("GET", url) == (404, "Namespace does not exist")
-    await rest.done("PUT", url)
-    assert await rest.refused("PUT", url) == (409, "Namespace already exists")
-    assert await rest.get(f"{NAMESPACES}/public") == ["public/default", "public/ok-._=:1"]
-    assert await rest.get(url) == FRESH
-    await rest.done("DELETE", url)
-    assert await rest.refused("DELETE", url) == (404, "Namespace public/ok-._=:1 does not exist.")
-    assert await rest.refused("GET", f"{NAMESPACES}/nope") == (404, "Tenant not found")
 
 
 async def test_policies_come_with_a_new_namespace(rest: Rest) -> None:
@@ -76,7 +64,7 @@ async def test_policies_come_with_a_new_namespace(rest: Rest) -> None:
     ("bundles", "count"),
     [({"numBundles": 8}, 8), ({"numBundles": 3}, 3), ({"numBundles": 0}, 4), ({"numBundles": -1}, 4)],
 )
-async def test_bundles(rest: Rest, bundles: Any, count: int) -> None:
+async def test_a_namespace_is_cut_into_as_many_bundles_as_asked(rest: Rest, bundles: Any, count: int) -> None:
     await rest.done("PUT", f"{NAMESPACES}/public/n", {"bundles": bundles})
     shown = await rest.get(f"{NAMESPACES}/public/n/bundles")
     assert shown["numBundles"] == count == len(shown["boundaries"]) - 1
@@ -86,57 +74,10 @@ async def test_bundles(rest: Rest, bundles: Any, count: int) -> None:
         assert shown["boundaries"] == ["0x00000000", "0x55555555", "0xaaaaaaaa", "0xffffffff"]
 
 
-@pytest.mark.parametrize(
-    ("url", "policies", "status", "reason"),
-    [
-        ("nope/n", None, 404, "Tenant does not exist"),
-        ("public/bad%20name", None, 412, "Namespace name is not valid"),
-        ("public/a%2Fb", None, 412, "Namespace name is not valid"),
-        (
-            "public/n",
-            {"bundles": {"boundaries": ["0x00", "0x01"], "numBundles": 1}},
-            400,
-            "Input bundles do not cover the whole hash range. first:0x00000000, last:0x00000001",
-        ),
-        (
-            "public/n",
-            {"replication_clusters": ["no-such-cluster"]},
-            403,
-            "Cluster [no-such-cluster] is not in the list of allowed clusters list for tenant [public]",
-        ),
-    ],
-)
-async def test_what_is_refused(rest: Rest, url: str, policies: Any, status: int, reason: str) -> None:
-    assert await rest.refused("PUT", f"{NAMESPACES}/{url}", policies) == (status, reason)
-
-
 @pytest.mark.parametrize("boundaries", [["x"], "0x00000000", [None], [[]]])
-async def test_boundaries_that_are_none(rest: Rest, boundaries: Any) -> None:
+async def test_boundaries_that_are_no_hexadecimal_numbers_are_refused(rest: Rest, boundaries: Any) -> None:
     status, _ = await rest.refused("PUT", f"{NAMESPACES}/public/n", {"bundles": {"boundaries": boundaries}})
     assert status == 400
-
-
-async def test_topics_of_both_kinds(rest: Rest, wire: Wire) -> None:
-    await rest.done("PUT", f"{TOPICS}/b")
-    await rest.done("PUT", f"{TOPICS}/a/partitions", 2)
-    await rest.done("PUT", f"{NON_PERSISTENT}/c")
-    persistent = [f"persistent://public/default/{name}" for name in ("a-partition-0", "a-partition-1", "b")]
-    other = ["non-persistent://public/default/c"]
-    topics = f"{NAMESPACES}/public/default/topics"
-    assert await rest.get(topics) == await rest.get(f"{topics}?mode=PERSISTENT") == persistent
-    assert await rest.get(f"{topics}?mode=NON_PERSISTENT") == other
-    assert sorted(await rest.get(f"{topics}?mode=ALL")) == sorted(persistent + other)
-    assert (await rest.call("GET", f"{topics}?mode=wrong")).status == 404
-    assert await rest.refused("GET", f"{NAMESPACES}/public/nope/topics") == (404, "Namespace does not exist")
-
-
-async def test_a_namespace_with_topics_stays(rest: Rest) -> None:
-    await rest.done("PUT", f"{NON_PERSISTENT}/parts/partitions", 1)
-    url = f"{NAMESPACES}/public/default"
-    assert await rest.refused("DELETE", url) == (409, "Cannot delete non empty namespace")
-    await rest.done("DELETE", f"{NON_PERSISTENT}/parts/partitions")
-    await rest.done("PUT", f"{TOPICS}/t")
-    assert await rest.refused("DELETE", url) == (409, "Cannot delete non empty namespace")
 
 
 async def test_a_namespace_is_deleted_by_force_with_its_clients() -> None:
@@ -149,7 +90,7 @@ async def test_a_namespace_is_deleted_by_force_with_its_clients() -> None:
 
 
 @pytest.mark.req("B-50")
-async def test_a_namespace_is_unloaded(rest: Rest, wire: Wire) -> None:
+async def test_an_unloaded_namespace_disconnects_its_clients(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe(TOPIC.replace("persistent", "non-persistent"))
     await rest.done("PUT", f"{NAMESPACES}/public/default/unload")
@@ -157,7 +98,7 @@ async def test_a_namespace_is_unloaded(rest: Rest, wire: Wire) -> None:
     assert await rest.refused("PUT", f"{NAMESPACES}/public/nope/unload") == (404, "Namespace not found")
 
 
-async def test_what_is_deleted_is_nobody_s(bed: Bed, rest: Rest) -> None:
+async def test_bundles_of_a_deleted_namespace_have_no_owner(bed: Bed, rest: Rest) -> None:
     """A namespace of the same name may have other bundles."""
     url = f"{NAMESPACES}/public/gone"
     await rest.done("PUT", url)

@@ -21,7 +21,7 @@ def body_of(position: Position, **fields: object) -> dict[str, object]:
 
 @pytest.fixture
 async def sent(bed: Bed, wire: Wire, sender: Wire) -> list[Position]:
-    """Six messages for a Shared consumer, which has two of them."""
+    """Publish six messages for a Shared consumer, which has two of them."""
     await wire.subscribe(type=Shared, initialPosition=Earliest)
     found = await sender.publish(*(fresh(bed.broker, b"%d" % number, age=10) for number in range(6)))
     await wire.flow(2)
@@ -93,7 +93,7 @@ async def test_what_was_skipped_stays_so_after_a_reload(bed: Bed, wire: Wire, re
 # reset
 
 
-async def test_reset_to_a_time(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_a_cursor_is_reset_to_a_time(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
     await rest.done("POST", f"{SUB}/skip_all")
     await rest.done("POST", f"{SUB}/resetcursor/0")
     assert (await wire.expect(Type.CLOSE_CONSUMER)).consumer_id == 0
@@ -106,7 +106,7 @@ async def test_reset_to_a_time(bed: Bed, wire: Wire, rest: Rest, sent: list[Posi
     assert subscription_of(bed.broker).cursor.backlog() == 6
 
 
-async def test_reset_to_a_position(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_a_cursor_is_reset_to_a_position(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
     cursor = subscription_of(bed.broker).cursor
     for body, read in [
         (body_of(sent[3], partitionIndex=-1), sent[3]),
@@ -120,7 +120,7 @@ async def test_reset_to_a_position(bed: Bed, wire: Wire, rest: Rest, sent: list[
         assert cursor.read_position == read, body
 
 
-async def test_reset_into_a_batch(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
+async def test_a_cursor_is_reset_into_a_batch(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
     await wire.subscribe()
     (sent,) = await sender.publish(batch_of(b"a", b"b", b"c"), num_messages=3)
     cursor = subscription_of(bed.broker).cursor
@@ -137,8 +137,8 @@ async def test_reset_into_a_batch(bed: Bed, wire: Wire, sender: Wire, rest: Rest
     assert cursor.backlog() == 0
 
 
-async def test_reset_into_a_batch_that_claims_to_be_endless(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
-    """What is left of it would take a bit for each message: it is not cut."""
+async def test_a_batch_that_claims_to_be_endless_is_not_cut(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
+    """Keep the batch whole: what is left would take a bit for each message."""
     await wire.subscribe()
     (sent,) = await sender.publish(plain(b"x", num_messages_in_batch=LARGEST_BATCH + 1))
     await rest.done("POST", f"{SUB}/resetcursor", body_of(sent, batchIndex=1))
@@ -157,7 +157,9 @@ async def test_a_reset_is_refused_while_another_goes_on(bed: Bed, rest: Rest, se
 
 
 @pytest.mark.req("B-24")
-async def test_expire_what_is_older(bed: Bed, wire: Wire, sender: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_messages_older_than_asked_expire(
+    bed: Bed, wire: Wire, sender: Wire, rest: Rest, sent: list[Position]
+) -> None:
     await trio.sleep(1)
     (young,) = await sender.publish(fresh(bed.broker, b"young"))
     await rest.done("POST", f"{SUB}/expireMessages/5")
@@ -189,7 +191,7 @@ async def test_expire_without_consumers_is_tried_whatever_there_is(
     assert (await rest.refused("POST", f"{SUB}/expireMessages/0"))[0] == 409
 
 
-async def test_expire_for_all(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_messages_of_all_subscriptions_expire(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
     """All are tried, and the first that was not is named."""
     await wire.subscribe(name="a", consumer_id=1, initialPosition=Latest)
     status, text = await rest.refused("POST", f"{TOPICS}/t/all_subscription/expireMessages/5")
@@ -198,7 +200,7 @@ async def test_expire_for_all(bed: Bed, wire: Wire, rest: Rest, sent: list[Posit
     assert subscription_of(bed.broker).cursor.backlog() == 0
 
 
-async def test_expire_up_to_a_position(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_messages_up_to_a_position_expire(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
     cursor = subscription_of(bed.broker).cursor
     await rest.done("POST", f"{SUB}/expireMessages", body_of(sent[2]))
     assert cursor.mark_delete == sent[2]
@@ -216,7 +218,9 @@ async def test_expire_up_to_a_position(bed: Bed, wire: Wire, rest: Rest, sent: l
 
 
 @pytest.mark.req("B-25")
-async def test_trim_and_truncate(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_trim_heeds_retention_and_truncate_does_not(
+    bed: Bed, wire: Wire, rest: Rest, sent: list[Position]
+) -> None:
     set_policies(bed.broker, retention_policies={"retentionTimeInMinutes": -1, "retentionSizeInMB": -1})
     await rest.done("POST", f"{SUB}/skip_all")
     await rest.done("PUT", f"{TOPICS}/t/unload")
@@ -230,30 +234,21 @@ async def test_trim_and_truncate(bed: Bed, wire: Wire, rest: Rest, sent: list[Po
 # what is refused
 
 
-async def test_what_is_not_there(rest: Rest, sent: list[Position]) -> None:
-    body = {"ledgerId": 0, "entryId": 0}
-    for call, value in [
-        ("skip/1", None), ("skip_all", None), ("resetcursor/0", None), ("resetcursor", body),
-        ("expireMessages/1", None), ("expireMessages", body),
-    ]:  # fmt: skip
-        url = f"{TOPICS}/t/subscription/missing/{call}"
-        where = "persistent://public/default/t"
-        assert await rest.refused("POST", url, value) == (404, f"Subscription missing not found for topic {where}")
-        url = f"{TOPICS}/missing/subscription/sub/{call}"
-        where = "persistent://public/default/missing"
-        assert await rest.refused("POST", url, value) == (404, f"Topic {where} not found")
-    for call in ("all_subscription/expireMessages/1", "trim"):
-        assert (await rest.refused("POST", f"{TOPICS}/missing/{call}"))[0] == 404
-    for call in ("skip/x", "skip/2147483648", "resetcursor/x", "expireMessages/x", "expireMessages/1.5"):
-        answer = await rest.call("POST", f"{SUB}/{call}")
-        assert (answer.status, answer.json["message"]) == (404, "Not Found")
-    for call in ("resetcursor", "expireMessages"):
-        status, text = await rest.refused("POST", f"{SUB}/{call}")
-        assert status == 400
-        assert '"resetCursorData" is null' in text
+async def test_resetting_a_non_persistent_subscription_changes_nothing(wire: Wire, rest: Rest) -> None:
+    await wire.subscribe(topic="non-persistent://public/default/n")
+    await rest.done("POST", f"{NON_PERSISTENT}/n/subscription/sub/resetcursor/0")
+    await wire.quiet()
 
 
-async def test_a_partitioned_topic(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
+@pytest.mark.parametrize("call", ["resetcursor", "expireMessages"])
+async def test_a_position_is_needed(rest: Rest, sent: list[Position], call: str) -> None:
+    status, text = await rest.refused("POST", f"{SUB}/{call}")
+    assert (status, '"resetCursorData" is null' in text) == (400, True)
+
+
+async def test_backlogs_of_a_partitioned_topic_go_partition_by_partition(
+    bed: Bed, wire: Wire, sender: Wire, rest: Rest
+) -> None:
     await rest.done("PUT", f"{PARTS}/partitions", 2)
     await rest.done("PUT", f"{PARTS}/subscription/sub", "earliest")
     for partition in range(2):
@@ -286,23 +281,3 @@ async def test_a_partitioned_topic(bed: Bed, wire: Wire, sender: Wire, rest: Res
     assert backlogs() == [0, 0]
     await rest.done("DELETE", f"{PARTS}/truncate")
     assert (await rest.call("POST", f"{PARTS}/trim")).status == 200
-
-
-async def test_non_persistent_topics(wire: Wire, rest: Rest) -> None:
-    await wire.subscribe(topic="non-persistent://public/default/n")
-    sub = f"{NON_PERSISTENT}/n/subscription/sub"
-    body = {"ledgerId": 0, "entryId": 0}
-    for call, value in [("skip/1", None), ("skip_all", None), ("resetcursor", body), ("expireMessages", body)]:
-        assert await rest.refused("POST", f"{sub}/{call}", value) == (405, "Not allowed on a non-persistent topic")
-    await rest.done("POST", f"{sub}/resetcursor/0")
-    not_allowed = (405, "Expire messages on a non-persistent topic is not allowed")
-    assert await rest.refused("POST", f"{sub}/expireMessages/1") == not_allowed
-    await rest.done("PUT", f"{NON_PERSISTENT}/parted/partitions", 2)
-    assert await rest.refused("POST", f"{NON_PERSISTENT}/parted/subscription/s/expireMessages/1") == not_allowed
-    text = "Expire messages for all subscriptions on a non-persistent topic is not allowed"
-    assert await rest.refused("POST", f"{NON_PERSISTENT}/n/all_subscription/expireMessages/1") == (405, text)
-    text = "Trim on a non-persistent topic is not allowed"
-    assert await rest.refused("POST", f"{NON_PERSISTENT}/n/trim") == (405, text)
-    assert await rest.refused("DELETE", f"{NON_PERSISTENT}/n/truncate") == (412, "unsupport truncate")
-    url = f"{NON_PERSISTENT}/missing/subscription/s/expireMessages/1"
-    assert (await rest.refused("POST", url))[0] == 404

@@ -8,7 +8,7 @@ import pytest
 
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.ledger.position import Position
-from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import TOPICS, Rest, rest_of
 from tests.broker.held import HeldStorage
 from tests.broker.wire import Bed, Earliest, Shared, Wire, batch_of, plain, serving
 
@@ -37,7 +37,7 @@ async def size(rest: Rest, body: Any) -> int:
     return found
 
 
-async def test_bytes_behind_a_message(rest: Rest, wire: Wire) -> None:
+async def test_a_backlog_size_is_the_bytes_behind_a_message(rest: Rest, wire: Wire) -> None:
     ((ledger, _), *_) = await published(wire)
     for entry, left in ((-1, 4), (0, 3), (2, 1), (3, 0), (99, 0), (-5, 4)):
         assert await size(rest, at(ledger, entry)) == left * SIZE
@@ -61,7 +61,7 @@ async def test_bytes_behind_a_message(rest: Rest, wire: Wire) -> None:
         ({"ledgerId": 1e300}, "Cannot deserialize value of type `long` from"),
     ],
 )
-async def test_what_is_no_message_id(rest: Rest, wire: Wire, body: Any, text: str) -> None:
+async def test_a_backlog_size_wants_a_message_id(rest: Rest, wire: Wire, body: Any, text: str) -> None:
     await published(wire)
     answer = await rest.call("PUT", f"{T}/backlogSize", body)
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain")
@@ -69,7 +69,7 @@ async def test_what_is_no_message_id(rest: Rest, wire: Wire, body: Any, text: st
 
 
 @PROFILES
-async def test_no_message_id(bed: Bed, profile: Profile) -> None:
+async def test_a_backlog_size_without_a_message_id_is_refused(bed: Bed, profile: Profile) -> None:
     async with serving(profile=profile) as made:
         rest, wire = rest_of(made), await made.connect()
         await published(wire)
@@ -81,29 +81,10 @@ async def test_no_message_id(bed: Bed, profile: Profile) -> None:
                 assert (status, '"messageId" is null' in text) == (500, True)
 
 
-@PROFILES
-async def test_topics_without_a_size(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await wire.producer("non-persistent://public/default/t")
-        for domain in (TOPICS, NON_PERSISTENT):
-            await rest.done("PUT", f"{domain}/parts/partitions", 2)
-            refusal = await rest.refused("PUT", f"{domain}/parts/backlogSize", at(0, 0))
-            assert refusal == (405, "calculate backlog size is not allowed for partitioned-topic")
-            name = f"{domain.split('/')[3]}://public/default/absent"
-            refusal = await rest.refused("PUT", f"{domain}/absent/backlogSize", at(0, 0))
-            assert refusal == (404, f"Topic {name} not found")
-        status, text = await rest.refused("PUT", f"{NON_PERSISTENT}/t/backlogSize", at(0, 0))
-        if profile is PIP:
-            assert (status, text) == (405, "Not allowed on a non-persistent topic")
-        else:
-            assert (status, "cannot be cast" in text) == (500, True)
-
-
 # the estimate
 
 
-async def test_the_estimate_of_a_topic(rest: Rest, wire: Wire) -> None:
+async def test_the_backlog_of_a_topic_is_estimated(rest: Rest, wire: Wire) -> None:
     positions = await published(wire)
     await wire.subscribe(name="all", type=Shared, initialPosition=Earliest)
     await wire.subscribe(name="some", type=Shared, initialPosition=Earliest, consumer_id=1)
@@ -127,22 +108,6 @@ async def test_the_estimate_of_a_topic(rest: Rest, wire: Wire) -> None:
     assert (some["cursorBacklog"], some["cursorLedgerId"] >= 0) == (3, True)
 
 
-@pytest.mark.parametrize(
-    "topic", [f"{TOPICS}/absent", f"{TOPICS}/parts", f"{NON_PERSISTENT}/t", f"{NON_PERSISTENT}/no"]
-)
-async def test_the_estimate_of_what_has_none(rest: Rest, wire: Wire, topic: str) -> None:
-    await wire.producer("non-persistent://public/default/t")
-    await rest.done("PUT", f"{TOPICS}/parts/partitions", 2)
-    found = await rest.get(f"{topic}/backlog")
-    assert (found["storageSize"], found["totalMessages"], found["messageBacklog"]) == (0, 0, 0)
-    assert (found["cursorDetails"], found["topicName"].rsplit("/", 1)[1]) == ({}, topic.rsplit("/", 1)[1])
-
-
-async def test_the_estimate_wants_a_namespace(rest: Rest) -> None:
-    refusal = await rest.refused("GET", f"{ADMIN}/persistent/public/absent/t/backlog")
-    assert refusal == (404, "Namespace not found")
-
-
 # analysis
 
 
@@ -152,7 +117,7 @@ async def analyzed(rest: Rest, body: Any = None, url: str = ANALYZE) -> Any:
     return answer.json
 
 
-async def test_each_entry_is_looked_at(rest: Rest, wire: Wire) -> None:
+async def test_analysis_looks_at_each_entry(rest: Rest, wire: Wire) -> None:
     marker = plain(b"", marker_type=21)
     entries = (plain(b"a"), batch_of(*[b"b"] * 3), marker, plain(b"c"), batch_of(*[b"d"] * 2))
     positions = await published(wire, *entries)
@@ -175,7 +140,7 @@ async def test_each_entry_is_looked_at(rest: Rest, wire: Wire) -> None:
     }
 
 
-async def test_from_a_position_on(rest: Rest, wire: Wire) -> None:
+async def test_analysis_begins_at_a_position(rest: Rest, wire: Wire) -> None:
     positions = await published(wire)
     ledger = positions[0].ledger_id
     await wire.subscribe(name="s", type=Shared, initialPosition=Earliest)
@@ -197,7 +162,7 @@ async def test_from_a_position_on(rest: Rest, wire: Wire) -> None:
         assert (await rest.call("POST", ANALYZE, wrong)).status == 400
 
 
-async def test_over_ledgers_and_from_disk(bed: Bed) -> None:
+async def test_analysis_goes_over_ledgers_and_reads_from_disk(bed: Bed) -> None:
     async with serving(Config(managedLedgerCacheSizeMB=0), storage=HeldStorage()) as made:
         rest, wire = rest_of(made), await made.connect()
         await rest.done("PUT", f"{T}/subscription/s")
@@ -210,7 +175,7 @@ async def test_over_ledgers_and_from_disk(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize(("limit", "aborted"), [(3, True), (4, False), (5, False)])
-async def test_not_more_than_so_many(bed: Bed, limit: int, aborted: bool) -> None:
+async def test_analysis_stops_after_so_many_entries(bed: Bed, limit: int, aborted: bool) -> None:
     async with serving(Config(subscriptionBacklogScanMaxEntries=limit)) as made:
         rest, wire = rest_of(made), await made.connect()
         await published(wire)
@@ -219,7 +184,7 @@ async def test_not_more_than_so_many(bed: Bed, limit: int, aborted: bool) -> Non
         assert (found["entries"], found["aborted"]) == (min(limit, 4), aborted)
 
 
-async def test_not_longer_than_that(bed: Bed) -> None:
+async def test_analysis_stops_after_so_long(bed: Bed) -> None:
     store = HeldStorage()
     config = Config(managedLedgerCacheSizeMB=0, subscriptionBacklogScanMaxTimeMs=500)
     async with serving(config, storage=store) as made:
@@ -230,26 +195,3 @@ async def test_not_longer_than_that(bed: Bed) -> None:
         store.holding_reads = True
         found = await analyzed(rest)
         assert (found["entries"], found["aborted"]) == (0, True)
-
-
-@PROFILES
-async def test_what_cannot_be_analyzed(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await wire.producer()
-        await wire.subscribe("non-persistent://public/default/t", "s")
-        text = "Subscription s not found for topic persistent://public/default/t"
-        assert await rest.refused("POST", ANALYZE) == (404, text)
-        rest_of_path = "subscription/s/analyzeBacklog"
-        for domain in (TOPICS, NON_PERSISTENT):
-            await rest.done("PUT", f"{domain}/parts/partitions", 2)
-            status, text = await rest.refused("POST", f"{domain}/parts/{rest_of_path}")
-            assert (status, text.partition(",")[0]) == (405, "Analyze backlog on a partitioned topic is not allowed")
-            name = f"{domain.split('/')[3]}://public/default/absent"
-            refusal = await rest.refused("POST", f"{domain}/absent/{rest_of_path}")
-            assert refusal == (404, f"Topic {name} not found")
-        status, text = await rest.refused("POST", f"{NON_PERSISTENT}/t/{rest_of_path}")
-        if profile is PIP:
-            assert (status, text) == (405, "Analyze backlog on a non-persistent topic is not allowed")
-        else:
-            assert (status, "Unsupported operation analyzeBacklog" in text) == (500, True)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
-
-from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
+from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_INDEX
-from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import TOPICS, Rest, rest_of
 from tests.broker.held import HeldStorage
 from tests.broker.wire import Bed, Earliest, Shared, Wire, plain, serving
 
@@ -24,7 +22,7 @@ def without_times(info: dict[str, Any]) -> dict[str, Any]:
     return info
 
 
-async def test_a_topic_at_work(rest: Rest, wire: Wire) -> None:
+async def test_internal_info_of_a_topic_at_work(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe(name="s", type=Shared, initialPosition=Earliest)
     await wire.subscribe(name="a", type=Shared, initialPosition=Earliest, consumer_id=1)
@@ -43,7 +41,7 @@ async def test_a_topic_at_work(rest: Rest, wire: Wire) -> None:
     assert used | {"cursorsLedgerId": 0} == {"version": 1, "cursorsLedgerId": 0, "markDelete": before}
 
 
-async def test_closed_ledgers_and_cursors(rest: Rest, wire: Wire) -> None:
+async def test_internal_info_shows_closed_ledgers_and_cursors(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe(name="s", type=Shared, initialPosition=Earliest)
     positions = await wire.publish(*[plain(b"x")] * 6)
@@ -65,7 +63,7 @@ async def test_closed_ledgers_and_cursors(rest: Rest, wire: Wire) -> None:
     assert ranges == [((ledger, 1), (ledger, 3)), ((ledger, 4), (ledger, 5))]
 
 
-async def test_properties_and_the_end(bed: Bed) -> None:
+async def test_internal_info_shows_properties_and_the_terminated_position(bed: Bed) -> None:
     async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,))) as made:
         rest, wire = rest_of(made), await made.connect()
         await wire.producer()
@@ -78,7 +76,7 @@ async def test_properties_and_the_end(bed: Bed) -> None:
         assert info["version"] == 3
 
 
-async def test_after_a_restart(bed: Bed) -> None:
+async def test_internal_info_after_a_restart(bed: Bed) -> None:
     store = HeldStorage()
     async with serving(storage=store) as made:
         wire = await made.connect()
@@ -92,30 +90,10 @@ async def test_after_a_restart(bed: Bed) -> None:
         assert info["cursors"]["s"]["markDelete"] == {"ledgerId": position.ledger_id, "entryId": 0}
 
 
-async def test_partitions(rest: Rest, wire: Wire) -> None:
+async def test_internal_info_of_each_partition(rest: Rest, wire: Wire) -> None:
     await rest.done("PUT", f"{TOPICS}/parts/partitions", 2)
     info = await rest.get(f"{TOPICS}/parts/internal-info")
     names = [f"persistent://public/default/parts-partition-{number}" for number in range(2)]
     assert (info["version"], list(info["partitions"])) == (0, names)
     one = await rest.get(f"{TOPICS}/parts-partition-0/internal-info")
     assert info["partitions"][names[0]]["ledgers"][0]["ledgerId"] == one["ledgers"][0]["ledgerId"]
-
-
-@pytest.mark.parametrize("profile", [PIP, PULSAR_4_2], ids=lambda profile: profile.name)
-async def test_topics_without_any(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await wire.producer("non-persistent://public/default/t")
-        for topic, status in (
-            (f"{TOPICS}/absent", 404),
-            (f"{NON_PERSISTENT}/absent", 404),
-            (f"{NON_PERSISTENT}/t", 405),
-        ):
-            answer = await rest.call("GET", f"{topic}/internal-info")
-            if profile is PIP:
-                assert (answer.status, "reason" in answer.json) == (status, True)
-            else:
-                assert (answer.status, answer.json["message"]) == (500, "Request failed.")
-        await rest.done("PUT", f"{NON_PERSISTENT}/parts/partitions", 2)
-        status, _ = await rest.refused("GET", f"{NON_PERSISTENT}/parts/internal-info")
-        assert status == (405 if profile is PIP else 500)

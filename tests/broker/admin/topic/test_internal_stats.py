@@ -6,30 +6,19 @@ import pytest
 
 from pulsarium.broker.config import Config
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
-from tests.broker.admin.topic.test_stats import kinds, recorded
+from tests.broker.admin.topic.shown import kinds, recorded
 from tests.broker.wire import TOPIC, Earliest, Shared, Wire, plain, serving
 
 URL = f"{TOPICS}/t/internalStats"
-FIELDS = [
-    "entriesAddedCounter",
-    "numberOfEntries",
-    "totalSize",
-    "currentLedgerEntries",
-    "currentLedgerSize",
-    "lastLedgerCreatedTimestamp",
-    "waitingCursorsCount",
-    "pendingAddEntriesCount",
-    "lastConfirmedEntry",
-    "state",
-    "ledgers",
-    "cursors",
-    "properties",
-    "schemaLedgers",
-    "compactedLedger",
-]
+_FIELDS = """
+entriesAddedCounter numberOfEntries totalSize currentLedgerEntries currentLedgerSize lastLedgerCreatedTimestamp
+waitingCursorsCount pendingAddEntriesCount lastConfirmedEntry state ledgers cursors properties schemaLedgers
+compactedLedger
+"""
+FIELDS = _FIELDS.split()
 
 
-async def test_a_topic_at_work(rest: Rest, wire: Wire) -> None:
+async def test_internal_stats_of_a_topic_at_work(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe(name="s", type=Shared, initialPosition=Earliest)
     positions = await wire.publish(*[plain(b"x")] * 6)
@@ -129,7 +118,7 @@ async def test_closed_ledgers_show_what_they_hold() -> None:
         assert stats["lastConfirmedEntry"] == str(positions[4])
 
 
-async def test_a_non_persistent_topic(rest: Rest, wire: Wire) -> None:
+async def test_internal_stats_of_a_non_persistent_topic(rest: Rest, wire: Wire) -> None:
     await wire.producer(f"non-{TOPIC}")
     await wire.subscribe(f"non-{TOPIC}")
     await wire.publish(plain(b"x"))
@@ -138,12 +127,3 @@ async def test_a_non_persistent_topic(rest: Rest, wire: Wire) -> None:
     assert stats["numberOfEntries"] == 0
     assert stats["cursors"]["sub"]["active"] is False
     assert list(stats) == [*FIELDS[:5], "waitingCursorsCount", "pendingAddEntriesCount", "cursors"]
-
-
-@pytest.mark.parametrize("root", [TOPICS, NON_PERSISTENT])
-async def test_of_partitions(rest: Rest, root: str) -> None:
-    await rest.done("PUT", f"{root}/p/partitions", 2)
-    stats = await rest.get(f"{root}/p/partitioned-internalStats")
-    assert stats["metadata"] == {"partitions": 2, "deleted": False}
-    assert len(stats["partitions"]) == (2 if root == TOPICS else 0)
-    assert (await rest.refused("GET", f"{root}/t/partitioned-internalStats"))[0] == 404

@@ -11,7 +11,7 @@ import trio
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.storage.interface import ReadDone, StorageError
-from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Answer, Rest, rest_of
+from tests.broker.admin.rest import TOPICS, Answer, Rest, rest_of
 from tests.broker.held import HeldStorage
 from tests.broker.wire import Bed, Earliest, Shared, Wire, batch_of, plain, serving
 
@@ -45,24 +45,6 @@ async def test_the_nth_message_of_a_subscription(rest: Rest, wire: Wire) -> None
         assert await rest.refused("GET", f"{PEEK}/{number}") == (404, "Message not found")
 
 
-@pytest.mark.parametrize("number", ["x", "1.5", "2147483648"])
-async def test_a_place_that_is_no_number(rest: Rest, wire: Wire, number: str) -> None:
-    await published(wire, 1)
-    answer = await rest.call("GET", f"{PEEK}/{number}")
-    assert (answer.status, answer.json["message"]) == (404, "Not Found")
-
-
-@PROFILES
-async def test_before_the_first(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await published(wire, 1)
-        await wire.subscribe(name="s")
-        for number in (0, -1):
-            status, text = await rest.refused("GET", f"{PEEK}/{number}")
-            assert (status, text) == (404, "Message not found") if profile is PIP else status == 500
-
-
 @PROFILES
 async def test_peeking_makes_a_subscription_that_is_not_there(profile: Profile) -> None:
     async with serving(profile=profile) as made:
@@ -78,7 +60,7 @@ async def test_peeking_makes_a_subscription_that_is_not_there(profile: Profile) 
 # by id
 
 
-async def test_an_entry_by_its_id(rest: Rest, wire: Wire) -> None:
+async def test_an_entry_is_read_by_its_id(rest: Rest, wire: Wire) -> None:
     ((ledger, _), *_) = await published(wire, 2)
     for entry in (0, 1):
         answer = await rest.call("GET", f"{T}/ledger/{ledger}/entry/{entry}")
@@ -87,7 +69,7 @@ async def test_an_entry_by_its_id(rest: Rest, wire: Wire) -> None:
 
 
 @PROFILES
-async def test_entries_that_are_not_there(bed: Bed, profile: Profile) -> None:
+async def test_an_entry_that_is_not_there_is_not_found(bed: Bed, profile: Profile) -> None:
     async with serving(profile=profile) as made:
         rest, wire = rest_of(made), await made.connect()
         ((ledger, _), *_) = await published(wire, 2)
@@ -142,15 +124,6 @@ async def test_the_nth_message_from_either_end(rest: Rest, wire: Wire) -> None:
     assert (answer.status, answer.json["message"]) == (404, "Not Found")
 
 
-@PROFILES
-async def test_before_the_first_of_all(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await published(wire, 4)
-        status, text = await rest.refused("GET", f"{T}/examinemessage?initialPosition=latest&messagePosition=5")
-        assert (status, text) == (404, "Message not found") if profile is PIP else status == 500
-
-
 # what they have in common
 
 
@@ -166,7 +139,7 @@ class Broken(HeldStorage):
 
 @asynccontextmanager
 async def asked(rest: Rest, url: str) -> AsyncIterator[list[Answer]]:
-    """A call that waits while the test goes on; its answer is there at the end."""
+    """Make a call that waits while the test goes on; its answer is there at the end."""
     answers: list[Answer] = []
 
     async def ask() -> None:
@@ -175,43 +148,6 @@ async def asked(rest: Rest, url: str) -> AsyncIterator[list[Answer]]:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ask)
         yield answers
-
-
-NOT_ALLOWED = {
-    "subscription/s/position/1": "Peek messages on a{} topic is not allowed",
-    "examinemessage": "Examine messages on a{} topic is not allowed",
-}
-
-
-@pytest.mark.parametrize("what", NOT_ALLOWED)
-@PROFILES
-async def test_topics_without_messages(bed: Bed, what: str, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await wire.producer("non-persistent://public/default/t")
-        refusal = await rest.refused("GET", f"{NON_PERSISTENT}/t/{what}")
-        assert refusal == (405, NOT_ALLOWED[what].format(" non-persistent"))
-        for domain in (TOPICS, NON_PERSISTENT):
-            await rest.done("PUT", f"{domain}/parts/partitions", 2)
-            status, text = await rest.refused("GET", f"{domain}/parts/{what}")
-            assert (status, text.partition(",")[0]) == (405, NOT_ALLOWED[what].format(" partitioned"))
-            name = f"{domain.split('/')[3]}://public/default/absent"
-            assert await rest.refused("GET", f"{domain}/absent/{what}") == (404, f"Topic {name} not found")
-
-
-@PROFILES
-async def test_entries_of_topics_that_have_none(bed: Bed, profile: Profile) -> None:
-    async with serving(profile=profile) as made:
-        rest, wire = rest_of(made), await made.connect()
-        await wire.producer("non-persistent://public/default/t")
-        status, text = await rest.refused("GET", f"{NON_PERSISTENT}/t/ledger/0/entry/0")
-        if profile is PIP:
-            assert (status, text) == (405, "Not allowed on a non-persistent topic")
-        else:
-            assert (status, "cannot be cast to class" in text) == (500, True)
-        await rest.done("PUT", f"{TOPICS}/parts/partitions", 2)
-        refusal = await rest.refused("GET", f"{TOPICS}/parts/ledger/0/entry/0")
-        assert refusal == (405, "GetMessageById is not allowed on partitioned-topic")
 
 
 @pytest.mark.parametrize("what", ["subscription/s/position/3", "ledger/{ledger}/entry/2", "examinemessage"])
@@ -257,7 +193,7 @@ async def test_an_entry_that_cannot_be_read(bed: Bed) -> None:
         assert (status, "the disk is broken" in text) == (500, True)
 
 
-async def test_a_batch_is_one_message(rest: Rest, wire: Wire) -> None:
+async def test_a_batch_is_read_as_one_message(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     entry = batch_of(b"a", b"b")
     ((ledger, _),) = await wire.publish(entry, num_messages=2)

@@ -13,7 +13,7 @@ URL = f"{TOPICS}/p/partitioned-stats"
 
 
 async def used(rest: Rest, wire: Wire) -> None:
-    """Three partitions, a producer and a consumer on each, with 1, 2 and 3 messages."""
+    """Make three partitions, with a producer and a consumer each, and 1, 2 and 3 messages."""
     await rest.done("PUT", f"{TOPICS}/p/partitions", 3)
     for index, name in enumerate(PARTS):
         await wire.producer(name, index, producer_name="p")
@@ -21,7 +21,7 @@ async def used(rest: Rest, wire: Wire) -> None:
         await wire.publish(*[plain(b"x" * 10)] * (index + 1), producer_id=index)
 
 
-async def test_added_up(rest: Rest, wire: Wire) -> None:
+async def test_stats_of_partitions_are_added_up(rest: Rest, wire: Wire) -> None:
     await used(rest, wire)
     for index in range(3):
         await wire.flow(100, consumer_id=index)
@@ -55,7 +55,7 @@ async def test_added_up(rest: Rest, wire: Wire) -> None:
     assert not {"address", "connectedSince", "clientVersion", "metadata"} & consumer.keys()
 
 
-async def test_without_the_single_ones(rest: Rest, wire: Wire) -> None:
+async def test_stats_come_without_single_partitions_when_asked(rest: Rest, wire: Wire) -> None:
     await used(rest, wire)
     assert (await rest.get(f"{URL}?perPartition=false"))["partitions"] == {}
 
@@ -70,15 +70,15 @@ async def test_partial_producers_are_one() -> None:
 
 
 @pytest.mark.req("P-10")
-async def test_they_are_not_added_up_unless_asked(rest: Rest, bed: Bed) -> None:
+async def test_partial_producers_are_not_added_up_unless_asked(rest: Rest, bed: Bed) -> None:
     wire = await bed.connect(flags=["supports_partial_producer"])
     await used(rest, wire)
     (publisher,) = (await rest.get(URL))["publishers"]
     assert ("producerName" in publisher, publisher["supportsPartialProducer"]) == (False, False)
 
 
-async def test_partitions_that_are_unlike(rest: Rest, wire: Wire) -> None:
-    """A subscription on one partition only, two consumers on another."""
+async def test_stats_of_partitions_that_are_unlike_are_added_up(rest: Rest, wire: Wire) -> None:
+    """Have a subscription on one partition only, two consumers on another."""
     await used(rest, wire)
     await wire.subscribe(PARTS[1], type=Shared, consumer_id=8, consumer_name="d")
     await wire.subscribe(PARTS[2], "other", consumer_id=9)
@@ -88,7 +88,7 @@ async def test_partitions_that_are_unlike(rest: Rest, wire: Wire) -> None:
     assert "activeConsumerName" not in subscriptions["other"]
 
 
-async def test_non_persistent(rest: Rest, wire: Wire) -> None:
+async def test_stats_of_non_persistent_partitions_are_added_up(rest: Rest, wire: Wire) -> None:
     await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
     for index in range(2):
         await wire.producer(f"non-{PARTS[index]}", index)
@@ -97,15 +97,7 @@ async def test_non_persistent(rest: Rest, wire: Wire) -> None:
     assert stats["publishers"][0]["msgDropRate"] == 0.0
 
 
-async def test_no_partitions_yet(rest: Rest) -> None:
+async def test_a_topic_whose_partitions_nobody_used_has_stats(rest: Rest) -> None:
     await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
     stats = await rest.get(f"{NON_PERSISTENT}/p/partitioned-stats")
     assert stats["metadata"]["partitions"] == 2
-
-
-async def test_of_a_topic_without_partitions(rest: Rest) -> None:
-    await rest.done("PUT", f"{TOPICS}/t")
-    name = "persistent://public/default/t"
-    assert await rest.refused("GET", f"{TOPICS}/t/partitioned-stats") == (404, f"Partitioned Topic {name} not found")
-    refused = (404, f"Partitioned topic not found non-{name}")
-    assert await rest.refused("GET", f"{NON_PERSISTENT}/t/partitioned-stats") == refused

@@ -39,13 +39,19 @@ def info(kind: str, data: bytes = b"") -> Info:
         ("JSON", '{ "a": 1 }', b'{"a":1}'),
     ],
 )
-def test_payloads(kind: str, text: str, payload: bytes) -> None:
+def test_a_text_is_encoded_by_its_schema(kind: str, text: str, payload: bytes) -> None:
     assert encode(text, info(kind)) == payload
 
 
 @pytest.mark.parametrize(("kind", "text"), [("INT8", "128"), ("INT32", "x"), ("DOUBLE", ""), ("JSON", "{")])
 def test_a_text_that_is_no_such_value_is_no_payload(kind: str, text: str) -> None:
     assert encode(text, info(kind)) == b""
+
+
+def test_a_message_is_delivered_at_its_time_when_it_has_one_of_its_event() -> None:
+    for sent, at in (({"deliverAt": 9}, 0), ({"deliverAt": 9, "eventTime": 5}, 9)):
+        entry = entry_of(sent, Schema(STRING, None), "p", bytes(8), 1)
+        assert parse_metadata(entry).deliver_at_time == at
 
 
 def test_a_schema_is_read() -> None:
@@ -57,17 +63,17 @@ def test_a_schema_is_read() -> None:
 @pytest.mark.parametrize(
     "text", ["junk", "1", "[]", "{}", '{"type": 1, "schema": "*"}', '{"type": "JSON", "schema": "*"}']
 )
-def test_schemas_that_are_none(text: str) -> None:
+def test_schemas_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(AdminError, match="Fail to add or retrieve schema"):
         read_info(text)
 
 
-def test_schemas_that_cannot_be_written() -> None:
+def test_avro_is_not_written() -> None:
     with pytest.raises(AdminError, match="cannot write AVRO"):
         read_info('{"type": "AVRO"}')
 
 
-def test_keys_and_values_apart() -> None:
+def test_a_schema_of_keys_and_values_keeps_them_apart() -> None:
     schema = Schema(Info("v", "INT32", b"vv", {"p": "1"}), Info("k", "STRING", b"k", {})).to_proto()
     assert schema.type == pb.Schema.Type.Value("KeyValue")
     assert schema.schema_data == b"\0\0\0\x01k\0\0\0\x02vv"

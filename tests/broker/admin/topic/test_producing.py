@@ -29,14 +29,14 @@ NOT_OWNED = "org.apache.pulsar.broker.service.BrokerServiceException$TopicNotFou
 
 
 async def produced(rest: Rest, url: str, value: Any) -> list[str]:
-    """The message ids, all of which must be there."""
+    """Return the message ids, all of which must be there."""
     answer = await rest.call("POST", url, value)
     assert answer.status == 200, answer
     assert {result["errorCode"] for result in answer.json["messagePublishResults"]} <= {0}, answer
     return [result["messageId"] for result in answer.json["messagePublishResults"]]
 
 
-async def test_messages_arrive(rest: Rest, wire: Wire) -> None:
+async def test_messages_sent_over_http_arrive(rest: Rest, wire: Wire) -> None:
     await rest.done("PUT", f"{TOPICS}/t")
     await wire.subscribe()
     await wire.flow()
@@ -51,7 +51,7 @@ async def test_messages_arrive(rest: Rest, wire: Wire) -> None:
     assert metadata.schema_version == bytes(8)
 
 
-async def test_what_a_message_carries(rest: Rest, bed: Bed) -> None:
+async def test_a_message_carries_its_metadata(rest: Rest, bed: Bed) -> None:
     await rest.done("PUT", f"{TOPICS}/t")
     (where,) = await produced(
         rest,
@@ -77,7 +77,7 @@ async def test_what_a_message_carries(rest: Rest, bed: Bed) -> None:
     assert list(metadata.replicate_to) == ["standalone"]
 
 
-async def test_keys_with_a_schema(rest: Rest, bed: Bed) -> None:
+async def test_keys_with_a_schema_are_separate(rest: Rest, bed: Bed) -> None:
     await rest.done("PUT", f"{TOPICS}/t")
     await produced(rest, URL, KEYED)
     topic = bed.broker.topics.find(TopicName.parse(NAME))
@@ -88,7 +88,7 @@ async def test_keys_with_a_schema(rest: Rest, bed: Bed) -> None:
     assert schema.schema.texts["kv.encoding.type"] == "SEPARATED"
 
 
-async def test_partitions_in_turn_and_one_of_them(rest: Rest) -> None:
+async def test_messages_go_to_partitions_in_turn_or_to_one(rest: Rest) -> None:
     await rest.done("PUT", f"{TOPICS}/t/partitions", 2)
     assert [each.rpartition(":")[2] for each in await produced(rest, URL, KEYED)] == ["0", "1"]
     assert [each.rpartition(":")[2] for each in await produced(rest, f"{URL}/partitions/1", KEYED)] == ["1", "1"]
@@ -101,7 +101,7 @@ async def test_partitions_in_turn_and_one_of_them(rest: Rest) -> None:
     )
 
 
-async def test_of_a_non_persistent_topic(rest: Rest, wire: Wire) -> None:
+async def test_messages_go_to_a_non_persistent_topic(rest: Rest, wire: Wire) -> None:
     name = f"non-{NAME}"
     await wire.subscribe(name)
     await wire.flow()
@@ -137,7 +137,7 @@ async def test_a_schema_of_another_type_is_refused(rest: Rest) -> None:
     )
 
 
-async def test_a_schema_that_is_known(rest: Rest, bed: Bed) -> None:
+async def test_a_known_schema_is_named_by_its_version(rest: Rest, bed: Bed) -> None:
     await rest.done("PUT", f"{TOPICS}/t")
     known = {"schemaVersion": 0, "messages": [{"payload": "x"}]}
     await play(rest, Step(f"POST {URL}", 404, {"reason": "Schema not found"}, known))
@@ -157,7 +157,7 @@ def avro() -> dict[str, Any]:
         (URL.replace("default", "missing"), "Namespace not found"),
     ],
 )
-async def test_topics_that_there_are_not(url: str, reason: str) -> None:
+async def test_nothing_is_produced_to_absent_topics(url: str, reason: str) -> None:
     async with serving() as bed:
         assert await rest_of(bed).refused("POST", url, PLAIN) == (404, reason)
     async with serving(profile=PULSAR_4_2) as bed:
@@ -175,7 +175,7 @@ async def test_a_schema_of_another_type_as_released() -> None:
         assert reason.endswith(f"data=[], props={{__charset=UTF-8}}) to topic {NAME}")
 
 
-async def test_a_topic_that_takes_none(rest: Rest) -> None:
+async def test_each_message_says_why_its_topic_did_not_take_it(rest: Rest) -> None:
     await rest.done("PUT", f"{TOPICS}/t")
     await rest.done("POST", f"{NAMESPACES}/public/default/encryptionRequired", True)
     answer = await rest.call("POST", URL, PLAIN)

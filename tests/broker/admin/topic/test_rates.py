@@ -1,19 +1,23 @@
-"""Rates over whole intervals."""
+"""Check rates that are measured, over whole intervals, and rates that are kept to (B-42)."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 import trio
 from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.rates import Rate, Rates
-from tests.broker.admin.rest import TOPICS, rest_of
-from tests.broker.wire import Earliest, Shared, Type, plain, serving
+from tests.broker.admin.rest import ADMIN, NAMESPACES, TOPICS, Rest, rest_of
+from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, plain, serving
 
 STATS = f"{TOPICS}/t/stats"
+DEFAULT = f"{NAMESPACES}/public/default"
 
 
-async def test_after_an_interval(autojump_clock: MockClock) -> None:
+async def test_rates_are_those_of_the_last_whole_interval(autojump_clock: MockClock) -> None:
     async with serving(Config(statsUpdateFrequencyInSecs=10)) as bed:
         rest, wire = rest_of(bed), await bed.connect()
         entry = plain(b"x" * 20)
@@ -41,8 +45,7 @@ def test_rates_add_up() -> None:
     assert Rate().average_size == 0.0
 
 
-async def test_of_a_partition_that_another_broker_serves(autojump_clock: MockClock) -> None:
-    """Any broker answers for a partitioned topic."""
+async def test_any_broker_knows_the_rates_of_a_partitioned_topic(autojump_clock: MockClock) -> None:
     async with serving(Config(statsUpdateFrequencyInSecs=10), brokers=2) as bed:
         first, second = rest_of(bed), rest_of(bed, 1)
         await first.done("PUT", f"{TOPICS}/p/partitions", 1)
@@ -66,3 +69,70 @@ async def test_they_are_not_looked_at_once_nobody_answers_http(autojump_clock: M
         producer.messages_in = 5
         await trio.sleep(21)
         assert rates.of(producer) == Rate()
+
+
+# rates that are kept to
+
+
+@pytest.mark.req("B-42")
+async def test_stats_count_how_often_producers_had_to_wait(bed: Bed, rest: Rest, wire: Wire) -> None:
+    await wire.producer()
+    answer = await rest.call("POST", f"{DEFAULT}/publishRate", {"publishThrottlingRateInMsg": 2})
+    assert answer.status == 204
+    await wire.write(wire.sends(*[plain(b"x")] * 4))
+    await wire.receipts(4)
+    assert (await rest.get(STATS))["publishRateLimitedTimes"] == 3
+    await trio.sleep(60)  # statsUpdateFrequencyInSecs
+    assert (await rest.get(STATS))["publishRateLimitedTimes"] == 0
+
+
+@pytest.mark.req("B-42")
+async def test_stats_count_how_often_a_limit_shortened_a_read(bed: Bed, rest: Rest, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe()
+    await wire.flow()
+    await rest.call("POST", f"{TOPICS}/t/dispatchRate", {"dispatchThrottlingRateInMsg": 2})
+    await rest.call("POST", f"{TOPICS}/t/sub/dispatchRate", {"dispatchThrottlingRateInByte": 10_000})
+    await wire.publish(*[plain(b"x")] * 3)
+    await wire.messages(3)
+    stats = (await rest.get(STATS))["subscriptions"]["sub"]
+    assert stats["dispatchThrottledMsgEventsByTopicLimit"] >= 2
+    assert stats["dispatchThrottledBytesEventsBySubscriptionLimit"] >= 1
+    assert stats["dispatchThrottledMsgEventsByBrokerLimit"] == 0
+
+
+@pytest.mark.req("B-42")
+@pytest.mark.usefixtures("autojump_clock")
+async def test_the_brokers_own_rates_are_applied() -> None:
+    config = Config(dispatchThrottlingRatePerTopicInMsg=5, dispatchThrottlingRatePerSubscriptionInByte=6)
+    async with serving(config) as bed:
+        rest = rest_of(bed)
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe()
+
+        def rate(messages: int, size: int) -> dict[str, Any]:
+            limits = {"dispatchThrottlingRateInMsg": messages, "dispatchThrottlingRateInByte": size}
+            return {**limits, "relativeToPublishRate": False, "ratePeriodInSecond": 1}
+
+        assert await rest.get(f"{TOPICS}/t/dispatchRate?applied=true") == rate(5, 0)
+        assert await rest.get(f"{TOPICS}/t/subscriptionDispatchRate?applied=true") == rate(0, 6)
+        assert await rest.get(f"{TOPICS}/t/sub/dispatchRate?applied=true") == rate(0, 6)
+        assert await rest.get(f"{TOPICS}/t/replicatorDispatchRate?applied=true") == rate(0, 0)
+
+
+@pytest.mark.req("B-42")
+@pytest.mark.parametrize("key", ["maxPublishRatePerTopicInMessages", "brokerPublisherThrottlingMaxMessageRate"])
+async def test_rates_of_a_running_broker_change_at_once(bed: Bed, rest: Rest, wire: Wire, key: str) -> None:
+    await wire.producer()
+    path = f"{ADMIN}/brokers/configuration/{key}"
+    await rest.call("POST", f"{path}/1")
+    await wire.write(wire.sends(*[plain(b"x")] * 3))
+    await wire.receipts(1)
+    await wire.quiet(0.5)
+    await rest.call("DELETE", path)
+    began = trio.current_time()
+    await wire.receipts(2)
+    assert trio.current_time() == began
+    await wire.send(Type.PING)
+    await wire.expect(Type.PONG)

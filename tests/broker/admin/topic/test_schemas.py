@@ -10,12 +10,10 @@ import pytest
 from pulsarium.broker.config import PULSAR_4_2
 from tests.broker.admin.rest import NAMESPACES, TOPICS, Rest, rest_of
 from tests.broker.admin.steps import EMPTY, PAGE, Reason, Step, Text, play
-from tests.broker.model.schema.descriptors import descriptor
 from tests.broker.wire import Bed, serving
 
 SCHEMAS = "/admin/v2/schemas/public/default"
 URL = f"{SCHEMAS}/t"
-NONE = {"reason": "Schema not found"}
 UNEXPECTED = "\n --- An unexpected error occurred in the server ---\n\nMessage: "
 
 
@@ -34,52 +32,34 @@ TWO = payload(record(A, {"name": "b", "type": ["null", "int"], "default": None})
 WRONG = payload(record({"name": "c", "type": "int"}))
 
 
-def shown(number: int, sent: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "version": number,
-        "type": sent["type"],
-        "timestamp": 0,
-        "data": sent["schema"],
-        "properties": sent["properties"],
-    }
+async def test_a_schema_is_that_of_all_partitions_and_its_version_a_number(rest: Rest) -> None:
+    await rest.call("POST", f"{URL}/schema", ONE)
+    await play(rest, Step(f"GET {URL}/schema/x", 400, Reason('For input string: "x"')))
+    found = await rest.get(f"{SCHEMAS}/t-partition-3/schema")
+    assert (found["version"], found["data"], found["properties"]) == (0, ONE["schema"], {"k": "v"})
 
 
-async def seen(rest: Rest, url: str) -> Any:
-    """An answer without times."""
-    answer = (await rest.call("GET", url)).json
-    for each in answer.get("getSchemaResponses", [answer]):
-        assert each["timestamp"] > 0
-        each["timestamp"] = 0
-    return answer
-
-
-async def test_versions(rest: Rest) -> None:
+async def test_definitions_of_keys_and_values_are_json_inside_of_json(rest: Rest) -> None:
+    named = {"key.schema.type": "STRING", "value.schema.type": "AVRO"}
+    sent = payload({"key": "", "value": record(A)}, "KEY_VALUE", **named)
     await play(
         rest,
-        Step(f"GET {URL}/schema", 404, NONE),
-        Step(f"GET {URL}/schemas", 200, {"getSchemaResponses": []}),
-        Step(f"GET {URL}/metadata", 200, EMPTY),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, ONE),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, ONE),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 1}}, TWO),
-        Step(f"GET {URL}/schema/2", 404, NONE),
-        Step(f"GET {URL}/schema/-1", 404, NONE),
-        Step(f"GET {URL}/schema/x", 400, Reason('For input string: "x"')),
-        Step(f"POST {URL}/version", 200, {"version": 1}, TWO),
-        Step(f"POST {URL}/version", 200, {"version": -1}, WRONG),
-        Step(f"POST {SCHEMAS}/other/version", 200, {"version": -1}, ONE),
+        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, sent),
+        Step(f"POST {URL}/schema", 400, Reason("class com.google.gson.JsonP"), payload("[]", "KEY_VALUE")),
+        Step(f"POST {URL}/schema", 400, Reason("Cannot invoke"), payload({"key": ""}, "KEY_VALUE")),
     )
-    assert await seen(rest, f"{URL}/schema") == shown(1, TWO)
-    assert await seen(rest, f"{URL}/schema/0") == shown(0, ONE)
-    assert await seen(rest, f"{URL}/schemas") == {"getSchemaResponses": [shown(0, ONE), shown(1, TWO)]}
-    assert await seen(rest, f"{SCHEMAS}/t-partition-3/schema") == shown(1, TWO)
-    metadata = (await rest.call("GET", f"{URL}/metadata")).json
-    assert [each["version"] for each in metadata["index"]] == [0, 1]
-    assert metadata["info"] == metadata["index"][1]
-    assert metadata["index"][0]["ledgerId"] < metadata["info"]["ledgerId"]
+    found = await rest.get(f"{URL}/schema")
+    assert json.loads(found["data"]) == {"key": "", "value": record(A)}
+    assert found["properties"] == named
 
 
-async def test_what_does_not_fit(rest: Rest) -> None:
+@pytest.mark.parametrize("route", ["schema", "compatibility"])
+async def test_schemas_are_those_of_a_namespace_that_is_there(rest: Rest, route: str) -> None:
+    missing = f"POST /admin/v2/schemas/public/missing/t/{route}"
+    await play(rest, Step(missing, 404, Reason("Namespace does not exist"), ONE))
+
+
+async def test_an_incompatible_schema_is_refused_with_the_strategy(rest: Rest) -> None:
     await play(
         rest,
         Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, ONE),
@@ -108,7 +88,7 @@ async def test_what_does_not_fit(rest: Rest) -> None:
         assert answer.json["message"].startswith(message)
 
 
-async def test_what_does_not_fit_as_released() -> None:
+async def test_an_incompatible_schema_is_a_fault_of_the_released_broker() -> None:
     async with serving(profile=PULSAR_4_2) as bed:
         rest = rest_of(bed)
         await rest.call("POST", f"{URL}/schema", ONE)
@@ -117,54 +97,8 @@ async def test_what_does_not_fit_as_released() -> None:
             assert (status, reason.startswith(UNEXPECTED + text)) == (500, True)
 
 
-async def test_deletion(rest: Rest) -> None:
-    await play(
-        rest,
-        Step(f"DELETE {SCHEMAS}/other/schema", 200, {"version": 0}),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, ONE),
-        Step(f"DELETE {URL}/schema", 200, {"version": 1}),
-        Step(f"GET {URL}/schema", 404, NONE),
-        Step(f"GET {URL}/schema/0", 404, NONE),
-        Step(f"GET {URL}/schemas", 200, {"getSchemaResponses": []}),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 2}}, WRONG),
-        Step(f"DELETE {URL}/schema?force=true", 200, {"version": -1}),
-        Step(f"GET {URL}/metadata", 200, EMPTY),
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, ONE),
-    )
-
-
-async def test_keys_and_values(rest: Rest) -> None:
-    """Their definitions are JSON inside of JSON; a primitive type has none."""
-    named = {"key.schema.type": "STRING", "value.schema.type": "AVRO"}
-    sent = payload({"key": "", "value": record(A)}, "KEY_VALUE", **named)
-    await play(
-        rest,
-        Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, sent),
-        Step(f"POST {URL}/version", 200, {"version": 0}, sent),
-        Step(f"POST {URL}/compatibility", 202, {"schemaCompatibilityStrategy": "FULL", "compatibility": True}, sent),
-        Step(f"POST {URL}/schema", 400, Reason("class com.google.gson.JsonP"), payload("[]", "KEY_VALUE")),
-        Step(f"POST {URL}/schema", 400, Reason("class com.google.gson.JsonP"), payload("", "KEY_VALUE")),
-        Step(f"POST {URL}/schema", 400, Reason("Cannot invoke"), payload({"key": ""}, "KEY_VALUE")),
-    )
-    found = (await rest.call("GET", f"{URL}/schema")).json
-    assert json.loads(found["data"]) == {"key": "", "value": record(A)}
-    assert found["properties"] == named
-
-
-async def test_other_types(rest: Rest) -> None:
-    native = payload(descriptor().decode(), "PROTOBUF_NATIVE")
-    for kind, sent in (("STRING", payload(kind="STRING")), ("PROTOBUF_NATIVE", native), ("INT8", payload(kind="INT8"))):
-        url = f"{SCHEMAS}/{kind}"
-        await play(rest, Step(f"POST {url}/schema", 200, {"version": {"version": 0}}, sent))
-        assert await seen(rest, f"{url}/schema") == shown(0, sent)
-    bytes_ = payload(kind="BYTES")
-    await play(rest, Step(f"POST {URL}/schema", 200, {"version": {"version": 0}}, bytes_))
-    assert (await rest.call("GET", f"{URL}/schema")).json["type"] == "NONE"
-    assert (await rest.call("POST", f"{URL}/schema", bytes_)).status == 409
-
-
 @pytest.mark.parametrize("route", ["schema", "version", "compatibility"])
-async def test_bodies_that_are_none(rest: Rest, route: str) -> None:
+async def test_bodies_that_are_no_schema_are_refused(rest: Rest, route: str) -> None:
     url = f"POST {URL}/{route}"
     await play(
         rest,
@@ -175,17 +109,6 @@ async def test_bodies_that_are_none(rest: Rest, route: str) -> None:
         Step(url, 400, Reason('Cannot invoke "String.getBytes'), {"type": "STRING"}),
         Step(url, 400, Text("Cannot deserialize value of type"), [1]),
     )  # fmt: skip
-
-
-async def test_namespaces_that_are_not_there(rest: Rest) -> None:
-    absent = "/admin/v2/schemas/public/missing/t"
-    await play(
-        rest,
-        Step(f"GET {absent}/schema", 404, NONE),
-        Step(f"POST {absent}/schema", 404, Reason("Namespace does not exist"), ONE),
-        Step(f"POST {absent}/compatibility", 404, Reason("Namespace does not exist"), ONE),
-        Step(f"POST {absent}/version", 200, {"version": -1}, ONE),
-    )
 
 
 async def test_a_topic_takes_its_schema_with_it(rest: Rest, bed: Bed) -> None:
@@ -224,8 +147,7 @@ NASTY: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("sent", NASTY, ids=range(len(NASTY)))
-async def test_what_nobody_should_send(rest: Rest, sent: dict[str, Any]) -> None:
-    """Each is taken or refused; none is a fault of the broker."""
+async def test_no_schema_is_a_fault_of_the_broker(rest: Rest, sent: dict[str, Any]) -> None:
     await rest.call("POST", f"{URL}/schema", ONE)
     for route in ("version", "compatibility", "schema"):
         for topic in (URL, f"{SCHEMAS}/fresh"):

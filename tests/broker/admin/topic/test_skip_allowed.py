@@ -2,64 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import AsyncIterator
 
-import jwt
 import pytest
 
-from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import NAMESPACES, TOPICS, Answer, rest_of
-from tests.broker.admin.skipped import SKIP, format_1, skip, triplet
-from tests.broker.http.test_owner import give
+from tests.broker.admin.rest import TOPICS, give, rest_of
+from tests.broker.admin.skipped import SKIP, Secured, format_1, skip, triplet
+from tests.broker.auth.secured import SECRET, bearer, by_token
 from tests.broker.model.upkeep.policed import subscription_of
-from tests.broker.wire import Bed, Shared, Wire, plain, serving
-
-KEY = b"the secret of this test, 32 bytes long or more"
-SECURED = Config(
-    authenticationEnabled=True,
-    authorizationEnabled=True,
-    authenticationProviders=("org.apache.pulsar.broker.authentication.AuthenticationProviderToken",),
-    tokenSecretKey=f"data:;base64,{base64.b64encode(KEY).decode()}",
-    superUserRoles=frozenset({"admin"}),
-)
-
-
-def bearer(role: str, key: bytes = KEY) -> str:
-    return f"Bearer {jwt.encode({'sub': role}, key, algorithm='HS256')}"
-
-
-class Secured:
-    """One message, and roles that may produce and consume."""
-
-    def __init__(self, bed: Bed) -> None:
-        self.bed = bed
-        self.rest = rest_of(bed)
-
-    async def fill(self) -> None:
-        token = bearer("admin").removeprefix("Bearer ").encode()
-        sender = await self.bed.connect(auth_method_name="token", auth_data=token)
-        await sender.producer()
-        await sender.subscribe(type=Shared)
-        (self.position,) = await sender.publish(plain(b"0"))
-        for role, actions in {"consumer": ["consume"], "producer": ["produce", "functions"]}.items():
-            url = f"{NAMESPACES}/public/default/permissions/{role}"
-            answer = await self.rest.call("POST", url, actions, authorization=bearer("admin"))
-            assert answer.status == 204, answer
-
-    async def post(self, url: str = SKIP, **headers: str) -> Answer:
-        return await self.rest.call("POST", url, format_1([triplet(self.position)]), **headers)
-
-    @property
-    def backlog(self) -> int:
-        return subscription_of(self.bed.broker).cursor.backlog()
+from tests.broker.wire import Bed, Wire, plain, serving
 
 
 @pytest.fixture
 async def secured(autojump_clock: object) -> AsyncIterator[Secured]:
-    async with serving(SECURED) as bed:
+    async with serving(by_token()) as bed:
         made = Secured(bed)
         await made.fill()
         yield made
@@ -67,9 +25,9 @@ async def secured(autojump_clock: object) -> AsyncIterator[Secured]:
 
 @pytest.mark.req("S423-23")
 @pytest.mark.parametrize("role", ["producer", "nobody"])
-async def test_a_role_that_may_not_consume(secured: Secured, role: str) -> None:
+async def test_a_role_that_may_not_consume_may_not_skip(secured: Secured, role: str) -> None:
     for url in (SKIP, SKIP.replace("/t/", "/missing/"), SKIP.replace("/sub/", "/missing/")):
-        answer = await secured.post(url, authorization=bearer(role))
+        answer = await secured.post(url, **bearer(role))
         assert answer.status == 403
         assert "Unauthorized to validateTopicOperation for operation [SKIP]" in answer.reason
     assert secured.backlog == 1
@@ -77,15 +35,15 @@ async def test_a_role_that_may_not_consume(secured: Secured, role: str) -> None:
 
 @pytest.mark.req("S423-24", "SREV-10")
 @pytest.mark.parametrize("role", ["consumer", "admin"])
-async def test_a_role_that_may(secured: Secured, role: str) -> None:
-    answer = await secured.post(authorization=bearer(role))
+async def test_a_role_that_may_consume_may_skip(secured: Secured, role: str) -> None:
+    answer = await secured.post(**bearer(role))
     assert (answer.status, answer.body) == (204, b"")
     assert secured.backlog == 0
 
 
 @pytest.mark.req("S423-25")
-async def test_no_credentials(secured: Secured) -> None:
-    wrong = [{}, {"authorization": bearer("admin", KEY[::-1])}, {"authorization": "Bearer nonsense"}]
+async def test_nobody_skips_without_credentials(secured: Secured) -> None:
+    wrong = [{}, bearer("admin", key=SECRET[::-1]), {"authorization": "Bearer nonsense"}]
     for headers in wrong:
         assert (await secured.post(**headers)).status == 401
     assert secured.backlog == 1
@@ -101,7 +59,7 @@ async def two(autojump_clock: object) -> AsyncIterator[Bed]:
 
 
 @pytest.mark.req("S423-57")
-async def test_another_broker_serves_the_topic(two: Bed) -> None:
+async def test_a_skip_is_redirected_to_the_broker_of_the_topic(two: Bed) -> None:
     first, second = rest_of(two), rest_of(two, 1)
     give(two, 0)
     await first.done("PUT", f"{TOPICS}/t/subscription/sub", "earliest")
@@ -118,8 +76,8 @@ async def test_another_broker_serves_the_topic(two: Bed) -> None:
 
 
 @pytest.mark.req("S423-55")
-async def test_partitions_on_several_brokers(two: Bed) -> None:
-    """Whichever broker is asked, each partition is skipped where it is."""
+async def test_a_skip_reaches_partitions_on_several_brokers(two: Bed) -> None:
+    """Ask either broker: each partition is skipped where it is."""
     names = [TopicName.parse(f"persistent://public/default/parted-partition-{number}") for number in range(4)]
     for number, name in enumerate(names):
         give(two, number % 2, name)

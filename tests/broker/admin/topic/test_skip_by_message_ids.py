@@ -14,15 +14,15 @@ from pulsarium.proto.commands import COMMANDS
 from tests.broker.admin.rest import TOPICS, Rest, rest_of
 from tests.broker.admin.skipped import SKIP, backlog, encoded, format_1, posted, send_batch, skip, triplet
 from tests.broker.model.dispatch.sharing import got, joined, payloads
-from tests.broker.model.upkeep.policed import patient, subscription_of, topic_of
-from tests.broker.wire import Bed, Earliest, Exclusive, KeyShared, Shared, Type, Wire, message_id, plain
+from tests.broker.model.upkeep.policed import fresh, patient, subscription_of, topic_of
+from tests.broker.wire import Bed, Earliest, KeyShared, Message, Shared, Type, Wire, message_id, plain
 
 SHARING = pytest.mark.parametrize("type", [Shared, KeyShared])
 
 
 @pytest.fixture
 async def sent(wire: Wire, sender: Wire) -> list[Position]:
-    """Five messages, which are their numbers, for a Shared subscription whose consumer has no permits."""
+    """Publish five messages, which are their numbers, for a Shared consumer without permits."""
     await wire.subscribe(type=Shared, initialPosition=Earliest)
     return await sender.publish(*[plain(b"%d" % number, partition_key=str(number)) for number in range(5)])
 
@@ -37,12 +37,6 @@ async def test_one_message_is_gone_and_its_neighbours_are_not(wire: Wire, rest: 
     await wire.flow()
     assert await wire.payloads(4) == [b"0", b"1", b"3", b"4"]
     await wire.quiet()
-
-
-@pytest.mark.req("SREV-10")
-def test_it_needs_what_skip_needs() -> None:
-    needs = {route.path.rsplit("/", 1)[-1]: route.needs for route, _ in all_routes()}
-    assert needs["skipByMessageIds"] == topic_operation("SKIP")
 
 
 @pytest.mark.req("S423-30", "S423-31", "S423-37", "S423-38")
@@ -61,7 +55,7 @@ async def test_no_consumer_of_that_subscription_gets_it(bed: Bed, sender: Wire, 
 
 
 @pytest.mark.req("S423-33")
-async def test_before_any_consumer_came(bed: Bed, sender: Wire, rest: Rest) -> None:
+async def test_messages_are_skipped_before_any_consumer_came(bed: Bed, sender: Wire, rest: Rest) -> None:
     """Nobody knows the type yet (X-08)."""
     await rest.done("PUT", f"{TOPICS}/t/subscription/sub", "earliest")
     first, second = await sender.publish(plain(b"0"), plain(b"1"))
@@ -74,7 +68,7 @@ async def test_before_any_consumer_came(bed: Bed, sender: Wire, rest: Rest) -> N
 
 
 @pytest.mark.req("S423-07", "S423-11", "S423-21")
-async def test_every_form_of_the_body(rest: Rest, sent: list[Position]) -> None:
+async def test_every_form_of_the_body_skips(rest: Rest, sent: list[Position]) -> None:
     ids = [encoded(position) for position in sent]
     before = await backlog(rest)
     assert (await posted(rest, ["CLlgEAQwAA==", "CLlgEAYwAA=="])).status == 204  # of no ledger here
@@ -92,15 +86,10 @@ async def test_every_form_of_the_body(rest: Rest, sent: list[Position]) -> None:
         assert await backlog(rest) == before - count
 
 
-@pytest.mark.req("S423-22")
-async def test_no_ids_change_nothing(rest: Rest, sent: list[Position]) -> None:
-    assert (await posted(rest, [])).status == 204
-    assert (await posted(rest, format_1([]))).status == 204
-    assert await backlog(rest) == 5
-
-
 @pytest.mark.req("S423-50")
-async def test_again_changes_nothing(bed: Bed, wire: Wire, rest: Rest, sent: list[Position], sender: Wire) -> None:
+async def test_skipping_again_changes_nothing(
+    bed: Bed, wire: Wire, rest: Rest, sent: list[Position], sender: Wire
+) -> None:
     batch = await send_batch(sender)
     for _ in range(2):
         await skip(rest, sent[0], sent[2], triplet(batch, 1))
@@ -112,43 +101,6 @@ async def test_again_changes_nothing(bed: Bed, wire: Wire, rest: Rest, sent: lis
 
 
 # what a consumer's acknowledgement does
-
-
-@pytest.mark.req("S423-43", "S423-44")
-@SHARING
-async def test_it_is_as_an_acknowledgement_of_a_consumer(bed: Bed, sender: Wire, rest: Rest, type: int) -> None:
-    acks = await bed.connect()
-    for consumer_id, name in enumerate(("acks", "sub")):
-        await acks.subscribe(name=name, type=type, consumer_id=consumer_id)
-        await acks.flow(consumer_id=consumer_id)
-    sent = await sender.publish(*[plain(b"%d" % number) for number in range(5)])
-    batch = await send_batch(sender)
-    await acks.ack(message_id=[message_id(sent[3]), message_id(batch, ack_set=[0b11011])])
-    await skip(rest, sent[3], triplet(batch, 2))
-    cursors = (await rest.get(f"{TOPICS}/t/internalStats"))["cursors"]
-    for key in ("cursorLedger", "lastLedgerSwitchTimestamp"):
-        del cursors["acks"][key], cursors["sub"][key]
-    assert cursors["sub"] == cursors["acks"]
-    ledger = sent[0].ledger_id
-    assert cursors["sub"]["individuallyDeletedMessages"] == f"[({ledger}:2..{ledger}:3]]"
-    assert cursors["sub"]["markDeletePosition"] == f"{ledger}:-1"
-    stats = (await rest.get(f"{TOPICS}/t/stats"))["subscriptions"]
-    assert stats["sub"]["unackedMessages"] == stats["acks"]["unackedMessages"] == 8
-    await rest.done("PUT", f"{TOPICS}/t/unload")  # now that is kept in the metadata store
-    cursors = (await rest.get(f"{TOPICS}/t/internal-info"))["cursors"]
-    for key in ("creationDate", "modificationDate", "version"):
-        del cursors["acks"][key], cursors["sub"][key]
-    assert cursors["sub"] == cursors["acks"]
-    assert len(cursors["sub"]["individualDeletedMessages"]) == 1
-
-
-@pytest.mark.req("S423-45")
-async def test_the_first_one_takes_along_what_follows(bed: Bed, rest: Rest, sent: list[Position]) -> None:
-    await skip(rest, sent[1])
-    cursor = subscription_of(bed.broker).cursor
-    assert cursor.mark_delete.entry_id == -1
-    await skip(rest, sent[0])
-    assert cursor.mark_delete == sent[1]
 
 
 @pytest.mark.req("S423-52")
@@ -222,13 +174,13 @@ async def test_skipping_by_count_takes_no_ids(bed: Bed, rest: Rest, sent: list[P
     assert (cursor.mark_delete, cursor.backlog()) == (sent[2], 2)
 
 
-@pytest.mark.req("S423-02")
-async def test_only_post(rest: Rest, sent: list[Position]) -> None:
+@pytest.mark.req("S423-02", "SREV-10")
+async def test_skipping_takes_only_post_and_needs_what_skip_needs(rest: Rest, sent: list[Position]) -> None:
     for method in ("GET", "PUT", "DELETE"):
         assert (await rest.call(method, SKIP)).status == 405
-    assert {route for route, _ in all_routes() if "skipByMessageIds" in route.path} == {
-        Route("POST", "/admin/v2/persistent/{tenant}/{namespace}/{topic}/subscription/{subscription}/skipByMessageIds")
-    }
+    path = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/subscription/{subscription}/skipByMessageIds"
+    found = [route for route, _ in all_routes() if "skipByMessageIds" in route.path]
+    assert [(route, route.needs) for route in found] == [(Route("POST", path), topic_operation("SKIP"))]
 
 
 @pytest.mark.req("S423-27")
@@ -250,10 +202,96 @@ async def test_a_terminated_topic_ends_when_its_last_message_is_skipped(wire: Wi
     await wire.expect(Type.REACHED_END_OF_TOPIC)
 
 
-async def test_exclusive_after_shared(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
-    """What was skipped is so for whoever comes later."""
-    await skip(rest, sent[0], sent[3])
-    await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
-    await wire.subscribe(type=Exclusive)
+# single messages of batches (PIP-54)
+
+
+def left_of(message: Message) -> list[int]:
+    return list(message.command.ack_set)
+
+
+@pytest.mark.req("S423-04", "S423-05", "S423-06", "S423-09", "SREV-08")
+async def test_whole_batches_and_single_messages_of_others(wire: Wire, sender: Wire, rest: Rest) -> None:
+    await wire.subscribe(type=Shared)
+    batches = [await send_batch(sender) for _ in range(4)]
+    await skip(rest, batches[0], triplet(batches[1], 2))
+    assert (await posted(rest, [encoded(batches[2], batch_index=1, batch_size=5)])).status == 204
     await wire.flow()
-    assert await wire.payloads(3) == [b"1", b"2", b"4"]
+    found = [(message.position, left_of(message)) for message in await wire.messages(3)]
+    assert found == [(batches[1], [0b11011]), (batches[2], [0b11101]), (batches[3], [])]
+    await wire.quiet()
+
+
+@pytest.mark.req("S423-46", "S423-47")
+async def test_several_messages_of_a_batch_and_then_all(wire: Wire, sender: Wire, rest: Rest) -> None:
+    await wire.subscribe(type=Shared)
+    batch = await send_batch(sender)
+    await skip(rest, triplet(batch, 1), triplet(batch, 3))
+    await wire.flow()
+    assert left_of(await wire.message()) == [0b10101]
+    assert await backlog(rest) == 1
+    await skip(rest, *[triplet(batch, index) for index in range(5)])
+    assert await backlog(rest) == 0
+    await wire.redeliver()
+    await wire.quiet()
+
+
+@pytest.mark.req("S423-51")
+async def test_a_skip_joins_what_a_consumer_acknowledged(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
+    await wire.subscribe(type=Shared)
+    batch = await send_batch(sender)
+    await wire.flow()
+    await wire.message()
+    await wire.ack(message_id=[message_id(batch, ack_set=[0b11110])])
+    await skip(rest, triplet(batch, 1))
+    (consumer,) = subscription_of(bed.broker).consumers
+    assert consumer.unacked == 3
+    await wire.redeliver()
+    assert left_of(await wire.message()) == [28]
+
+
+async def test_messages_of_a_batch_of_many_words_are_skipped(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
+    await wire.subscribe(type=Shared)
+    batch = await send_batch(sender, size=130)
+    await skip(rest, *[triplet(batch, index) for index in range(130) if index not in (0, 63, 64, 129)])
+    await wire.flow()
+    assert left_of(await wire.message()) == [-(2**63) + 1, 1, 2]
+
+
+# delayed messages
+
+
+@pytest.mark.req("S423-40", "S423-41", "S423-42")
+@pytest.mark.parametrize("type", [Shared, KeyShared])
+async def test_a_delayed_message_is_cancelled(autojump_clock: object, type: int) -> None:
+    async with patient() as bed:
+        rest, sender = rest_of(bed), await bed.connect()
+        await sender.producer()
+        wire = await joined(bed, "c", type=type)
+        later = bed.broker.clock.now_ms() + 3_600_000
+        now, cancelled, other = await sender.publish(
+            fresh(bed.broker, b"now"),
+            fresh(bed.broker, b"cancelled", deliver_at_time=later),
+            fresh(bed.broker, b"other", deliver_at_time=later),
+        )
+        assert await payloads(wire) == [b"now"]
+        assert await backlog(rest) == 3
+        await skip(rest, cancelled)
+        assert await backlog(rest) == 2
+        await wire.quiet(3000)
+        assert (await wire.message(7200)).payload == b"other"
+        await wire.quiet(7200)
+        await wire.ack(now, other)
+        assert await backlog(rest) == 0
+
+
+@pytest.mark.req("S423-40")
+async def test_delayed_messages_are_cancelled_before_a_consumer_comes(autojump_clock: object) -> None:
+    async with patient() as bed:
+        rest, sender = rest_of(bed), await bed.connect()
+        await sender.producer()
+        await rest.done("PUT", f"{TOPICS}/t/subscription/sub", "earliest")
+        later = bed.broker.clock.now_ms() + 3_600_000
+        (cancelled,) = await sender.publish(fresh(bed.broker, b"cancelled", deliver_at_time=later))
+        await skip(rest, cancelled)
+        wire = await joined(bed, "c", type=Shared)
+        await wire.quiet(7200)

@@ -80,7 +80,7 @@ async def stage(store: Store | None = None, **config: Any) -> AsyncIterator[Stag
 
 @pytest.mark.req("S423-54")
 @pytest.mark.parametrize("type_known", [False, True])
-async def test_it_outlives_a_kill(type_known: bool) -> None:
+async def test_a_skip_outlives_a_kill(type_known: bool) -> None:
     async with stage() as first:
         if type_known:
             await (await first.bed.connect()).subscribe(type=Shared)
@@ -94,7 +94,7 @@ async def test_it_outlives_a_kill(type_known: bool) -> None:
 
 
 @pytest.mark.req("S423-54")
-async def test_it_outlives_an_unload() -> None:
+async def test_a_skip_outlives_an_unload() -> None:
     async with stage() as on:
         await skip(on.rest, on.sent[0], triplet(on.sent[2], 0))
         await on.rest.done("PUT", f"{TOPICS}/t/unload")
@@ -141,7 +141,7 @@ async def test_the_broker_goes_on_while_entries_are_read() -> None:
         (("DELETE", "/truncate"), 204, 0),
     ],
 )
-async def test_what_happens_while_entries_are_read(
+async def test_a_skip_stands_what_happens_to_its_topic_while_entries_are_read(
     meanwhile: tuple[str, str], status: int, backlog: int | None
 ) -> None:
     async with stage() as on, trio.open_nursery() as nursery:
@@ -187,7 +187,7 @@ async def test_many_entries_are_read_in_slices() -> None:
 
 
 @pytest.mark.req("S423-58")
-async def test_a_commit_that_fails() -> None:
+async def test_a_skip_whose_commit_fails_is_answered_500() -> None:
     async with stage() as on, trio.open_nursery() as nursery:
         on.store.holding = True
         nursery.start_soon(on.post, triplet(on.sent[0]))
@@ -200,7 +200,7 @@ async def test_a_commit_that_fails() -> None:
 
 
 @pytest.mark.req("S423-58")
-async def test_a_cursor_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_of_the_cursor_is_answered_500(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage() as on:
 
         def ack(self: ManagedCursor, position: Position) -> bool:
@@ -212,7 +212,7 @@ async def test_a_cursor_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.req("S423-63", "S423-64")
-async def test_caps_of_what_is_kept() -> None:
+async def test_skips_are_kept_up_to_the_caps_of_acknowledgements() -> None:
     """As of acknowledgements of a consumer: what goes beyond them is known until the broker dies."""
     caps: dict[str, Any] = {
         "managedLedgerMaxUnackedRangesToPersist": 2,

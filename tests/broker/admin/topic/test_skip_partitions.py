@@ -31,7 +31,7 @@ def backlogs(bed: Bed) -> list[int]:
 
 @pytest.fixture
 async def sent(wire: Wire, rest: Rest) -> list[list[Position]]:
-    """Two messages on each partition, for Shared consumers on the connection."""
+    """Publish two messages on each partition, for Shared consumers on the connection."""
     await rest.done("PUT", f"{TOPICS}/parted/partitions", COUNT)
     found = []
     for n in range(COUNT):
@@ -56,7 +56,7 @@ async def test_ids_find_their_partition_by_their_ledger(
 
 
 @pytest.mark.req("S423-56")
-async def test_a_partition_by_its_name(bed: Bed, rest: Rest, sent: list[list[Position]]) -> None:
+async def test_a_partition_is_skipped_by_its_name(bed: Bed, rest: Rest, sent: list[list[Position]]) -> None:
     await skip(rest, *(positions[0] for positions in sent), url=PARTITION_0)
     assert backlogs(bed) == [1, 2, 2]
 
@@ -72,7 +72,9 @@ async def test_an_id_may_name_its_partition(bed: Bed, rest: Rest, sent: list[lis
     assert backlogs(bed) == [1, 1, 2]
 
 
-async def test_batches(bed: Bed, wire: Wire, rest: Rest, sent: list[list[Position]]) -> None:
+async def test_messages_of_batches_are_skipped_in_their_partition(
+    bed: Bed, wire: Wire, rest: Rest, sent: list[list[Position]]
+) -> None:
     wire.sequences[0] = wire.sequences[1]
     batch = await send_batch(wire)
     await skip(rest, triplet(batch, 1), sent[1][0], url=PARENT)
@@ -90,7 +92,9 @@ async def test_what_one_partition_refuses_happens_on_none(bed: Bed, rest: Rest, 
 
 
 @pytest.mark.req("S423-27", "S423-28")
-async def test_subscriptions_of_partitions(bed: Bed, wire: Wire, rest: Rest, sent: list[list[Position]]) -> None:
+async def test_every_partition_needs_a_subscription_that_can_be_skipped(
+    bed: Bed, wire: Wire, rest: Rest, sent: list[list[Position]]
+) -> None:
     url = PARENT.replace("/sub/", "/other/")
     text = "Subscription other not found for topic persistent://public/default/parted"
     assert await rest.refused("POST", url, format_1([triplet(sent[0][0])])) == (404, text)

@@ -31,58 +31,49 @@ def refused(body: Any) -> str:
     return caught.value.reason
 
 
-@pytest.mark.req("S423-03")
-def test_the_proposals_sample() -> None:
-    ids = [{"ledgerId": 12345, "entryId": 100}, {"ledgerId": 12346, "entryId": 200, "batchIndex": 5}]
-    assert read({"type": "messageId", "messageIds": ids}) == [(12345, 100, None), (12346, 200, 5)]
+AS_GO_WRITES = MessageId(7, 3).to_data()
+AS_GO_WRITES.batch_index = AS_GO_WRITES.partition = -1
+WHOLE, OF_SAMPLES = [(7, 3, None)], [(12345, 4, None), (12345, 6, None)]
 
 
-@pytest.mark.req("S423-07", "S423-08")
-def test_the_proposals_sample_in_base64() -> None:
-    assert [base64.b64decode(sample).hex() for sample in SAMPLES] == ["08b96010043000", "08b96010063000"]
-    assert read(SAMPLES) == [(12345, 4, None), (12345, 6, None)]  # a batch size of 0 says nothing (X-27)
-    assert read([sample.rstrip("=") for sample in SAMPLES]) == read(SAMPLES)
+def proving(*rows: str) -> Any:
+    return pytest.mark.req(*rows)
 
 
-@pytest.mark.req("S423-09")
-@pytest.mark.parametrize("batch_size", [0, 5])
-def test_base64_with_a_batch_index(batch_size: int) -> None:
-    assert read([encoded(AT, batch_index=1, batch_size=batch_size)]) == [(7, 3, 1)]
-
-
-def test_a_batch_size_alone_means_the_entry() -> None:
-    assert read([encoded(AT, batch_size=5)]) == [(7, 3, None)]
-    explicit = MessageId(7, 3).to_data()
-    explicit.batch_index = explicit.partition = -1  # as Go writes it
-    assert read([base64.b64encode(explicit.SerializeToString()).decode()]) == [(7, 3, None)]
-
-
-@pytest.mark.req("S423-11")
-@pytest.mark.parametrize("kind", [{"type": "byteArray"}, {"type": "BYTEARRAY"}, {}, {"type": None}, {"type": ""}])
-def test_byte_arrays_by_any_name(kind: dict[str, Any]) -> None:
-    assert read({**kind, "messageIds": SAMPLES}) == read(SAMPLES)
-
-
-@pytest.mark.req("S423-11")
-def test_message_ids_in_capitals() -> None:
-    assert read({"type": "MESSAGEID", "messageIds": [triplet(AT)]}) == [(7, 3, None)]
-
-
-@pytest.mark.req("S423-21")
-def test_nulls_are_passed_over() -> None:
-    assert read(format_1([None, triplet(AT), None])) == read([None, encoded(AT)]) == [(7, 3, None)]
-
-
-@pytest.mark.req("S423-22")
-@pytest.mark.parametrize("body", [[], [None], {"messageIds": []}, format_1([])])
-def test_no_ids(body: Any) -> None:
-    assert read(body) == []
-
-
-def test_texts_of_digits_are_numbers() -> None:
-    """X-10, which holds for each of the numbers."""
-    assert read(format_1([{"ledgerId": "124", "entryId": "46", "batchIndex": "2"}])) == [(124, 46, 2)]
-    assert read(format_1([{**triplet(AT), "batchIndex": None, "partitionIndex": -1}])) == [(7, 3, None)]
+@pytest.mark.parametrize(
+    ("body", "ids"),
+    [
+        pytest.param(
+            format_1([{"ledgerId": 12345, "entryId": 100}, {"ledgerId": 12346, "entryId": 200, "batchIndex": 5}]),
+            [(12345, 100, None), (12346, 200, 5)],
+            marks=proving("S423-03"),
+        ),
+        # The proposal's sample; a batch size of 0 says nothing (X-27).
+        pytest.param(SAMPLES, OF_SAMPLES, marks=proving("S423-07", "S423-08")),
+        ([sample.rstrip("=") for sample in SAMPLES], OF_SAMPLES),
+        pytest.param([encoded(AT, batch_index=1)], [(7, 3, 1)], marks=proving("S423-09")),
+        ([encoded(AT, batch_index=1, batch_size=5)], [(7, 3, 1)]),
+        ([encoded(AT, batch_size=5)], WHOLE),
+        ([base64.b64encode(AS_GO_WRITES.SerializeToString()).decode()], WHOLE),
+        pytest.param({"type": "byteArray", "messageIds": SAMPLES}, OF_SAMPLES, marks=proving("S423-11")),
+        ({"type": "BYTEARRAY", "messageIds": SAMPLES}, OF_SAMPLES),
+        ({"messageIds": SAMPLES}, OF_SAMPLES),
+        ({"type": None, "messageIds": SAMPLES}, OF_SAMPLES),
+        ({"type": "", "messageIds": SAMPLES}, OF_SAMPLES),
+        ({"type": "MESSAGEID", "messageIds": [triplet(AT)]}, WHOLE),
+        pytest.param(format_1([None, triplet(AT), None]), WHOLE, marks=proving("S423-21")),
+        ([None, encoded(AT)], WHOLE),
+        pytest.param([], [], marks=proving("S423-22")),
+        ([None], []),
+        ({"messageIds": []}, []),
+        (format_1([]), []),
+        # Texts of digits are numbers (X-10), for each of the numbers.
+        (format_1([{"ledgerId": "124", "entryId": "46", "batchIndex": "2"}]), [(124, 46, 2)]),
+        (format_1([{**triplet(AT), "batchIndex": None, "partitionIndex": -1}]), WHOLE),
+    ],
+)
+def test_each_form_of_the_body_is_read(body: Any, ids: list[tuple[int, int, int | None]]) -> None:
+    assert read(body) == ids
 
 
 @pytest.mark.req("S423-13", "S423-14", "S423-16", "SREV-07")
@@ -106,16 +97,8 @@ def test_texts_of_digits_are_numbers() -> None:
         ({"batchIndex": 2**31}, "invalid batchIndex 2147483648"),
     ],
 )
-def test_numbers_that_are_none(fields: dict[str, Any], why: str) -> None:
+def test_numbers_that_are_none_are_refused_by_place(fields: dict[str, Any], why: str) -> None:
     assert f"messageIds[1]: {why}" in refused(format_1([triplet(AT), {**triplet(AT, 0), **fields}]))
-
-
-@pytest.mark.req("S423-14")
-@pytest.mark.parametrize("field", ["ledgerId", "entryId"])
-def test_numbers_that_are_absent(field: str) -> None:
-    value = triplet(AT)
-    del value[field]
-    assert refused(format_1([value])) == f"Invalid skipByMessageIds payload: messageIds[0]: missing {field}"
 
 
 @pytest.mark.req("S423-18")
@@ -135,7 +118,7 @@ def test_numbers_that_are_absent(field: str) -> None:
         (triplet(AT), 'objects need "type":"messageId"'),
     ],
 )
-def test_bytes_that_are_no_id(value: Any, why: str) -> None:
+def test_bytes_that_are_no_id_are_refused(value: Any, why: str) -> None:
     for body in ([value], {"type": "byteArray", "messageIds": [value]}):
         assert why in refused(body)
 
@@ -156,9 +139,11 @@ def test_bytes_that_are_no_id(value: Any, why: str) -> None:
         ({"type": "map", "messageIds": []}, "unsupported type 'map'"),
         ({"type": 5, "messageIds": []}, "unsupported type 5"),
         ({"type": "messageId", "messageIds": ["7:3"]}, "messageIds[0]: not an object with ledgerId and entryId"),
+        (format_1([{"ledgerId": 7}]), "messageIds[0]: missing entryId"),
+        (format_1([{"entryId": 3}]), "messageIds[0]: missing ledgerId"),
     ],
 )
-def test_bodies_of_another_form(body: Any, why: str) -> None:
+def test_bodies_of_another_form_are_refused(body: Any, why: str) -> None:
     assert refused(body) == f"Invalid skipByMessageIds payload: {why}"
 
 
@@ -202,6 +187,6 @@ def test_parts_of_an_entry_are_put_together_unless_all_of_it_goes() -> None:
 
 @pytest.mark.req("S423-10")
 @pytest.mark.parametrize(("partition", "wanted"), [(0, False), (1, True), (-1, True)])
-def test_an_id_of_another_partition(partition: int, wanted: bool) -> None:
+def test_an_id_of_another_partition_is_passed_over(partition: int, wanted: bool) -> None:
     assert bool(entries(MessageId(7, 3, partition=1), partition=partition)) is wanted
     assert entries(MessageId(7, 3), partition=partition) == [(7, 3, None)]

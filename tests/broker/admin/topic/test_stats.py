@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,83 +12,30 @@ from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.topic.shown import kinds, recorded
 from tests.broker.wire import TOPIC, Cumulative, Earliest, Failover, Shared, Type, Wire, batch_of, plain, serving
 
-TRANSCRIPTS = Path(__file__).parents[3] / "transcripts"
 STATS = f"{TOPICS}/t/stats"
-TOPIC_FIELDS = [
-    "msgRateIn",
-    "msgThroughputIn",
-    "msgRateOut",
-    "msgThroughputOut",
-    "bytesInCounter",
-    "msgInCounter",
-    "systemTopicBytesInCounter",
-    "bytesOutCounter",
-    "msgOutCounter",
-    "bytesOutInternalCounter",
-    "averageMsgSize",
-    "msgChunkPublished",
-    "storageSize",
-    "backlogSize",
-    "backlogQuotaLimitSize",
-    "backlogQuotaLimitTime",
-    "oldestBacklogMessageAgeSeconds",
-    "publishRateLimitedTimes",
-    "earliestMsgPublishTimeInBacklogs",
-    "offloadedStorageSize",
-    "lastOffloadLedgerId",
-    "lastOffloadSuccessTimeStamp",
-    "lastOffloadFailureTimeStamp",
-    "ongoingTxnCount",
-    "abortedTxnCount",
-    "committedTxnCount",
-    "publishers",
-    "waitingPublishers",
-    "subscriptions",
-    "replication",
-    "deduplicationStatus",
-    "nonContiguousDeletedMessagesRanges",
-    "nonContiguousDeletedMessagesRangesSerializedSize",
-    "delayedMessageIndexSizeInBytes",
-    "compaction",
-    "ownerBroker",
-    "topicCreationTimeStamp",
-    "lastPublishTimeStamp",
-]
-NON_PERSISTENT_END = [
-    "waitingPublishers",
-    "nonContiguousDeletedMessagesRanges",
-    "nonContiguousDeletedMessagesRangesSerializedSize",
-    "delayedMessageIndexSizeInBytes",
-    "compaction",
-    "ownerBroker",
-    "topicCreationTimeStamp",
-    "lastPublishTimeStamp",
-    "msgDropRate",
-    "publishers",
-    "subscriptions",
-    "replication",
-]
+_TOPIC_FIELDS = """
+msgRateIn msgThroughputIn msgRateOut msgThroughputOut bytesInCounter msgInCounter systemTopicBytesInCounter
+bytesOutCounter msgOutCounter bytesOutInternalCounter averageMsgSize msgChunkPublished storageSize backlogSize
+backlogQuotaLimitSize backlogQuotaLimitTime oldestBacklogMessageAgeSeconds publishRateLimitedTimes
+earliestMsgPublishTimeInBacklogs offloadedStorageSize lastOffloadLedgerId lastOffloadSuccessTimeStamp
+lastOffloadFailureTimeStamp ongoingTxnCount abortedTxnCount committedTxnCount publishers waitingPublishers
+subscriptions replication deduplicationStatus nonContiguousDeletedMessagesRanges
+nonContiguousDeletedMessagesRangesSerializedSize delayedMessageIndexSizeInBytes compaction ownerBroker
+topicCreationTimeStamp lastPublishTimeStamp
+"""
+TOPIC_FIELDS = _TOPIC_FIELDS.split()
+_NON_PERSISTENT_END = """
+waitingPublishers nonContiguousDeletedMessagesRanges nonContiguousDeletedMessagesRangesSerializedSize
+delayedMessageIndexSizeInBytes compaction ownerBroker topicCreationTimeStamp lastPublishTimeStamp msgDropRate
+publishers subscriptions replication
+"""
+NON_PERSISTENT_END = _NON_PERSISTENT_END.split()
 
 
-def recorded(scenario: str, index: int = 0) -> Any:
-    """What a real broker answered in a transcript."""
-    (path,) = TRANSCRIPTS.glob(f"{scenario}-*.jsonl")
-    bodies = [json.loads(line) for line in path.read_text().splitlines() if '"rest"' in line]
-    return [each["body"] for each in bodies if each["rest"].endswith("tats")][index]
-
-
-def kinds(value: Any) -> Any:
-    """Fields in their order with the types of their values, all the way down."""
-    if isinstance(value, dict):
-        return [(key, kinds(each)) for key, each in value.items()]
-    if isinstance(value, list):
-        return [kinds(each) for each in value[:1]]
-    return type(value).__name__
-
-
-async def test_a_fresh_topic(rest: Rest) -> None:
+async def test_stats_of_a_fresh_topic_have_pulsars_order(rest: Rest) -> None:
     await rest.done("PUT", f"{TOPICS}/t")
     stats = await rest.get(STATS)
     assert list(stats) == TOPIC_FIELDS
@@ -105,14 +49,14 @@ async def test_a_fresh_topic(rest: Rest) -> None:
     assert list(numbers) == ["topicCreationTimeStamp"]
 
 
-async def test_a_fresh_non_persistent_topic(rest: Rest) -> None:
+async def test_stats_of_a_fresh_non_persistent_topic_have_pulsars_order(rest: Rest) -> None:
     await rest.done("PUT", f"{NON_PERSISTENT}/t")
     stats = await rest.get(f"{NON_PERSISTENT}/t/stats")
     assert list(stats) == TOPIC_FIELDS[: TOPIC_FIELDS.index("publishers")] + NON_PERSISTENT_END
 
 
 @pytest.mark.req("B-51")
-async def test_fields_are_as_recorded(rest: Rest, wire: Wire) -> None:
+async def test_fields_of_publishers_and_subscriptions_are_as_recorded(rest: Rest, wire: Wire) -> None:
     await wire.producer(producer_name="p1", metadata=[{"key": "k", "value": "v"}])
     publishers = (await rest.get(STATS))["publishers"]
     assert kinds(publishers) == kinds(recorded("025")[:1])
@@ -125,7 +69,7 @@ async def test_fields_are_as_recorded(rest: Rest, wire: Wire) -> None:
     assert kinds((await rest.get(STATS))["subscriptions"]["s"]) == kinds(recorded("061"))
 
 
-async def test_a_publisher(rest: Rest, wire: Wire) -> None:
+async def test_stats_show_who_publishes(rest: Rest, wire: Wire) -> None:
     await wire.producer(producer_id=7, producer_name="p", metadata=[{"key": "k", "value": "v"}])
     (publisher,) = (await rest.get(STATS))["publishers"]
     assert publisher["producerId"] == 7
@@ -147,7 +91,7 @@ async def test_the_epoch_of_a_topic_that_had_an_exclusive_producer(rest: Rest, w
     assert (await rest.get(STATS))["topicEpoch"] == 0
 
 
-async def test_sizes_and_backlogs() -> None:
+async def test_stats_count_sizes_and_backlogs() -> None:
     """A producer's bytes are counted as they came, storage and deliveries with what the broker put in front."""
     async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX))) as bed:
         rest, wire = rest_of(bed), await bed.connect()
@@ -189,7 +133,7 @@ async def test_sizes_and_backlogs() -> None:
 
 
 async def test_messages_an_entry_are_a_running_average(rest: Rest, wire: Wire) -> None:
-    """As Pulsar has it: 0.9 of what it was and 0.1 of the newest, from the first on."""
+    """Follow Pulsar: 0.9 of what it was and 0.1 of the newest, from the first on."""
     await wire.producer()
     await wire.subscribe()
     await wire.flow()
@@ -230,7 +174,7 @@ async def test_redelivery_of_all_counts_as_a_flow_on_the_subscription(rest: Rest
     assert stats["consumers"][0]["lastConsumedFlowTimestamp"] == 0
 
 
-async def test_what_can_be_left_out(rest: Rest, wire: Wire) -> None:
+async def test_publishers_consumers_and_backlog_sizes_can_be_left_out(rest: Rest, wire: Wire) -> None:
     await wire.producer()
     await wire.subscribe()
     stats = await rest.get(f"{STATS}?excludePublishers=true&excludeConsumers=true&subscriptionBacklogSize=false")
@@ -238,7 +182,7 @@ async def test_what_can_be_left_out(rest: Rest, wire: Wire) -> None:
     assert stats["subscriptions"]["sub"]["backlogSize"] == -1
 
 
-async def test_nothing_in_the_backlog(rest: Rest, wire: Wire) -> None:
+async def test_an_empty_backlog_has_no_earliest_time(rest: Rest, wire: Wire) -> None:
     await wire.subscribe()
     stats = await rest.get(f"{STATS}?getEarliestTimeInBacklog=true")
     assert stats["subscriptions"]["sub"]["earliestMsgPublishTimeInBacklog"] == -1
@@ -247,7 +191,7 @@ async def test_nothing_in_the_backlog(rest: Rest, wire: Wire) -> None:
 
 @asynccontextmanager
 async def with_delayed(profile: Profile, count: int) -> AsyncIterator[tuple[Rest, Wire, list[Position]]]:
-    """A broker, a connection with a producer and a Shared consumer, and the positions of messages that wait an hour."""
+    """Serve a producer and a Shared consumer; yield the positions of messages that wait an hour."""
     async with serving(profile=profile) as bed:
         rest, wire = rest_of(bed), await bed.connect()
         await wire.producer()
@@ -316,13 +260,13 @@ async def test_a_negative_publish_time_is_shown_as_such(rest: Rest, wire: Wire) 
     assert (await rest.get(STATS))["lastPublishTimeStamp"] == -5
 
 
-async def test_a_subscription_nobody_ever_used(rest: Rest) -> None:
+async def test_stats_of_a_subscription_that_nobody_ever_used(rest: Rest) -> None:
     await rest.done("PUT", f"{TOPICS}/t/subscription/s?replicated=true")
     subscription = (await rest.get(STATS))["subscriptions"]["s"]
     assert (subscription["type"], subscription["isReplicated"], subscription["replicated"]) == ("None", True, True)
 
 
-async def test_a_non_persistent_topic_in_use(rest: Rest, wire: Wire) -> None:
+async def test_stats_of_a_non_persistent_topic_in_use(rest: Rest, wire: Wire) -> None:
     await wire.producer(f"non-{TOPIC}")
     await wire.subscribe(f"non-{TOPIC}", type=Shared)
     await wire.flow(1)
@@ -337,19 +281,9 @@ async def test_a_non_persistent_topic_in_use(rest: Rest, wire: Wire) -> None:
     assert subscription["consumers"][0]["lastConsumedTimestamp"] > subscription["lastConsumedTimestamp"] == 0
 
 
-@pytest.mark.parametrize("what", ["stats", "internalStats"])
-async def test_of_what_is_not_there(rest: Rest, what: str) -> None:
+async def test_partitions_that_were_never_made_have_no_internal_stats(rest: Rest) -> None:
     await rest.done("PUT", f"{TOPICS}/p/partitions", 2)
-    await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
-    for topic in ("nope", "p"):
-        missing = (404, f"Topic persistent://public/default/{topic} not found")
-        assert await rest.refused("GET", f"{TOPICS}/{topic}/{what}") == missing
-    assert await rest.refused("GET", f"{ADMIN}/persistent/public/nope/t/{what}") == (404, "Namespace not found")
     missing = (404, "Topic partitions were not yet created")
-    assert await rest.refused("GET", f"{TOPICS}/p-partition-2/{what}") == missing
-    if what == "stats":
-        name = "non-persistent://public/default/p-partition-2"
-        refused = (409, f"Illegal topic partition name {name} with max allowed 2 partitions")
-        assert await rest.refused("GET", f"{NON_PERSISTENT}/p-partition-2/stats") == refused
-    else:
-        assert await rest.refused("GET", f"{NON_PERSISTENT}/nope/internalStats") == (404, "Topic not found")
+    assert await rest.refused("GET", f"{TOPICS}/p-partition-2/internalStats") == missing
+    nowhere = f"{ADMIN}/persistent/public/nope/t/internalStats"
+    assert await rest.refused("GET", nowhere) == (404, "Namespace not found")

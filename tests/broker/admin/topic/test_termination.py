@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
+from tests.broker.admin.rest import TOPICS, Rest
 from tests.broker.wire import TOPIC, Type, Wire, plain
 
 
@@ -33,23 +33,3 @@ async def test_every_partition_is_terminated(rest: Rest, wire: Wire) -> None:
     assert {last["partitionIndex"] for last in answer.json.values()} == {-1}
     await wire.expect(Type.CLOSE_PRODUCER)
     assert (await rest.call("POST", f"{TOPICS}/t/terminate/partitions")).json == answer.json
-
-
-@pytest.mark.req("B-33")
-async def test_what_cannot_be_terminated(rest: Rest) -> None:
-    await rest.done("PUT", f"{TOPICS}/p/partitions", 2)
-    await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
-    await rest.done("PUT", f"{TOPICS}/t")
-    whole = "Termination of a non-partitioned topic is not allowed using partitioned-terminate, please use terminate"
-    loose = "Need to provide a persistent topic name"
-    assert await rest.refused("POST", f"{TOPICS}/p/terminate") == (
-        405,
-        "Termination of a partitioned topic is not allowed",
-    )
-    absent = "Topic persistent://public/default/absent not found"
-    assert await rest.refused("POST", f"{TOPICS}/absent/terminate") == (404, absent)
-    for name in ("t", "absent"):
-        for topics in (TOPICS, NON_PERSISTENT):
-            assert await rest.refused("POST", f"{topics}/{name}/terminate/partitions") == (405, f"{whole} commands")
-    assert await rest.refused("POST", f"{NON_PERSISTENT}/absent/terminate") == (406, loose)
-    assert await rest.refused("POST", f"{NON_PERSISTENT}/p/terminate/partitions") == (406, loose)

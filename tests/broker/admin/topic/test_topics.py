@@ -3,63 +3,23 @@
 from __future__ import annotations
 
 from itertools import chain, pairwise
+from pathlib import Path
 
 import pytest
 
-from tests.broker.admin.rest import ADMIN, NAMESPACES, NON_PERSISTENT, TOPICS, Rest
-from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire
-
-BOTH = pytest.mark.parametrize("root", [TOPICS, NON_PERSISTENT])
-
-
-def name_of(root: str, topic: str) -> str:
-    domain, rest = root.removeprefix(f"{ADMIN}/").split("/", 1)
-    return f"{domain}://{rest}/{topic}"
+from pulsarium.broker.config import Config
+from pulsarium.broker.config.keys import APPEND_INDEX
+from tests.broker.admin.rest import NAMESPACES, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire, serving
 
 
-@BOTH
-async def test_a_topics_life(rest: Rest, root: str) -> None:
-    await rest.done("PUT", f"{root}/t")
-    assert await rest.refused("PUT", f"{root}/t") == (409, "This topic already exists")
-    assert await rest.get(root) == [name_of(root, "t")]
-    await rest.done("DELETE", f"{root}/t")
-    assert await rest.get(root) == []
-
-
-async def test_a_topic_that_is_not_there_is_deleted(rest: Rest) -> None:
-    for path in ("public/default/t", "public/nope/t", "nope/nope/t"):
-        refused = (404, f"Topic persistent://{path} not found")
-        assert await rest.refused("DELETE", f"{ADMIN}/persistent/{path}") == refused
-        await rest.done("DELETE", f"{ADMIN}/non-persistent/{path}")
-
-
-@BOTH
 @pytest.mark.parametrize(
     ("encoded", "name"),
     [("with%20space", "with space"), ("with%25percent", "with%percent"), ("uni%C3%A9", "unié"), ("a+b", "a b")],
 )
-async def test_odd_names(rest: Rest, root: str, encoded: str, name: str) -> None:
-    await rest.done("PUT", f"{root}/{encoded}")
-    assert await rest.get(root) == [name_of(root, name)]
-
-
-@BOTH
-async def test_what_is_refused(rest: Rest, root: str) -> None:
-    domain = root.split("/")[3]
-    assert await rest.refused("PUT", f"{root}/a%2Fb") == (412, "Topic name is not valid")
-    for path in ("public/nope", "nope/nope"):
-        assert await rest.refused("PUT", f"{ADMIN}/{domain}/{path}/t") == (404, "Namespace not found")
-        assert await rest.refused("GET", f"{ADMIN}/{domain}/{path}") == (404, "Namespace does not exist")
-    await rest.done("PUT", f"{root}/p/partitions", 1)
-    assert await rest.refused("PUT", f"{root}/p") == (409, "This topic already exists")
-    reason = (
-        "Can't create topic x-partition-0 with \"-partition-\" followed by numeric value if there isn't a partitioned "
-        "topic x created."
-    )
-    assert await rest.refused("PUT", f"{root}/x-partition-0") == (412, reason)
-    await rest.done("PUT", f"{root}/x-partition-abc")
-    text = f"{name_of(root, 'p')} is a partitioned topic, instead of calling delete topic, please call "
-    assert await rest.refused("DELETE", f"{root}/p") == (409, f"{text}delete-partitioned-topic.")
+async def test_odd_names_are_decoded_once(rest: Rest, encoded: str, name: str) -> None:
+    await rest.done("PUT", f"{TOPICS}/{encoded}")
+    assert await rest.get(TOPICS) == [f"persistent://public/default/{name}"]
 
 
 async def test_a_topic_in_use_stays(rest: Rest, wire: Wire) -> None:
@@ -81,13 +41,8 @@ async def test_a_non_persistent_topic_in_use_stays(rest: Rest, wire: Wire) -> No
     assert await rest.refused("DELETE", f"{NON_PERSISTENT}/t") == (412, "Topic has 2 connected producers/consumers")
 
 
-async def test_a_subscription_without_consumers_keeps_no_topic(rest: Rest) -> None:
-    await rest.done("PUT", f"{TOPICS}/t/subscription/s")
-    await rest.done("DELETE", f"{TOPICS}/t")
-
-
 @pytest.mark.req("B-50")
-async def test_unload(rest: Rest, wire: Wire, bed: Bed) -> None:
+async def test_an_unloaded_topic_disconnects_its_clients(rest: Rest, wire: Wire, bed: Bed) -> None:
     await wire.producer()
     await rest.done("PUT", f"{TOPICS}/t/unload")
     await wire.expect(Type.CLOSE_PRODUCER)
@@ -97,38 +52,44 @@ async def test_unload(rest: Rest, wire: Wire, bed: Bed) -> None:
     await wire.producer(f"{TOPIC[:-1]}p-partition-1", producer_id=2)
     await rest.done("PUT", f"{TOPICS}/p/unload")
     assert (await wire.expect(Type.CLOSE_PRODUCER)).producer_id == 2
-    assert await rest.refused("PUT", f"{TOPICS}/nope/unload") == (
-        404,
-        "Topic persistent://public/default/nope not found",
-    )
-    nope = f"{ADMIN}/persistent/public/nope/t/unload"
-    assert await rest.refused("PUT", nope) == (404, "Namespace not found")
-    await rest.done("PUT", f"{NON_PERSISTENT}/p/partitions", 2)
-    await rest.done("PUT", f"{NON_PERSISTENT}/p/unload")
 
 
-@BOTH
-async def test_topics_by_bundle(rest: Rest, root: str) -> None:
-    names = [name_of(root, f"t{i}") for i in range(20)]
+async def test_a_topic_is_listed_with_the_bundle_that_its_lookup_names(rest: Rest) -> None:
+    names = [f"non-{TOPIC}{i}" for i in range(20)]
     for i in range(20):
-        await rest.done("PUT", f"{root}/t{i}")
+        await rest.done("PUT", f"{NON_PERSISTENT}/t{i}")
     bundles = (await rest.get(f"{NAMESPACES}/public/default/bundles"))["boundaries"]
     ranges = [f"{low}_{high}" for low, high in pairwise(bundles)]
-    found = [await rest.get(f"{root}?bundle={name}") for name in ranges]
+    found = [await rest.get(f"{NON_PERSISTENT}?bundle={name}") for name in ranges]
     assert sorted(chain.from_iterable(found)) == sorted(names)
-    assert all(found)
-    assert await rest.get(f"{root}?bundle=junk") == []
-    domain = root.split("/")[3]
+    assert [await rest.get(f"{NON_PERSISTENT}/{name}") for name in ranges] == found
     for name in found[0]:
-        topic = name.rpartition("/")[2]
-        answer = await rest.call("GET", f"/lookup/v2/topic/{domain}/public/default/{topic}/bundle")
+        answer = await rest.call("GET", f"/lookup/v2/topic/{name.replace('://', '/')}/bundle")
         assert answer.body.decode() == ranges[0]
-    if root == NON_PERSISTENT:
-        assert [await rest.get(f"{root}/{name}") for name in ranges] == found
-        assert await rest.refused("GET", f"{root}/junk") == (412, "Invalid bundle range: junk")
 
 
 @pytest.mark.parametrize("body", [b"[1]", b"5", b'"x"', b'{"a":{}}'])
-async def test_properties_of_wrong_types(rest: Rest, body: bytes) -> None:
+async def test_properties_of_wrong_types_are_refused(rest: Rest, body: bytes) -> None:
     assert (await rest.call("PUT", f"{TOPICS}/t", body=body)).status == 400
     assert await rest.get(TOPICS) == []
+
+
+async def test_an_interceptor_keeps_a_property_beside_those_that_were_sent() -> None:
+    async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,))) as bed:
+        rest = rest_of(bed)
+        await rest.done("PUT", f"{TOPICS}/t", {"a": "1"})
+        assert await rest.get(f"{TOPICS}/t/properties") == {"a": "1", "index": "-1"}
+
+
+async def test_properties_survive_a_restart(tmp_path: Path) -> None:
+    async with serving(data=tmp_path) as bed:
+        await rest_of(bed).done("PUT", f"{TOPICS}/t", {"a": "not a number"})
+    async with serving(data=tmp_path) as bed:
+        assert await rest_of(bed).get(f"{TOPICS}/t/properties") == {"a": "not a number"}
+
+
+async def test_a_property_is_deleted_by_its_key(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/t", {"a": "1", "n": 2})
+    await rest.done("DELETE", f"{TOPICS}/t/properties?key=a")
+    assert await rest.get(f"{TOPICS}/t/properties") == {"n": "2"}
+    assert (await rest.refused("DELETE", f"{TOPICS}/t/properties"))[0] == 400

@@ -12,7 +12,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
 from tests.broker.model.transaction.buffered import in_txn, txn
 from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, position_of, serving
 
@@ -23,7 +23,7 @@ IN_BUFFER = f"{TRANSACTIONS}/transactionInBufferStats/public/default/t"
 
 @pytest.fixture
 async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
-    """A broker that serves transactions."""
+    """Serve transactions."""
     async with serving(Config(transactionCoordinatorEnabled=True)) as bed:
         yield bed
 
@@ -54,7 +54,7 @@ async def stats(rest: Rest) -> dict[str, Any]:
     return {key: value for key, value in found.items() if not key.startswith("recover")}
 
 
-async def test_the_stats_of_a_buffer(bed: Bed, rest: Rest, sender: Wire) -> None:
+async def test_stats_of_a_buffer_follow_its_transactions(bed: Bed, rest: Rest, sender: Wire) -> None:
     (plainly,) = await sender.publish(plain(b"plain"))
     unused = {
         "state": "NoSnapshot",
@@ -78,14 +78,16 @@ async def test_the_stats_of_a_buffer(bed: Bed, rest: Rest, sender: Wire) -> None
     assert ended == {**used, "maxReadPosition": str(marker), "totalAbortedTransactions": 1}
 
 
-async def test_low_watermarks(bed: Bed, rest: Rest, sender: Wire) -> None:
+async def test_low_watermarks_are_shown_when_asked_for(bed: Bed, rest: Rest, sender: Wire) -> None:
     with_marks = f"{BUFFER}?lowWaterMarks=true&segmentStats=true"
     assert (await rest.call("GET", with_marks)).json["lowWaterMarks"] == {}
     await end(bed, sender, txn(5, most=2), commit=True, low_watermark=4)
     assert (await rest.call("GET", with_marks)).json["lowWaterMarks"] == {"2": 4}
 
 
-async def test_one_transaction(bed: Bed, rest: Rest, sender: Wire) -> None:
+async def test_a_transaction_in_the_buffer_shows_where_it_starts_and_how_it_ended(
+    bed: Bed, rest: Rest, sender: Wire
+) -> None:
     first = await send(sender, txn(1), b"in")
     await send(sender, txn(1), b"in")
     await send(sender, txn(2), b"in")
@@ -95,31 +97,6 @@ async def test_one_transaction(bed: Bed, rest: Rest, sender: Wire) -> None:
     assert (await rest.call("GET", f"{IN_BUFFER}/0/1")).json == {"aborted": False}
     assert (await rest.call("GET", f"{IN_BUFFER}/0/2")).json == {"aborted": True}
     assert (await rest.call("GET", f"{IN_BUFFER}/x/2")).status == 404
-
-
-async def test_there_are_no_snapshots(rest: Rest, sender: Wire) -> None:
-    url = BUFFER.replace("BufferStats", "BufferInternalStats")
-    body = (await rest.call("GET", url)).json
-    assert body["snapshotType"] == "Single"
-    shown = body["singleSnapshotSystemTopicInternalStats"]
-    assert shown["managedLedgerName"] == "__transaction_buffer_snapshot"
-    assert shown["managedLedgerInternalStats"]["numberOfEntries"] == 0
-
-
-async def test_what_is_not_there(rest: Rest) -> None:
-    await rest.call("PUT", f"{TOPICS}/parts/partitions", 2)
-    for name in ("nothing", "parts"):
-        for url in (BUFFER, IN_BUFFER + "/0/1"):
-            answer = await rest.call("GET", url.replace("/default/t", f"/default/{name}"))
-            assert (answer.status, answer.reason) == (404, f"Topic not found persistent://public/default/{name}")
-
-
-async def test_a_broker_without_transactions(autojump_clock: object) -> None:
-    async with serving() as bed:
-        for url in (BUFFER, IN_BUFFER + "/0/1", BUFFER.replace("BufferStats", "BufferInternalStats")):
-            answer = await rest_of(bed).call("GET", url)
-            assert answer.status == 503
-            assert answer.reason == "This Broker is not configured with transactionCoordinatorEnabled=true."
 
 
 async def test_counts_in_the_stats_of_topics(bed: Bed, rest: Rest, sender: Wire) -> None:

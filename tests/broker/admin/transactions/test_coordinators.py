@@ -26,36 +26,31 @@ async def bed() -> AsyncIterator[Bed]:
 
 
 async def touching(wire: Wire) -> dict[str, int]:
-    """A transaction that is about to publish, and to acknowledge."""
+    """Begin a transaction that is about to publish, and to acknowledge."""
     txn = await begin(wire)
     await wire.ask(Type.ADD_PARTITION_TO_TXN, **txn, partitions=[TOPIC])
     await wire.ask(Type.ADD_SUBSCRIPTION_TO_TXN, **txn, subscription=[{"topic": TOPIC, "subscription": "sub"}])
     return txn
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("GET", "coordinators"),
-        ("GET", "coordinatorStats"),
-        ("GET", "coordinatorInternalStats/0"),
-        ("GET", "slowTransactions/0"),
-        ("GET", "transactionMetadata/0/0"),
-        ("POST", "abortTransaction/0/0"),
-        ("POST", "transactionCoordinator/replicas"),
-    ],
-)
-async def test_without_transactions(method: str, path: str) -> None:
+READ = """
+coordinators coordinatorStats coordinatorInternalStats/0 slowTransactions/0 transactionMetadata/0/0
+transactionBufferStats/public/default/t transactionInBufferStats/public/default/t/0/1
+transactionBufferInternalStats/public/default/t pendingAckStats/public/default/t/s
+pendingAckInternalStats/public/default/t/s
+"""
+
+
+async def test_a_broker_without_transactions_answers_503() -> None:
     async with serving(Config()) as bed:
-        refused = await rest_of(bed).refused(method, f"{ROOT}/{path}")
-        assert refused == (503, "This Broker is not configured with transactionCoordinatorEnabled=true.")
+        rest = rest_of(bed)
+        calls = [("GET", path) for path in READ.split()]
+        for method, path in [*calls, ("POST", "abortTransaction/0/0"), ("POST", "transactionCoordinator/replicas")]:
+            refused = await rest.refused(method, f"{ROOT}/{path}")
+            assert refused == (503, "This Broker is not configured with transactionCoordinatorEnabled=true."), path
 
 
-async def test_which_there_are(rest: Rest) -> None:
-    assert await rest.get(f"{ROOT}/coordinators") == [{"id": 0, "brokerServiceUrl": "pulsar://localhost:6650"}]
-
-
-async def test_which_there_are_of_several_brokers() -> None:
+async def test_the_coordinators_of_all_brokers_are_listed() -> None:
     async with serving(ON, brokers=3) as bed:
         found = await rest_of(bed, 1).get(f"{ROOT}/coordinators")
         assert [each["id"] for each in found] == [0, 1, 2]
@@ -66,20 +61,14 @@ async def test_which_there_are_of_several_brokers() -> None:
 
 
 async def test_one_that_no_client_has_opened(rest: Rest) -> None:
-    for path in (
-        "coordinatorStats?coordinatorId=0",
-        "coordinatorInternalStats/0",
-        "slowTransactions/0?coordinatorId=0",
-    ):
-        assert await rest.refused("GET", f"{ROOT}/{path}") == (404, MISSING.format(0))
-    for path in ("coordinatorStats", "slowTransactions/0"):  # 500 in pulsar-4.2
+    for path in ("coordinatorStats", "slowTransactions/0?coordinatorId=0", "slowTransactions/0"):
         assert await rest.refused("GET", f"{ROOT}/{path}") == (404, MISSING.format(0))
     missing = "Transaction coordinator with id 0 not found!"
     assert await rest.refused("GET", f"{ROOT}/transactionMetadata/0/0") == (404, missing)
     assert await rest.refused("POST", f"{ROOT}/abortTransaction/0/0") == (404, missing)
 
 
-async def test_the_fault_of_pulsar() -> None:
+async def test_unknown_coordinators_are_a_fault_of_the_released_broker() -> None:
     async with serving(ON, profile=PULSAR_4_2) as bed:
         rest = rest_of(bed)
         for method, path, text in (
@@ -93,7 +82,7 @@ async def test_the_fault_of_pulsar() -> None:
         assert (await rest.call("GET", f"{ROOT}/slowTransactions/x")).status == 500
 
 
-async def test_stats(bed: Bed, rest: Rest) -> None:
+async def test_stats_of_a_coordinator_count_its_transactions(bed: Bed, rest: Rest) -> None:
     wire = await using(bed)
     stats = await rest.get(f"{ROOT}/coordinatorStats?coordinatorId=0")
     times = {name: stats.pop(name) for name in ("recoverStartTime", "recoverEndTime")}
@@ -109,14 +98,14 @@ async def test_stats(bed: Bed, rest: Rest) -> None:
     assert (await rest.call("GET", f"{ROOT}/coordinatorStats?coordinatorId=x")).status == 404
 
 
-async def test_internal_stats(bed: Bed, rest: Rest) -> None:
+async def test_internal_stats_are_those_of_the_transaction_log(bed: Bed, rest: Rest) -> None:
     await using(bed)
     stats = (await rest.get(f"{ROOT}/coordinatorInternalStats/0?metadata=true"))["transactionLogStats"]
     assert stats["managedLedgerName"] == "pulsar/system/persistent/__transaction_log_0"
     assert stats["managedLedgerInternalStats"]["state"] == "LedgerOpened"
 
 
-async def test_a_transaction(bed: Bed, rest: Rest) -> None:
+async def test_metadata_of_a_transaction_say_what_it_touches(bed: Bed, rest: Rest) -> None:
     wire = await using(bed)
     await wire.producer()
     await wire.subscribe()
@@ -138,7 +127,7 @@ async def test_a_transaction(bed: Bed, rest: Rest) -> None:
     assert await rest.refused("GET", f"{ROOT}/transactionMetadata/0/0") == gone
 
 
-async def test_those_with_much_time(bed: Bed, rest: Rest) -> None:
+async def test_slow_transactions_are_those_with_more_time_than_asked(bed: Bed, rest: Rest) -> None:
     wire = await using(bed)
     for ttl_ms in (1000, 2000, 3000):
         await begin(wire, ttl_ms=ttl_ms)
@@ -149,7 +138,7 @@ async def test_those_with_much_time(bed: Bed, rest: Rest) -> None:
     assert await rest.get(f"{ROOT}/slowTransactions/3000") == {}
 
 
-async def test_an_operator_aborts_one(bed: Bed, rest: Rest) -> None:
+async def test_an_operator_aborts_a_transaction(bed: Bed, rest: Rest) -> None:
     await touching(await using(bed))
     await rest.done("POST", f"{ROOT}/abortTransaction/0/0")
     gone = (404, "The transaction with this txdID `(0,0)`not found ")
@@ -159,12 +148,12 @@ async def test_an_operator_aborts_one(bed: Bed, rest: Rest) -> None:
 
 
 @pytest.mark.parametrize("replicas", [-1, 0, 1, 65_537])
-async def test_no_fewer_coordinators(rest: Rest, replicas: int) -> None:
+async def test_there_are_never_fewer_coordinators(rest: Rest, replicas: int) -> None:
     status, _ = await rest.refused("POST", f"{ROOT}/transactionCoordinator/replicas", replicas)
     assert status == 406
 
 
-async def test_more_coordinators(bed: Bed, rest: Rest) -> None:
+async def test_there_may_be_more_coordinators(bed: Bed, rest: Rest) -> None:
     url = f"{ROOT}/transactionCoordinator/replicas"
     await rest.done("POST", url, 3)
     assert [each["id"] for each in await rest.get(f"{ROOT}/coordinators")] == [0, 1, 2]
@@ -192,7 +181,7 @@ async def test_another_broker_answers_for_its_own() -> None:
         assert list(await here.get(f"{ROOT}/coordinatorStats")) == ["0", "1"]
 
 
-async def test_who_may_ask() -> None:
+async def test_only_some_roles_ask_about_coordinators() -> None:
     async with serving(by_token(transactionCoordinatorEnabled=True)) as bed:
         rest = rest_of(bed)
         for path in ("coordinatorStats", "slowTransactions/0"):

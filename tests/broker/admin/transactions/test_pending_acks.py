@@ -13,7 +13,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import Rest, rest_of
+from tests.broker.admin.rest import Rest
 from tests.broker.wire import TOPIC, Bed, Cumulative, Earliest, Shared, Wire, batch_of, message_id, plain, serving
 
 BASE = "/admin/v3/transactions"
@@ -47,7 +47,7 @@ async def state(rest: Rest, position: Position, query: str = "") -> Any:
     return (await rest.get(f"{BASE}/positionStatsInPendingAck/{path}"))["state"]
 
 
-async def test_individual_ones(bed: Bed, rest: Rest, wire: Wire) -> None:
+async def test_individual_acknowledgements_are_pending_until_the_end(bed: Bed, rest: Rest, wire: Wire) -> None:
     await wire.subscribe(type=Shared, initialPosition=Earliest)
     sent = await wire.publish(plain(b"0"), batch_of(b"x", b"y", b"z"), plain(b"2"))
     nothing = {"state": "None", "ongoingTxnSize": 0, "recoverStartTime": 0, "recoverEndTime": 0}
@@ -85,7 +85,7 @@ async def test_individual_ones(bed: Bed, rest: Rest, wire: Wire) -> None:
     assert log["managedLedgerInternalStats"]["entriesAddedCounter"] == 1
 
 
-async def test_cumulative_ones(rest: Rest, wire: Wire) -> None:
+async def test_a_cumulative_acknowledgement_is_pending_at_its_position(rest: Rest, wire: Wire) -> None:
     await wire.subscribe(initialPosition=Earliest)
     sent = await wire.publish(plain(b"0"), batch_of(b"x", b"y", b"z"))
     await wire.ack(sent[0], type=Cumulative, **IN_TXN)
@@ -98,7 +98,7 @@ async def test_cumulative_ones(rest: Rest, wire: Wire) -> None:
     assert (await rest.get(f"{BASE}/pendingAckStats/{SUB}"))["ongoingTxnSize"] == 0
 
 
-async def test_what_is_not_there(rest: Rest, wire: Wire) -> None:
+async def test_absent_topics_and_subscriptions_have_no_pending_acks(rest: Rest, wire: Wire) -> None:
     routes = {"pendingAckStats": "", "transactionInPendingAckStats": "/0/0", "positionStatsInPendingAck": "/0/0"}
     for route, more in routes.items():
         absent = f"Subscription absent not found for topic {TOPIC}"
@@ -108,11 +108,3 @@ async def test_what_is_not_there(rest: Rest, wire: Wire) -> None:
     absent = f"{TOPIC} not found subscription : absent"
     answer = await rest.refused("GET", f"{BASE}/pendingAckInternalStats/public/default/t/absent")
     assert answer == (404, absent)
-
-
-async def test_without_transactions() -> None:
-    async with serving() as bed:
-        rest = rest_of(bed)
-        for route in ("pendingAckStats", "pendingAckInternalStats"):
-            answer = await rest.refused("GET", f"{BASE}/{route}/{SUB}")
-            assert answer == (503, "This Broker is not configured with transactionCoordinatorEnabled=true.")

@@ -17,11 +17,10 @@ from pulsarium.broker.server import open_broker
 from pulsarium.capture.file import CaptureReader, Kind, Record
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from tests.broker.loopback import HANGS
 from tests.broker.wire import TOPIC, Type, Wire, command, plain
 
 from .test_capture import told, violations
-
-HANGS = 20  # seconds
 
 
 async def dial(url: str) -> Wire:

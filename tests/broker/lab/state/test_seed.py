@@ -117,6 +117,7 @@ async def test_a_topic_that_is_there_keeps_what_it_has(either: Bed) -> None:
     [
         ("[[topics", "neither TOML nor JSON: "),
         ('{"topics": }', "neither TOML nor JSON: "),
+        (f"number = {'9' * 5000}", "neither TOML nor JSON: .* has 5000 digits$"),
         ({"topic": []}, "topic: there are tenants, namespaces, topics"),
         ({"topics": {}}, "topics: a list of tables"),
         ({"topics": ["t"]}, r"topics\[0\]: a table, with name"),

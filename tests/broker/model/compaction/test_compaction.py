@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -25,46 +24,23 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.storage.interface import Batch
 from pulsarium.proto.entry import parse_broker_metadata, parse_metadata, payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
-from tests.broker.model.compaction.topics import Single, compact, compacted_entries, keyed_batch, messages_in
-from tests.broker.model.stores import Publisher, append
+from tests.broker.model.compaction.topics import (
+    NAME,
+    Single,
+    broker_on,
+    compact,
+    compacted_entries,
+    keyed_batch,
+    messages_in,
+    publish,
+    single,
+    status_of,
+    topic_of,
+    view,
+)
 from tests.broker.model.upkeep.policed import set_policies
-from tests.broker.wire import TOPIC, Bed, batch_of, plain, serving
-
-NAME = TopicName.parse(TOPIC)
-
-
-def topic_of(broker: Broker) -> PersistentTopic:
-    topic = broker.topics.create(NAME)
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
-def publish(broker: Broker, *entries: bytes) -> list[Position]:
-    """Without the ceremony of a producer; where they stand, once that is committed."""
-    publisher = Publisher()
-    append(topic_of(broker).ledger, broker.cluster, *entries, publisher=publisher)
-    return publisher.kept
-
-
-def single(key: str | None, value: bytes, **metadata: Any) -> bytes:
-    return plain(value, **metadata) if key is None else plain(value, partition_key=key, **metadata)
-
-
-def view(topic: PersistentTopic) -> list[Single]:
-    """Keys and values that are left."""
-    return [(key, value) for _, _, key, value in messages_in(compacted_entries(topic))]
-
-
-def status_of(topic: PersistentTopic) -> str:
-    return topic.compaction.status
-
-
-@asynccontextmanager
-async def broker_on(storage: HeldStorage | None = None, **config: Any) -> AsyncIterator[Broker]:
-    async with serving(Config(**config), storage=storage) as bed:
-        yield bed.broker
+from tests.broker.wire import Bed, batch_of, plain, serving
 
 
 @pytest.fixture
@@ -74,7 +50,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.req("B-32", "S429-10", "S429-31")
-async def test_the_latest_of_each_key(bed: Bed) -> None:
+async def test_compaction_keeps_the_latest_message_of_each_key(bed: Bed) -> None:
     broker = bed.broker
     topic = topic_of(broker)
     positions = publish(
@@ -104,7 +80,9 @@ async def test_the_latest_of_each_key(bed: Bed) -> None:
 @pytest.mark.req("S429-29")
 @pytest.mark.parametrize("retained", [False, True])
 @pytest.mark.trio
-async def test_messages_without_a_key(retained: bool, autojump_clock: object) -> None:
+async def test_compaction_drops_messages_without_a_key_unless_told_to_keep_them(
+    retained: bool, autojump_clock: object
+) -> None:
     async with broker_on(topicCompactionRetainNullKey=retained) as broker:
         publish(broker, single(None, b"alone"), keyed_batch((None, b"in a batch"), ("k", b"v")), batch_of(b"1", b"2"))
         await compact(topic_of(broker))
@@ -122,7 +100,7 @@ async def again(broker: Broker) -> None:
 
 
 @pytest.mark.req("S429-17")
-async def test_encrypted_entries_stay_whole(bed: Bed) -> None:
+async def test_compaction_leaves_encrypted_entries_whole(bed: Bed) -> None:
     keys = [pb.EncryptionKeys(key="x", value=b"y")]
     sealed = batch_of(b"1", b"2", partition_key="k", encryption_keys=keys)
     publish(bed.broker, single("k", b"before"), sealed, single("l", b"x"))
@@ -157,14 +135,14 @@ async def test_a_second_compaction_goes_on_from_the_first(bed: Bed) -> None:
     assert topic.compaction.status == "SUCCESS"
 
 
-async def test_a_topic_without_messages(bed: Bed) -> None:
+async def test_compacting_a_topic_without_messages_succeeds(bed: Bed) -> None:
     compaction = await compact(topic_of(bed.broker))
     assert (compaction.status, compaction.compacted.horizon) == ("SUCCESS", None)
     assert compaction.compacted.last_entry() is None
 
 
 @pytest.mark.req("S429-31")
-async def test_a_topic_of_which_nothing_stays(bed: Bed) -> None:
+async def test_compaction_may_leave_nothing_of_a_topic(bed: Bed) -> None:
     positions = publish(bed.broker, single("k", b"v"), single("k", b""))
     compaction = await compact(topic_of(bed.broker))
     assert compaction.compacted.horizon == positions[-1]
@@ -172,7 +150,7 @@ async def test_a_topic_of_which_nothing_stays(bed: Bed) -> None:
     assert compacted_entries(topic_of(bed.broker)) == []
 
 
-async def test_one_at_a_time(bed: Bed) -> None:
+async def test_a_topic_has_one_compaction_at_a_time(bed: Bed) -> None:
     topic = topic_of(bed.broker)
     publish(bed.broker, single("k", b"v"))
     topic.compaction.trigger()
@@ -182,7 +160,7 @@ async def test_one_at_a_time(bed: Bed) -> None:
 
 
 @pytest.mark.trio
-async def test_while_others_publish(autojump_clock: object, small_slices: None) -> None:
+async def test_others_publish_while_a_topic_is_compacted(autojump_clock: object, small_slices: None) -> None:
     async with broker_on() as broker:
         topic = topic_of(broker)
         publish(broker, *(single(f"k{number % 10}", b"%d" % number) for number in range(50)))
@@ -226,7 +204,7 @@ async def test_what_was_compacted_survives_restart_and_unloading(autojump_clock:
         assert view(topic) == [(f"k{number % 5}", b"%d" % number) for number in range(16, 20)]
 
 
-async def test_reading_from_anywhere(bed: Bed) -> None:
+async def test_a_compacted_topic_is_read_from_any_position(bed: Bed) -> None:
     topic = topic_of(bed.broker)
     positions = publish(bed.broker, *(single(f"k{number}", b"v" * (number % 3)) for number in range(30)))
     await compact(topic)
@@ -267,7 +245,9 @@ def no_orphans(storage: HeldStorage, topic: PersistentTopic) -> None:
 
 
 @pytest.mark.trio
-async def test_killed_after_any_commit(autojump_clock: object, small_slices: None) -> None:
+async def test_a_broker_killed_after_any_commit_has_the_old_or_the_new_compaction(
+    autojump_clock: object, small_slices: None
+) -> None:
     storage = Snapshots()
     old: list[Single] = [("a", b"1"), ("b", b"1"), ("c", b"1")]
     new: list[Single] = [("c", b"1"), ("a", b"2"), ("d", b"2")]
@@ -300,7 +280,7 @@ async def test_killed_after_any_commit(autojump_clock: object, small_slices: Non
 
 
 @pytest.mark.trio
-async def test_commits_that_fail(autojump_clock: object, small_slices: None) -> None:
+async def test_a_failed_commit_leaves_the_compaction_before_in_use(autojump_clock: object, small_slices: None) -> None:
     async def attempt(fails: int) -> bool:
         """Let that commit of a compaction fail; whether it had so many."""
         storage = HeldStorage()
@@ -406,7 +386,7 @@ async def test_unloading_and_deleting_while_the_new_ledger_is_named(autojump_clo
                 no_orphans(storage, topic_of(broker))
 
 
-async def test_its_cursor_keeps_entries_from_being_trimmed(bed: Bed) -> None:
+async def test_the_cursor_of_compaction_keeps_entries_from_being_trimmed(bed: Bed) -> None:
     set_policies(bed.broker, compaction_threshold=1000)
     topic = topic_of(bed.broker)
     cursor = topic.log.compaction.cursor
@@ -423,7 +403,7 @@ async def test_its_cursor_keeps_entries_from_being_trimmed(bed: Bed) -> None:
     assert view(topic) == [("k", b"w")]
 
 
-async def test_the_threshold(bed: Bed) -> None:
+async def test_a_namespace_threshold_starts_compaction(bed: Bed) -> None:
     set_policies(bed.broker, inactive_topic_policies={"deleteWhileInactive": False})
     topic = topic_of(bed.broker)
     publish(bed.broker, *[single("k", bytes(100))] * 5)
@@ -445,7 +425,7 @@ async def test_the_threshold(bed: Bed) -> None:
 
 
 @pytest.mark.trio
-async def test_the_threshold_of_the_broker(autojump_clock: object) -> None:
+async def test_the_threshold_of_the_broker_starts_compaction(autojump_clock: object) -> None:
     async with broker_on(
         brokerServiceCompactionThresholdInBytes=100, brokerServiceCompactionMonitorIntervalInSeconds=5
     ) as broker:
@@ -455,7 +435,7 @@ async def test_the_threshold_of_the_broker(autojump_clock: object) -> None:
 
 
 @pytest.mark.req("S429-26")
-async def test_the_reader_can_be_substituted(bed: Bed) -> None:
+async def test_the_reader_of_compaction_can_be_substituted(bed: Bed) -> None:
     class Upper(TopicReader):
         def read(self, ready: Any) -> list[RawMessage] | None:
             found = super().read(ready)
@@ -475,7 +455,7 @@ async def test_the_reader_can_be_substituted(bed: Bed) -> None:
     assert view(topic) == [("one key", b"Y")]
 
 
-async def test_an_engine_that_fails(bed: Bed) -> None:
+async def test_a_failing_engine_leaves_the_topic_as_it_was(bed: Bed) -> None:
     class Failing(TwoPhaseCompactor):
         def compact(self, *arguments: Any, **options: Any) -> Iterator[bool]:
             yield from super().compact(*arguments, **options)
@@ -494,7 +474,7 @@ async def test_an_engine_that_fails(bed: Bed) -> None:
 
 
 @pytest.mark.trio
-async def test_what_the_broker_wrote_in_front(autojump_clock: object) -> None:
+async def test_compaction_keeps_broker_entry_metadata_where_clients_see_it(autojump_clock: object) -> None:
     for exposing in (True, False):
         config = Config(
             brokerEntryMetadataInterceptors=(APPEND_INDEX,), exposingBrokerEntryMetadataToClientEnabled=exposing
@@ -522,7 +502,7 @@ async def spilled(cache: EntryCache) -> None:
         await trio.sleep(1)
 
 
-async def test_in_memory_and_spilled(bed: Bed) -> None:
+async def test_a_topic_that_was_spilled_is_compacted(bed: Bed) -> None:
     """A store that keeps no entries, and a cache that holds nothing."""
     bed.broker.cluster.cache.limit = 0
     set_policies(bed.broker, inactive_topic_policies={"deleteWhileInactive": False})

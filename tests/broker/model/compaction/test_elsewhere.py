@@ -12,8 +12,7 @@ import trio.lowlevel
 from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor, Writer
 from pulsarium.broker.model.compaction.raw import RawReader, each
 from tests.broker.held import HeldStorage
-from tests.broker.model.compaction.test_compaction import NAME, broker_on, publish, single, status_of, topic_of, view
-from tests.broker.model.compaction.topics import compact
+from tests.broker.model.compaction.topics import NAME, broker_on, compact, publish, single, status_of, topic_of, view
 
 
 class Elsewhere(TwoPhaseCompactor):
@@ -57,7 +56,7 @@ def engine() -> Iterator[Elsewhere]:
         thread.join()
 
 
-async def test_a_thread_says_that_it_goes_on(engine: Elsewhere) -> None:
+async def test_an_engine_in_a_thread_goes_on_when_it_says_so(engine: Elsewhere) -> None:
     async with broker_on() as broker:
         topic = topic_of(broker)
         topic.compaction.compactor = engine
@@ -74,7 +73,7 @@ async def test_a_thread_says_that_it_goes_on(engine: Elsewhere) -> None:
 
 
 @pytest.mark.parametrize("how", ["unload", "delete", "stop", "trouble"])
-async def test_it_ends_when_nobody_waits_any_more(engine: Elsewhere, how: str) -> None:
+async def test_an_engine_in_a_thread_ends_when_nobody_waits_any_more(engine: Elsewhere, how: str) -> None:
     storage = HeldStorage()
     async with broker_on(storage) as broker:
         topic = topic_of(broker)

@@ -94,7 +94,7 @@ class Model:
 
 
 @given(st.sets(PLACES), st.lists(STEPS, max_size=30))
-def test_random_histories(kept: set[int], steps: list[tuple[str, int]]) -> None:
+def test_reading_compacted_behaves_as_a_list_whatever_happens(kept: set[int], steps: list[tuple[str, int]]) -> None:
     async def history() -> None:
         model = Model(kept)
         for name, argument in steps:

@@ -16,8 +16,7 @@ from pulsarium.broker.model.ledger.position import EARLIEST
 from pulsarium.broker.server import open_core
 from pulsarium.proto.entry import build, parse_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.model.compaction.test_compaction import publish, single, topic_of
-from tests.broker.model.compaction.topics import compact, compacted_entries
+from tests.broker.model.compaction.topics import compact, compacted_entries, publish, single, topic_of
 from tests.broker.wire import Bed
 
 
@@ -62,7 +61,7 @@ async def test_an_installed_engine_writes_what_it_likes(installed: None, bed: Be
     assert topic.compaction.compacted.horizon == positions[-1]
 
 
-async def test_one_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, bed: Bed) -> None:
+async def test_an_engine_that_cannot_be_loaded_fails_the_compaction(monkeypatch: pytest.MonkeyPatch, bed: Bed) -> None:
     found = [EntryPoint("broken", "no.such.module:Engine", service.GROUP)]
     monkeypatch.setattr(service, "entry_points", lambda *, group: found)
     service.compactor.cache_clear()
@@ -75,7 +74,7 @@ async def test_one_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, bed: B
     assert compaction.status == "SUCCESS"
 
 
-def test_without_one_it_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_installed_engine_ours_compacts(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing: Any = []
     monkeypatch.setattr(service, "entry_points", lambda *, group: nothing)
     service.compactor.cache_clear()
@@ -100,7 +99,7 @@ def picky(*, group: str) -> list[EntryPoint]:
     ]
 
 
-def test_one_that_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_is_asked_for_by_name_with_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "entry_points", picky)
     made = service.make_engine("picky", [("work-dir", "/w"), ("spark.some-key", "1")])
     assert isinstance(made, Picky)
@@ -111,13 +110,13 @@ def test_one_that_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "reason"),
     [
-        ("spork", (), "no such engine is installed; there are: lacking, ours, picky, two-phase"),
+        ("spork", (), "no such engine is installed; use one of: lacking, ours, picky, two-phase"),
         ("lacking", (), "No module named 'no'"),
         ("picky", (("work-dir", "nowhere"),), "work-dir: nowhere is no folder"),
         ("two-phase", (("a", "b"),), "TwoPhaseCompactor() takes no arguments"),
     ],
 )
-def test_one_that_cannot_be(
+def test_an_engine_that_cannot_be_made_is_refused_with_the_reason(
     name: str, options: tuple[tuple[str, str], ...], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "entry_points", picky)
@@ -126,7 +125,7 @@ def test_one_that_cannot_be(
     assert str(raised.value) == f"compaction engine {name}: {reason}"
 
 
-def test_ours_have_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_of_ours_has_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "entry_points", lambda *, group: picky(group=group)[1:2])
     service.compactor.cache_clear()
     assert type(service.compactor()) is TwoPhaseCompactor

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
 
+from pulsarium.broker.broker import Broker
+from pulsarium.broker.config import Config
 from pulsarium.broker.model.compaction.compaction import Compaction
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
@@ -15,7 +18,12 @@ from pulsarium.proto import batch
 from pulsarium.proto.compression import compress, decompress
 from pulsarium.proto.entry import parse_metadata, payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.wire import plain
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.held import HeldStorage
+from tests.broker.model.stores import Publisher, append
+from tests.broker.wire import TOPIC, plain, serving
+
+NAME = TopicName.parse(TOPIC)
 
 PATIENCE_SECONDS = 30.0  # of real time: threads of a store take some, and an autojump clock gives them none
 
@@ -70,3 +78,35 @@ def messages_in(entries: Iterable[tuple[Position, bytes]]) -> list[Found]:
 
 def key_of(metadata: pb.MessageMetadata | pb.SingleMessageMetadata) -> str | None:
     return metadata.partition_key if metadata.HasField("partition_key") else None
+
+
+@asynccontextmanager
+async def broker_on(storage: HeldStorage | None = None, **config: Any) -> AsyncIterator[Broker]:
+    async with serving(Config(**config), storage=storage) as bed:
+        yield bed.broker
+
+
+def topic_of(broker: Broker) -> PersistentTopic:
+    topic = broker.topics.create(NAME)
+    assert isinstance(topic, PersistentTopic)
+    return topic
+
+
+def publish(broker: Broker, *entries: bytes) -> list[Position]:
+    """Without the ceremony of a producer; where they stand, once that is committed."""
+    publisher = Publisher()
+    append(topic_of(broker).ledger, broker.cluster, *entries, publisher=publisher)
+    return publisher.kept
+
+
+def single(key: str | None, value: bytes, **metadata: Any) -> bytes:
+    return plain(value, **metadata) if key is None else plain(value, partition_key=key, **metadata)
+
+
+def view(topic: PersistentTopic) -> list[Single]:
+    """Keys and values that are left."""
+    return [(key, value) for _, _, key, value in messages_in(compacted_entries(topic))]
+
+
+def status_of(topic: PersistentTopic) -> str:
+    return topic.compaction.status

@@ -91,3 +91,10 @@ class Pended(Stand):
                 found.add(position)
             position = ledger.next(position)
         return found
+
+
+def consuming(type: int, *entries: bytes, permits: int = 10, **config: Any) -> tuple[Pended, Consumer, list[Position]]:
+    """A subscription of these entries, and a consumer that got them."""
+    stand = Pended(**config)
+    sent = stand.publish(*entries)
+    return stand, stand.join(stand.client, type, permits=permits), sent

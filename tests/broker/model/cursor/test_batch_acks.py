@@ -55,7 +55,7 @@ def test_words_as_java_writes_them(size: int, acked: set[int], words: list[int])
     assert words_of(bits_of([*words, 0, 0])) == words
 
 
-def test_recorded_ack_sets() -> None:
+def test_recorded_ack_sets_are_read_and_written() -> None:
     assert bits_of([-2]) == 2**64 - 2
     assert words_of(2**64 | 21) == [21, 1]
 
@@ -88,7 +88,7 @@ steps = st.one_of(
 
 
 @given(st.lists(steps, max_size=20))
-def test_against_plain_sets(program: list[tuple[str, Position, set[int]]]) -> None:
+def test_batch_acks_behave_as_plain_sets(program: list[tuple[str, Position, set[int]]]) -> None:
     made, model = BatchAcks(), dict[Position, set[int]]()
     for verb, position, remaining in program:
         if verb == "merge":

@@ -17,7 +17,7 @@ WHERE = Position(1, 0)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["add", "remove", "ask"]), st.integers(-1, 5))))
-def test_what_is_left(steps: list[tuple[int, str, int]]) -> None:
+def test_holders_leave_what_no_transaction_acknowledged(steps: list[tuple[int, str, int]]) -> None:
     holders, model = Holders(), dict[int, int]()
     for number, what, index in steps:
         if what == "add":
@@ -37,7 +37,7 @@ def test_what_is_left(steps: list[tuple[int, str, int]]) -> None:
     assert holders.left_of(WHERE) is None
 
 
-def test_a_batch_whose_messages_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_acknowledged_message_of_a_batch_costs_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each costs the same, however many there were before."""
     holders, looked_at = Holders(), list[Acked]()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
@@ -203,7 +203,6 @@ VERBS = [
 ]
 
 
-@settings(max_examples=150)
 @given(
     st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 30), st.integers(0, 15)), min_size=5, max_size=40),
     st.fixed_dictionaries(
@@ -215,7 +214,7 @@ VERBS = [
         }
     ),
 )
-def test_against_a_plain_list(program: list[tuple[str, int, int]], config: dict[str, Any]) -> None:
+def test_a_cursor_behaves_as_a_plain_list(program: list[tuple[str, int, int]], config: dict[str, Any]) -> None:
     async def check() -> None:
         both = Both(config)
         both.append(4)
@@ -239,7 +238,7 @@ def cursor_on(ledger: ManagedLedger, cluster: Cluster, **options: Any) -> Manage
     return ManagedCursor(ledger, "sub", cluster, **fields)
 
 
-async def test_a_cursor_that_begins_in_the_middle() -> None:
+async def test_a_cursor_begins_in_the_middle() -> None:
     cluster = cluster_of()
     ledger, positions = ledger_of(cluster, 5)
     cursor = cursor_on(ledger, cluster, start=positions[1])
@@ -258,7 +257,7 @@ async def test_a_reset_into_a_batch_keeps_what_remains_of_it() -> None:
 
 
 @pytest.mark.req("B-14")
-async def test_a_reader_keeps_nothing(mock_clock: MockClock) -> None:
+async def test_the_cursor_of_a_reader_is_not_stored(mock_clock: MockClock) -> None:
     store = HeldStorage()
     cluster = cluster_of(store)
     ledger, positions = ledger_of(cluster, 3)
@@ -306,7 +305,7 @@ async def test_a_cursor_is_saved_soon_and_once(mock_clock: MockClock) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_names_and_properties_come_back() -> None:
+async def test_names_and_properties_of_cursors_are_recovered() -> None:
     store = HeldStorage()
     names = ["plain", "with/slash", "with %", "ü", "a" * 300, ".", ""]
     cluster = cluster_of(store)
@@ -324,7 +323,7 @@ async def test_names_and_properties_come_back() -> None:
     }
 
 
-async def test_a_cursor_on_ledgers_that_were_trimmed() -> None:
+async def test_a_cursor_goes_on_behind_trimmed_ledgers() -> None:
     store = HeldStorage()
     cluster = cluster_of(store)
     ledger, positions = ledger_of(cluster, 3)
@@ -357,7 +356,7 @@ async def test_the_mark_moves_on_into_a_later_ledger(order: list[int], marks: li
     assert len(cursor.individual_acks) == 0
 
 
-async def test_an_entry_before_the_first_of_a_later_ledger() -> None:
+async def test_a_cumulative_ack_may_name_what_is_before_the_first_entry_of_a_ledger() -> None:
     cluster = cluster_of()
     ledger, _ = ledger_of(cluster, 2)
     cursor, publisher = cursor_on(ledger, cluster), Publisher()

@@ -10,7 +10,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.subscription.skip import Skip, SkipEntry, skip_all
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.model.cursor.pended import Pended, part, txn
+from tests.broker.model.cursor.pended import Pended, consuming, part, txn
 from tests.broker.model.dispatch.clients import FakeClient, Stand
 from tests.broker.wire import Exclusive, Failover, KeyShared, Shared, batch_of, plain
 
@@ -27,15 +27,13 @@ def three() -> list[bytes]:
     return [keyed(b"%d" % number) for number in range(3)]
 
 
-async def test_there_are_none_where_the_switch_is_off() -> None:
+async def test_without_transactions_there_are_no_pending_acks() -> None:
     assert Stand().subscription.pending_acks is None
 
 
 @TYPES
-async def test_a_commit_acknowledges(type: int) -> None:
-    stand = Pended(activeConsumerFailoverDelayTimeMillis=0)
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, type, permits=10)
+async def test_a_commit_acknowledges_what_the_transaction_did(type: int) -> None:
+    stand, consumer, sent = consuming(type, *three(), activeConsumerFailoverDelayTimeMillis=0)
     assert [position for position, _, _ in stand.got] == sent
     stand.acks(txn(1), consumer, *sent[:2])
     assert stand.acked == set()
@@ -49,10 +47,8 @@ async def test_a_commit_acknowledges(type: int) -> None:
 
 
 @SHARING
-async def test_an_abort_delivers_again(type: int) -> None:
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, type, permits=10)
+async def test_an_abort_delivers_again_what_was_acknowledged(type: int) -> None:
+    stand, consumer, sent = consuming(type, *three())
     stand.acks(txn(1), consumer, *sent[:2])
     stand.got.clear()
     stand.abort(txn(1))
@@ -64,9 +60,7 @@ async def test_an_abort_delivers_again(type: int) -> None:
 
 async def test_an_abort_delivers_before_it_returns() -> None:
     """What ends a transaction is answered behind it."""
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, *three())
     stand.acks(txn(1), consumer, sent[0])
     seen = []
     stand.client.got.clear()
@@ -77,9 +71,7 @@ async def test_an_abort_delivers_before_it_returns() -> None:
 
 
 async def test_an_abort_on_exclusive_delivers_everything_again_in_order() -> None:
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, Exclusive, permits=10)
+    stand, consumer, sent = consuming(Exclusive, *three())
     stand.acks(txn(1), consumer, sent[1])
     assert len(stand.got) == 3
     stand.abort(txn(1))
@@ -99,9 +91,7 @@ async def test_an_abort_of_a_cumulative_one_delivers_nothing() -> None:
 
 
 async def test_the_count_of_redeliveries_goes_on() -> None:
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, *three())
     stand.redeliver(consumer, sent[0])
     stand.acks(txn(1), consumer, sent[0])
     assert stand.got[-1] == (sent[0], 1, [])
@@ -117,10 +107,8 @@ async def test_the_count_of_redeliveries_goes_on() -> None:
 
 
 @TYPES
-async def test_an_entry_that_is_pending(type: int) -> None:
-    stand = Pended()
-    first, second, _ = stand.publish(*three())
-    consumer = stand.join(stand.client, type, permits=10)
+async def test_acknowledging_a_pending_entry_conflicts(type: int) -> None:
+    stand, consumer, (first, second, _) = consuming(type, *three())
     stand.acks(txn(1), consumer, first)
     for least in (1, 2):
         with pytest.raises(TransactionConflictError) as conflict:
@@ -134,20 +122,16 @@ async def test_an_entry_that_is_pending(type: int) -> None:
     assert stand.acked == {second}
 
 
-async def test_an_entry_that_is_acknowledged() -> None:
-    stand = Pended()
-    first, second, _ = stand.publish(*three())
-    consumer = stand.join(stand.client, Shared, permits=10)
+async def test_acknowledging_an_acknowledged_entry_conflicts() -> None:
+    stand, consumer, (first, second, _) = consuming(Shared, *three())
     stand.ack(consumer, second)
     with pytest.raises(TransactionConflictError, match=r"\(ackSet is null\) already acked before\."):
         stand.acks(txn(1), consumer, first, second)
     assert not stand.pending
 
 
-async def test_cumulative_ones() -> None:
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, Exclusive, permits=10)
+async def test_cumulative_acks_of_two_transactions_conflict() -> None:
+    stand, consumer, sent = consuming(Exclusive, *three())
     stand.ack(consumer, sent[0])
     with pytest.raises(TransactionConflictError) as conflict:
         stand.acks_through(txn(1), sent[0])
@@ -168,29 +152,11 @@ async def test_cumulative_ones() -> None:
     assert stand.subscription.cursor.mark_delete == sent[2]
 
 
-async def test_cumulative_ones_and_others_do_not_see_each_other() -> None:
-    """As in Pulsar; but both are applied, whoever else is open."""
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, Exclusive, permits=10)
-    stand.acks(txn(1), consumer, sent[1])
-    stand.acks_through(txn(2), sent[1])
-    stand.acks_through(txn(2), sent[2])
-    stand.acks(txn(2), consumer, sent[0])
-    stand.commit(txn(1))
-    assert stand.acked == {sent[1]}
-    stand.abort(txn(2))
-    assert stand.acked == {sent[1]}
-    assert not stand.pending
-
-
 @pytest.mark.req("S54-25")
 @TYPES
-async def test_parts_of_a_batch(type: int) -> None:
+async def test_each_message_of_a_batch_belongs_to_one_transaction(type: int) -> None:
     """Each message by another transaction; batch_size says which bits mean something."""
-    stand = Pended()
-    (where,) = stand.publish(batch_of(*[b"x"] * 3, partition_key="k"))
-    consumer = stand.join(stand.client, type, permits=10)
+    stand, consumer, (where,) = consuming(type, batch_of(*[b"x"] * 3, partition_key="k"))
     stand.acks(txn(1), consumer, part(where, 3, 0))
     for least, acked in ((2, part(where, 3, 0, 1)), (1, part(where, 3, 0))):
         with pytest.raises(TransactionConflictError) as conflict:
@@ -217,22 +183,6 @@ async def test_parts_of_a_batch(type: int) -> None:
     assert stand.acked == {where}
 
 
-@pytest.mark.req("S54-25")
-async def test_a_batch_of_65_messages() -> None:
-    """The last one has a word of its own, which is left out where nothing in it is left."""
-    stand = Pended()
-    (where,) = stand.publish(batch_of(*[b"x"] * 65))
-    consumer = stand.join(stand.client, Shared, permits=100)
-    most = Acked(where, 2**64 - 1, 65, 1)
-    stand.acks(txn(1), consumer, most)
-    with pytest.raises(TransactionConflictError):
-        stand.acks(txn(2), consumer, most)
-    stand.acks(txn(2), consumer, part(where, 65, *range(64)))
-    stand.commit(txn(1))
-    stand.commit(txn(2))
-    assert stand.acked == {where}
-
-
 @pytest.mark.parametrize(
     ("mine", "others", "size", "overlap"),
     [
@@ -249,15 +199,13 @@ async def test_a_batch_of_65_messages() -> None:
     ],
 )
 @pytest.mark.req("S54-25")
-async def test_overlaps(mine: int, others: int, size: int, overlap: bool) -> None:
+async def test_acks_of_a_batch_overlap_by_its_size(mine: int, others: int, size: int, overlap: bool) -> None:
     assert Acked(Position(1, 2), mine, size).overlaps(others) == overlap
 
 
 @SHARING
 async def test_an_abort_delivers_the_rest_of_a_batch(type: int) -> None:
-    stand = Pended()
-    (where,) = stand.publish(batch_of(*[b"x"] * 3, partition_key="k"))
-    consumer = stand.join(stand.client, type, permits=10)
+    stand, consumer, (where,) = consuming(type, batch_of(*[b"x"] * 3, partition_key="k"))
     stand.acks(txn(1), consumer, part(where, 3, 0))
     stand.acks(txn(2), consumer, part(where, 3, 1))
     assert len(stand.got) == 1
@@ -287,11 +235,9 @@ async def test_no_transaction_acknowledges_all_of_a_batch_of_which_part_is() -> 
 
 
 @TYPES
-async def test_a_plain_ack_wins(type: int) -> None:
+async def test_a_plain_ack_wins_over_a_pending_one(type: int) -> None:
     """It succeeds (B-29), and neither end of the transaction changes anything about it."""
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, type, permits=10)
+    stand, consumer, sent = consuming(type, *three())
     for least, position in enumerate(sent[:2]):
         stand.acks(txn(least), consumer, position)
         stand.ack(consumer, position)
@@ -304,27 +250,12 @@ async def test_a_plain_ack_wins(type: int) -> None:
     assert stand.acked == set(sent[:2])
 
 
-@SHARING
-async def test_a_plain_ack_of_the_other_part(type: int) -> None:
-    stand = Pended()
-    (where,) = stand.publish(batch_of(b"x", b"y", partition_key="k"))
-    consumer = stand.join(stand.client, type, permits=10)
-    stand.acks(txn(1), consumer, part(where, 2, 0))
-    stand.subscription.acknowledge(consumer, (), [(where, (0b01,))], save_now=False)
-    assert (consumer.unacked, consumer.pending) == (0, {})
-    assert stand.acked == set()
-    stand.commit(txn(1))
-    assert stand.acked == {where}
-
-
 # what is delivered meanwhile
 
 
 @SHARING
-async def test_redelivery_of_what_is_pending(type: int) -> None:
-    stand = Pended()
-    sent = stand.publish(*three(), batch_of(b"x", b"y", partition_key="k"))
-    consumer = stand.join(stand.client, type, permits=20)
+async def test_what_is_pending_is_not_redelivered(type: int) -> None:
+    stand, consumer, sent = consuming(type, *three(), batch_of(b"x", b"y", partition_key="k"), permits=20)
     stand.acks(txn(1), consumer, sent[0], part(sent[3], 2, 0))
     assert len(stand.got) == 4
     stand.redeliver(consumer, sent[0])
@@ -334,10 +265,8 @@ async def test_redelivery_of_what_is_pending(type: int) -> None:
 
 
 @TYPES
-async def test_who_comes_next_is_not_given_it(type: int) -> None:
-    stand = Pended(activeConsumerFailoverDelayTimeMillis=0)
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, type, permits=10)
+async def test_the_next_consumer_is_not_given_what_is_pending(type: int) -> None:
+    stand, consumer, sent = consuming(type, *three(), activeConsumerFailoverDelayTimeMillis=0)
     stand.acks(txn(1), consumer, sent[1])
     stand.client.leave(consumer)
     stand.client = FakeClient()
@@ -349,11 +278,9 @@ async def test_who_comes_next_is_not_given_it(type: int) -> None:
 
 
 @SHARING
-async def test_what_was_nacked_before(type: int) -> None:
+async def test_what_was_nacked_before_is_pending_too(type: int) -> None:
     """It waits to be delivered again, and a transaction acknowledges it."""
-    stand = Pended()
-    sent = stand.publish(keyed(b"0"))
-    consumer = stand.join(stand.client, type, permits=1)
+    stand, consumer, sent = consuming(type, keyed(b"0"), permits=1)
     stand.redeliver(consumer, *sent)
     stand.acks(txn(1), consumer, *sent)
     assert len(stand.got) == 1
@@ -365,9 +292,7 @@ async def test_what_was_nacked_before(type: int) -> None:
 
 @SHARING
 async def test_what_is_still_to_be_read_is_delivered_once(type: int) -> None:
-    stand = Pended()
-    sent = stand.publish(keyed(b"0"))
-    consumer = stand.join(stand.client, type, permits=1)
+    stand, consumer, sent = consuming(type, keyed(b"0"), permits=1)
     stand.acks(txn(1), consumer, *sent)
     stand.client.leave(consumer)
     stand.client = FakeClient()
@@ -377,19 +302,15 @@ async def test_what_is_still_to_be_read_is_delivered_once(type: int) -> None:
     assert [position for position, _, _ in stand.got] == sent
 
 
-async def test_a_blocked_consumer_is_unblocked() -> None:
-    stand = Pended(maxUnackedMessagesPerConsumer=2)
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, Shared, permits=10)
+async def test_a_pending_ack_unblocks_its_consumer() -> None:
+    stand, consumer, sent = consuming(Shared, *three(), maxUnackedMessagesPerConsumer=2)
     assert [position for position, _, _ in stand.got] == sent[:2]
     stand.acks(txn(1), consumer, *sent[:2])
     assert [position for position, _, _ in stand.got] == sent[2:]
 
 
-async def test_why() -> None:
-    stand = Pended()
-    sent = stand.publish(*three(), batch_of(b"x", b"y"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+async def test_why_names_pending_acks() -> None:
+    stand, consumer, sent = consuming(Shared, *three(), batch_of(b"x", b"y"))
     stand.acks(txn(1), consumer, sent[0], part(sent[3], 2, 0))
     assert stand.subscription.why(sent[0]) is Reason.PENDING_ACK
     assert stand.subscription.why(sent[3]) is Reason.DELIVERED
@@ -403,9 +324,7 @@ async def test_why() -> None:
 
 
 async def test_the_mark_stays_before_what_is_pending() -> None:
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, *three())
     stand.acks(txn(1), consumer, sent[0])
     stand.ack(consumer, *sent[1:])
     assert stand.subscription.cursor.mark_delete < sent[0]
@@ -414,9 +333,7 @@ async def test_the_mark_stays_before_what_is_pending() -> None:
 
 
 async def test_what_is_skipped_is_acknowledged() -> None:
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, *three())
     stand.acks(txn(1), consumer, *sent[:2])
     skip = Skip(stand.subscription, [SkipEntry(*sent[0])])
     skip.check({})
@@ -430,11 +347,9 @@ async def test_what_is_skipped_is_acknowledged() -> None:
 
 
 @TYPES
-async def test_a_seek_back(type: int) -> None:
+async def test_a_seek_back_leaves_what_is_pending(type: int) -> None:
     """What is pending stays so; what was acknowledged comes again."""
-    stand = Pended(activeConsumerFailoverDelayTimeMillis=0)
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, type, permits=10)
+    stand, consumer, sent = consuming(type, *three(), activeConsumerFailoverDelayTimeMillis=0)
     stand.acks(txn(1), consumer, sent[0])
     stand.ack(consumer, sent[1])
     cursor = stand.subscription.cursor
@@ -447,7 +362,7 @@ async def test_a_seek_back(type: int) -> None:
     assert stand.acked == {sent[0]}
 
 
-async def test_a_reader() -> None:
+async def test_pending_acks_of_a_reader_are_not_stored() -> None:
     """Nothing is kept of one that is not durable."""
     stand = Pended()
     sent = stand.publish(*three())
@@ -463,11 +378,9 @@ async def test_a_reader() -> None:
 # low watermarks
 
 
-async def test_transactions_that_are_over() -> None:
+async def test_the_low_watermark_aborts_what_was_left_of_older_transactions() -> None:
     """Acknowledged when they were, or under an id that never was: the next end of the same coordinator tells."""
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, *three())
     stand.acks(txn(3), consumer, sent[0])
     stand.acks(txn(3, most=1), consumer, sent[1])
     stand.acks(txn(5), consumer, sent[2])
@@ -482,7 +395,7 @@ async def test_transactions_that_are_over() -> None:
     assert stand.acked == {sent[1], sent[2]}
 
 
-async def test_the_end_of_one_that_left_nothing() -> None:
+async def test_a_transaction_that_acknowledged_nothing_ends() -> None:
     stand = Pended()
     stand.commit(txn(1))
     stand.abort(txn(2))
@@ -490,11 +403,9 @@ async def test_the_end_of_one_that_left_nothing() -> None:
     assert stand.kept == ["used"]
 
 
-async def test_acknowledged_below_the_low_watermark() -> None:
+async def test_acks_below_the_low_watermark_are_aborted_with_the_next_end() -> None:
     """The watermark passed before, and does not rise again."""
-    stand = Pended()
-    sent = stand.publish(*three())
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, *three())
     stand.commit(txn(9), low_watermark=8)
     stand.acks(txn(3), consumer, sent[0])
     stand.acks(txn(4, most=1), consumer, sent[1])

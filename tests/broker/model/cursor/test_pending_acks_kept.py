@@ -6,15 +6,13 @@ import pytest
 
 from pulsarium.broker.model.errors import TransactionConflictError
 from tests.broker.held import HeldStorage
-from tests.broker.model.cursor.pended import NOTHING_OVER, Pended, part, txn
+from tests.broker.model.cursor.pended import NOTHING_OVER, consuming, part, txn
 from tests.broker.model.dispatch.clients import FakeClient
-from tests.broker.wire import Exclusive, Shared, batch_of, plain
+from tests.broker.wire import Shared, batch_of, plain
 
 
-async def test_a_restart_with_open_ones() -> None:
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"), batch_of(b"x", b"y", b"z"), plain(b"3"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+async def test_pending_acks_of_open_transactions_outlive_a_restart() -> None:
+    stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"), batch_of(b"x", b"y", b"z"), plain(b"3"))
     stand.acks(txn(2**63, most=2**63), consumer, sent[0], part(sent[2], 3, 1))
     stand.acks(txn(1), consumer, sent[1], part(sent[2], 3, 0))
     stand.acks(txn(1), consumer, sent[3])
@@ -32,28 +30,9 @@ async def test_a_restart_with_open_ones() -> None:
     assert again.killed().subscription.cursor.batch_acks.bits(sent[2]) == 0b101
 
 
-async def test_a_restart_with_a_cumulative_one() -> None:
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), batch_of(b"x", b"y", b"z"))
-    stand.join(stand.client, Exclusive)
-    stand.acks_through(txn(1), sent[0])
-    stand.acks_through(txn(1), part(sent[1], 3, 0))
-    stand.acks_through(txn(1), part(sent[1], 3, 0, 1))
-    again = stand.killed()
-    with pytest.raises(TransactionConflictError):
-        again.acks_through(txn(1), part(sent[1], 3, 0))
-    with pytest.raises(TransactionConflictError):
-        again.acks_through(txn(2), sent[1])
-    again.commit(txn(1))
-    assert again.acked == {sent[0]}
-    assert again.subscription.cursor.batch_acks.bits(sent[1]) == 0b100
-
-
-async def test_killed_at_every_commit() -> None:
+async def test_a_kill_at_any_commit_leaves_a_whole_state() -> None:
     """Each commit that the store made was the last one: what is there afterwards is of before or after, not between."""
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), batch_of(b"x", b"y"), plain(b"2"), plain(b"3"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, plain(b"0"), batch_of(b"x", b"y"), plain(b"2"), plain(b"3"))
     stand.store.holding = True
     stand.acks(txn(1), consumer, sent[0], part(sent[1], 2, 0))
     stand.acks(txn(1), consumer, part(sent[1], 2, 1))
@@ -84,11 +63,9 @@ async def test_killed_at_every_commit() -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-async def test_an_end_that_cannot_be_kept(commit: bool) -> None:
+async def test_an_end_that_cannot_be_kept_leaves_the_transaction_open(commit: bool) -> None:
     """The transaction is open, as the store says, and may end either way."""
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"))
     stand.acks(txn(1), consumer, sent[0])
     stand.client.got.clear()
     stand.store.holding = True
@@ -107,11 +84,9 @@ async def test_an_end_that_cannot_be_kept(commit: bool) -> None:
     assert stand.kept == ["used"]
 
 
-async def test_a_low_watermark_of_ends_that_cannot_be_kept() -> None:
+async def test_a_low_watermark_of_failed_ends_aborts_nothing() -> None:
     """The first transaction is open again, so the second one's end is not to end it."""
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"))
     stand.acks(txn(1), consumer, sent[0])
     stand.acks(txn(2), consumer, sent[1])
     stand.store.holding = True
@@ -125,11 +100,9 @@ async def test_a_low_watermark_of_ends_that_cannot_be_kept() -> None:
     assert stand.killed().acked == set(sent)
 
 
-async def test_what_many_commits_cost_that_are_kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_commits_kept_at_once_delete_each_piece_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each lets go of its own pieces, not of those of all before it once more."""
-    stand = Pended()
-    sent = stand.publish(*[plain(b"%d" % number) for number in range(100)])
-    consumer = stand.join(stand.client, Shared, permits=100)
+    stand, consumer, sent = consuming(Shared, *[plain(b"%d" % number) for number in range(100)], permits=100)
     for number, position in enumerate(sent):
         stand.acks(txn(number), consumer, position)
     stand.store.holding = True
@@ -152,28 +125,9 @@ async def test_what_many_commits_cost_that_are_kept_at_once(monkeypatch: pytest.
     assert stand.kept == ["used"]
 
 
-async def test_an_ack_that_cannot_be_kept() -> None:
-    """Nothing was acknowledged, and the transaction that ends right behind it is none here."""
-    stand = Pended()
-    (where,) = stand.publish(plain(b"0"))
-    consumer = stand.join(stand.client, Shared, permits=10)
-    stand.client.got.clear()
-    stand.store.holding = True
-    stand.acks(txn(1), consumer, where)
-    stand.commit(txn(1))
-    stand.store.fail()
-    stand.store.release()
-    assert not stand.pending
-    assert stand.got == [(where, 1, [])]
-    stand.commit(txn(1))
-    assert stand.acked == set()
-
-
-async def test_a_commit_that_cannot_be_applied_yet(autojump_clock: object) -> None:
+async def test_a_commit_that_cannot_be_applied_yet_is_applied_with_the_next_save(autojump_clock: object) -> None:
     """The cursor is saved again, and with it what was committed is let go."""
-    stand = Pended()
-    (where,) = stand.publish(plain(b"0"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, (where,) = consuming(Shared, plain(b"0"))
     stand.acks(txn(1), consumer, where)
     stand.store.holding = True
     stand.commit(txn(1))
@@ -189,27 +143,8 @@ async def test_a_commit_that_cannot_be_applied_yet(autojump_clock: object) -> No
     assert stand.killed().subscription.cursor.mark_delete == where
 
 
-async def test_an_unload() -> None:
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"))
-    consumer = stand.join(stand.client, Shared, permits=10)
-    stand.acks(txn(1), consumer, sent[0])
-    stand.topic.close()
-    stand.topic.log.reopen()
-    stand.topic = type(stand.topic)(stand.topic.name, stand.cluster, stand.topic.policies, stand.topic.log)
-    stand.subscription = stand.topic.subscriptions["sub"]
-    stand.end_turn()
-    stand.client = FakeClient()
-    stand.join(stand.client, Shared, permits=10)
-    assert [position for position, _, _ in stand.got] == sent[1:]
-    stand.abort(txn(1))
-    assert [position for position, _, _ in stand.got] == sent[:1]
-
-
 async def test_nothing_is_left_of_a_subscription_that_is_deleted() -> None:
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"))
     stand.acks(txn(1), consumer, sent[0])
     stand.acks(txn(2), consumer, sent[1])
     stand.store.holding = True
@@ -225,11 +160,9 @@ async def test_nothing_is_left_of_a_subscription_that_is_deleted() -> None:
 
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("commit", [False, True])
-async def test_a_subscription_that_is_deleted_in_vain(commit: bool, kept: bool) -> None:
+async def test_a_subscription_deleted_in_vain_keeps_its_pending_acks(commit: bool, kept: bool) -> None:
     """An end that was on its way is kept or not; what came of it is there as it is after a crash."""
-    stand = Pended()
-    sent = stand.publish(plain(b"0"), plain(b"1"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"))
     stand.acks(txn(1), consumer, sent[0])
     stand.store.holding = True
     (stand.commit if commit else stand.abort)(txn(1))
@@ -252,13 +185,11 @@ async def test_a_subscription_that_is_deleted_in_vain(commit: bool, kept: bool) 
 
 
 @pytest.mark.parametrize("durable", [True, False])
-async def test_where_nothing_is_kept(durable: bool) -> None:
+async def test_pending_acks_work_where_nothing_is_stored(durable: bool) -> None:
     """In memory, and of readers."""
     store = HeldStorage()
     store.keeps_entries = not durable
-    stand = Pended(store, durable=durable)
-    (where,) = stand.publish(plain(b"0"))
-    consumer = stand.join(stand.client, Shared, permits=10)
+    stand, consumer, (where,) = consuming(Shared, plain(b"0"), storage=store, durable=durable)
     stand.acks(txn(1), consumer, where)
     stand.abort(txn(1))
     stand.acks(txn(2), consumer, where)

@@ -230,7 +230,7 @@ class Driver:
 @pytest.mark.parametrize("type", [Shared, KeyShared, Exclusive])
 @settings(max_examples=20, deadline=None)
 @given(steps=STEPS)
-def test_random_histories(type: int, steps: list[Step]) -> None:
+def test_pending_acks_behave_as_sets_whatever_happens(type: int, steps: list[Step]) -> None:
     async def play() -> None:
         driver = Driver(type)
         for step in steps:

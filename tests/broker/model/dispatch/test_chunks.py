@@ -65,7 +65,7 @@ async def test_a_chunk_without_its_first_one_is_set_aside(bed: Bed, sender: Wire
 
 
 @pytest.mark.req("B-28", "B-18")
-async def test_all_chunks_come_again(bed: Bed, sender: Wire) -> None:
+async def test_all_chunks_of_a_nacked_message_come_again(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "a", type=Shared)
     await sender.publish(*[chunk("x", number) for number in range(3)])
     first = await got(wire)

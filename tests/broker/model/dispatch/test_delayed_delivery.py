@@ -32,13 +32,6 @@ async def test_a_message_comes_when_its_time_does(bed: Bed, sender: Wire, type: 
 
 
 @pytest.mark.req("B-21")
-async def test_less_than_a_tick_is_no_delay(bed: Bed, sender: Wire) -> None:
-    wire = await joined(bed, "c", type=Shared)
-    await sender.publish(in_ms(bed, 900))
-    assert await payloads(wire) == [b"later"]
-
-
-@pytest.mark.req("B-21")
 @pytest.mark.parametrize("type", [Exclusive, Failover])
 async def test_where_order_holds_there_is_no_delay(bed: Bed, sender: Wire, type: int) -> None:
     wire = await joined(bed, "c", type=type)
@@ -50,7 +43,7 @@ async def test_where_order_holds_there_is_no_delay(bed: Bed, sender: Wire, type:
 
 @pytest.mark.req("B-21")
 @SHARING
-async def test_the_earliest_comes_first(bed: Bed, sender: Wire, type: int) -> None:
+async def test_the_earliest_delayed_message_comes_first(bed: Bed, sender: Wire, type: int) -> None:
     wire = await joined(bed, "c", type=type)
     await sender.publish(*[in_ms(bed, seconds * 1000, b"%d" % seconds) for seconds in (15, 5, 10)])
     assert [(await wire.message(60)).payload for _ in range(3)] == [b"5", b"10", b"15"]
@@ -58,7 +51,7 @@ async def test_the_earliest_comes_first(bed: Bed, sender: Wire, type: int) -> No
 
 @pytest.mark.req("B-21")
 @SHARING
-async def test_nobody_waits_for_who_left(bed: Bed, sender: Wire, type: int) -> None:
+async def test_delayed_messages_do_not_wait_for_who_left(bed: Bed, sender: Wire, type: int) -> None:
     wire = await joined(bed, "c", type=type)
     await sender.publish(in_ms(bed, 10_000), plain(b"now", partition_key="k"))
     assert await payloads(wire) == [b"now"]
@@ -87,7 +80,7 @@ async def test_what_is_acknowledged_before_its_time_never_comes(bed: Bed, sender
 
 
 @pytest.mark.req("B-21")
-async def test_without_permits_it_waits_longer(bed: Bed, sender: Wire) -> None:
+async def test_a_delayed_message_without_permits_waits_longer(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared, permits=1)
     await sender.publish(plain(b"now"), in_ms(bed, 5000))
     assert await payloads(wire) == [b"now"]
@@ -98,7 +91,7 @@ async def test_without_permits_it_waits_longer(bed: Bed, sender: Wire) -> None:
 
 
 @pytest.mark.req("B-21")
-async def test_switched_off_it_delays_nothing(bed: Bed, sender: Wire) -> None:
+async def test_a_namespace_may_switch_delayed_delivery_off(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared)
     await sender.publish(in_ms(bed, 3_600_000))
     assert await got(wire) == []

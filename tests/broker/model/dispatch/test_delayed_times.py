@@ -1,4 +1,4 @@
-"""Exactly when delayed messages come, by the tick (B-21). Times are milliseconds after the first message was sent.
+"""Exactly when delayed messages come on Shared, by the tick (B-21). Times are milliseconds after the first message.
 
 It is sent on a boundary of all buckets, and its alarm begins the ticks.
 """
@@ -16,9 +16,8 @@ from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.dispatcher import Reason
 from tests.broker.model.dispatch.sharing import joined, why
-from tests.broker.wire import Bed, KeyShared, Message, Shared, Wire, plain, serving
+from tests.broker.wire import Bed, Message, Shared, Wire, plain, serving
 
-SHARING = pytest.mark.parametrize("type", [Shared, KeyShared])
 BOUNDARY_MS = 4096
 """Buckets of ticks up to 8 s begin at a multiple of this."""
 
@@ -46,7 +45,7 @@ class Stage:
 
 @asynccontextmanager
 async def stage(
-    type: int, profile: Profile = PIP, policy_ms: int | None = None, **config: Any
+    profile: Profile = PIP, policy_ms: int | None = None, **config: Any
 ) -> AsyncIterator[tuple[Bed, Stage]]:
     """A broker at the boundary; `policy_ms` is the tick of the namespace's policy."""
     async with serving(Config(keepAliveIntervalSeconds=0, **config), profile=profile) as bed:
@@ -57,7 +56,7 @@ async def stage(
             metadata.put_namespace("public/default", policies)
         sender = await bed.connect()
         await sender.producer()
-        wire = await joined(bed, "c", type=type)
+        wire = await joined(bed, "c", type=Shared)
         clock = bed.broker.clock
         left = BOUNDARY_MS - clock.wall() * 1000 % BOUNDARY_MS
         await trio.sleep((left + 0.5) / 1000)  # the middle of a millisecond: no rounding leads out of it
@@ -66,7 +65,6 @@ async def stage(
 
 
 @pytest.mark.req("B-21")
-@SHARING
 @pytest.mark.parametrize(
     ("tick_ms", "due", "comes"),
     [
@@ -86,15 +84,14 @@ async def stage(
     ],
 )
 async def test_a_message_comes_at_the_tick_after_its_bucket_begins(
-    autojump_clock: object, type: int, tick_ms: int, due: int, comes: int
+    autojump_clock: object, tick_ms: int, due: int, comes: int
 ) -> None:
-    async with stage(type, delayedDeliveryTickTimeMillis=tick_ms) as (_, on):
+    async with stage(delayedDeliveryTickTimeMillis=tick_ms) as (_, on):
         await on.send(b"x", due)
         assert await on.next() == (b"x", comes)
 
 
 @pytest.mark.req("B-21")
-@SHARING
 @pytest.mark.parametrize(
     ("tick_ms", "due", "comes"),
     [
@@ -110,18 +107,17 @@ async def test_a_message_comes_at_the_tick_after_its_bucket_begins(
     ],
 )
 async def test_strictly_it_comes_at_the_tick_after_its_bucket_ends(
-    autojump_clock: object, type: int, tick_ms: int, due: int, comes: int
+    autojump_clock: object, tick_ms: int, due: int, comes: int
 ) -> None:
-    async with stage(type, delayedDeliveryTickTimeMillis=tick_ms, isDelayedDeliveryDeliverAtTimeStrict=True) as (_, on):
+    async with stage(delayedDeliveryTickTimeMillis=tick_ms, isDelayedDeliveryDeliverAtTimeStrict=True) as (_, on):
         await on.send(b"x", due)
         assert await on.next() == (b"x", comes)
 
 
 @pytest.mark.req("B-21")
-@SHARING
-async def test_after_a_tick_the_next_one_is_left_out(autojump_clock: object, type: int) -> None:
+async def test_after_a_tick_the_next_one_is_left_out(autojump_clock: object) -> None:
     """The next alarm goes off no sooner than a tick later, and at the tick after that."""
-    async with stage(type) as (_, on):
+    async with stage() as (_, on):
         await on.send(b"first", 1536)
         await on.send(b"second", 2600)
         assert await on.next() == (b"first", 2000)
@@ -129,10 +125,9 @@ async def test_after_a_tick_the_next_one_is_left_out(autojump_clock: object, typ
 
 
 @pytest.mark.req("B-21")
-@SHARING
-async def test_a_message_that_came_early_leaves_no_alarm_behind(autojump_clock: object, type: int) -> None:
+async def test_a_message_that_came_early_leaves_no_alarm_behind(autojump_clock: object) -> None:
     """An alarm of its own at 3000 would let the second one come then, 489 ms before its bucket."""
-    async with stage(type) as (_, on):
+    async with stage() as (_, on):
         await on.send(b"first", 2560)
         await on.send(b"second", 3489)
         await trio.sleep(2.1)
@@ -143,7 +138,7 @@ async def test_a_message_that_came_early_leaves_no_alarm_behind(autojump_clock: 
 
 @pytest.mark.req("B-21")
 async def test_all_subscriptions_have_the_same_ticks(autojump_clock: object) -> None:
-    async with stage(Shared) as (bed, on):
+    async with stage() as (bed, on):
         await on.send(b"first", 5000)
         await trio.sleep(0.3)
         wire = await bed.connect()
@@ -154,10 +149,9 @@ async def test_all_subscriptions_have_the_same_ticks(autojump_clock: object) -> 
 
 
 @pytest.mark.req("B-21")
-@SHARING
-async def test_a_namespace_s_tick_changes_neither_buckets_nor_ticks(autojump_clock: object, type: int) -> None:
+async def test_a_namespace_s_tick_changes_neither_buckets_nor_ticks(autojump_clock: object) -> None:
     """Those are the broker's; the policy says how early a message may come, and how long after a wake the next is."""
-    async with stage(type, policy_ms=5000) as (_, on):
+    async with stage(policy_ms=5000) as (_, on):
         await on.send(b"at once", 5000)
         assert await on.next() == (b"at once", 0)
         await on.send(b"first", 5632)
@@ -169,14 +163,14 @@ async def test_a_namespace_s_tick_changes_neither_buckets_nor_ticks(autojump_clo
 @pytest.mark.req("B-21")
 async def test_an_alarm_that_is_too_early_for_a_shorter_tick_is_later(autojump_clock: object) -> None:
     """The bucket begins at 4608; all in it are due within 100 ms at 5019."""
-    async with stage(Shared, policy_ms=100) as (_, on):
+    async with stage(policy_ms=100) as (_, on):
         await on.send(b"x", 4608)
         assert await on.next() == (b"x", 6000)
 
 
 @pytest.mark.req("B-21")
 async def test_the_released_broker_has_no_second_alarm_for_a_shorter_tick(autojump_clock: object) -> None:
-    async with stage(Shared, PULSAR_4_2, policy_ms=100) as (_, on):
+    async with stage(PULSAR_4_2, policy_ms=100) as (_, on):
         await on.send(b"x", 4608)
         await on.wire.quiet(60)
         await on.send(b"now")
@@ -189,7 +183,7 @@ async def test_a_dispatch_between_the_time_and_the_tick_keeps_the_alarm(
     autojump_clock: object, profile: Profile
 ) -> None:
     """The bucket begins at 3584; all in it are due within 100 ms at 3995, before the tick."""
-    async with stage(Shared, profile, policy_ms=100) as (_, on):
+    async with stage(profile, policy_ms=100) as (_, on):
         await on.send(b"x", 3584)
         await trio.sleep(3.7)
         await on.send(b"now")
@@ -199,7 +193,7 @@ async def test_a_dispatch_between_the_time_and_the_tick_keeps_the_alarm(
 
 @pytest.mark.req("B-21")
 async def test_between_its_time_and_the_tick_it_still_waits(autojump_clock: object) -> None:
-    async with stage(Shared) as (bed, on):
+    async with stage() as (bed, on):
         (position,) = await on.send(b"x", 2048)
         await trio.sleep(2.5)
         assert why(bed, position) is Reason.DELAYED

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.subscription.dispatcher import Reason
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Type, Wire, batch_of, plain, serving
-
-
-def reason(bed: Bed) -> Reason:
-    """Why no more is delivered."""
-    found = bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions["sub"]
-    assert isinstance(found, PersistentSubscription)
-    return found.reason
+from tests.broker.model.dispatch.sharing import reason
+from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, batch_of, plain, serving
 
 
 async def consumers(bed: Bed, *levels: int, permits: int = 1000) -> list[Wire]:
@@ -57,7 +47,7 @@ async def test_one_by_one_they_take_turns(bed: Bed, sender: Wire) -> None:
 
 
 @pytest.mark.req("B-04")
-async def test_the_run_is_configured(autojump_clock: object) -> None:
+async def test_the_length_of_a_round_robin_run_is_configured(autojump_clock: object) -> None:
     async with serving(Config(dispatcherMaxRoundRobinBatchSize=3)) as bed:
         wires = await consumers(bed, 0, 0)
         sender = await bed.connect()
@@ -99,18 +89,6 @@ async def test_a_higher_level_is_served_first(bed: Bed, sender: Wire) -> None:
     await second.flow(10)
     await sender.publish(*[plain(b"x")] * 20)
     assert [len(entries) for entries in await got(low, first, second)] == [10, 0, 10]
-
-
-@pytest.mark.req("B-04")
-async def test_one_who_leaves_gives_up_its_turn(bed: Bed, sender: Wire) -> None:
-    wires = await consumers(bed, 0, 0, 0)
-    await sender.publish(plain(b"x"))
-    await wires[1].aclose()
-    for _ in range(4):
-        await sender.publish(plain(b"x"))
-    first, third = await got(wires[0], wires[2])
-    assert sorted(first + third) == [0, 1, 2, 3, 4]
-    assert abs(len(first) - len(third)) <= 1
 
 
 @pytest.mark.req("B-18")
@@ -180,24 +158,7 @@ async def test_unacked_messages_are_the_owners(bed: Bed, sender: Wire) -> None:
     assert (stats.unackedMessages, stats.msgBacklog) == (1, 1)
 
 
-async def test_nothing_is_lost_or_doubled_among_many(bed: Bed, sender: Wire) -> None:
-    wires = await consumers(bed, *[0] * 5, permits=0)
-    seen: Counter[int] = Counter()
-    published = 0
-    for step in range(30):
-        await sender.publish(*[plain(b"x")] * (step * 7 % 23))
-        published += step * 7 % 23
-        await wires[step % 5].flow(step * 3 % 17 + 1)
-        for entries in await got(*wires):
-            seen.update(entries)
-    for wire in wires:
-        await wire.flow(1000)
-    for entries in await got(*wires):
-        seen.update(entries)
-    assert seen == Counter(range(published))
-
-
-async def test_why_nothing_more_is_delivered(bed: Bed, sender: Wire) -> None:
+async def test_shared_says_why_nothing_more_is_delivered(bed: Bed, sender: Wire) -> None:
     (wire,) = await consumers(bed, 0, permits=0)
     await sender.publish(plain(b"x"))
     assert reason(bed) is Reason.NO_PERMITS

@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.dispatch.selector import hash_of
 from pulsarium.broker.model.dispatch.single_active import SingleActiveDispatcher
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.dispatcher import Reason
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
+from tests.broker.model.dispatch.sharing import reason
 from tests.broker.wire import TOPIC, Bed, Failover, Type, Wire, batch_of, plain, serving
 
 VECTORS = Path(__file__).parents[3] / "transcripts" / "139-failover-vectors.jsonl"
@@ -102,30 +100,7 @@ def test_the_choice_is_of_the_first_priority_level(members: list[tuple[str, int]
         assert active in group
 
 
-@pytest.mark.req("B-02")
-def test_the_ring_hash() -> None:
-    assert hash_of("k1") == 2110152746
-    assert hash_of("k2") == 1479966664
-
-
-@pytest.mark.req("B-02")
-def test_the_ring_moves_few_when_one_leaves() -> None:
-    topics = [f"{TOPIC}-{number}" for number in range(300)]
-    names = ["a", "b", "c", "d"]
-    before = [chosen(dispatcher(topic), [Member(name) for name in names]) for topic in topics]
-    after = [chosen(dispatcher(topic), [Member(name) for name in names if name != "c"]) for topic in topics]
-    assert {"a", "b", "c", "d"} == set(before)
-    assert all(old == new for old, new in zip(before, after, strict=True) if old != "c")
-
-
 # what clients see of it
-
-
-def reason(bed: Bed) -> Reason:
-    """Why no more is delivered."""
-    found = bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions["sub"]
-    assert isinstance(found, PersistentSubscription)
-    return found.reason
 
 
 async def change(wire: Wire, within: float = 10) -> bool:
@@ -148,9 +123,7 @@ async def join(wire: Wire, name: str, priority_level: int, **fields: Any) -> Non
 
 
 @pytest.mark.req("B-03")
-async def test_even_the_first_one_waits_a_second(bed: Bed, wire: Wire) -> None:
-    sender = await bed.connect()
-    await sender.producer()
+async def test_even_the_first_one_waits_a_second(bed: Bed, wire: Wire, sender: Wire) -> None:
     await join(wire, "a", 0)
     await wire.expect(Type.SUCCESS)
     await wire.flow()
@@ -176,9 +149,8 @@ async def test_a_standby_is_told_before_its_success(bed: Bed, wire: Wire) -> Non
 
 
 @pytest.mark.req("B-03", "B-18")
-async def test_the_next_one_takes_over_with_what_was_not_acknowledged(bed: Bed, wire: Wire) -> None:
-    sender, second, third = [await bed.connect() for _ in range(3)]
-    await sender.producer()
+async def test_the_next_one_takes_over_with_what_was_not_acknowledged(bed: Bed, wire: Wire, sender: Wire) -> None:
+    second, third = [await bed.connect() for _ in range(2)]
     for level, consumer in enumerate((wire, second, third)):
         await consumer.subscribe(type=Failover, priority_level=level)
         await consumer.flow()
@@ -201,9 +173,8 @@ async def test_the_next_one_takes_over_with_what_was_not_acknowledged(bed: Bed, 
 
 
 @pytest.mark.req("B-03")
-async def test_a_better_one_takes_over_and_the_old_one_gets_no_more(bed: Bed, wire: Wire) -> None:
-    sender, better = await bed.connect(), await bed.connect()
-    await sender.producer()
+async def test_a_better_one_takes_over_and_the_old_one_gets_no_more(bed: Bed, wire: Wire, sender: Wire) -> None:
+    better = await bed.connect()
     await wire.subscribe(type=Failover, priority_level=1)
     await wire.flow()
     assert await change(wire)
@@ -235,9 +206,8 @@ async def test_changes_within_one_delay_are_told_once(bed: Bed, wire: Wire) -> N
 
 @pytest.mark.req("B-03", "W-10")
 @pytest.mark.parametrize("version", [11, 12])
-async def test_only_clients_since_v12_are_told(bed: Bed, version: int) -> None:
-    old, sender = await bed.connect(version), await bed.connect()
-    await sender.producer()
+async def test_only_clients_since_v12_are_told(bed: Bed, sender: Wire, version: int) -> None:
+    old = await bed.connect(version)
     await old.subscribe(type=Failover)
     await old.flow()
     await sender.publish(plain(b"x"))
@@ -248,7 +218,7 @@ async def test_only_clients_since_v12_are_told(bed: Bed, version: int) -> None:
 
 @pytest.mark.req("B-03")
 @pytest.mark.parametrize("delay", [0, 5000])
-async def test_the_delay_is_configured(autojump_clock: object, delay: int) -> None:
+async def test_the_failover_delay_is_configured(autojump_clock: object, delay: int) -> None:
     async with serving(Config(activeConsumerFailoverDelayTimeMillis=delay)) as bed:
         wire, other = await bed.connect(), await bed.connect()
         await wire.producer()
@@ -264,7 +234,7 @@ async def test_the_delay_is_configured(autojump_clock: object, delay: int) -> No
 
 
 @pytest.mark.req("B-01")
-async def test_exclusive_needs_no_announcement(bed: Bed, wire: Wire) -> None:
+async def test_exclusive_consumers_hear_of_no_change(bed: Bed, wire: Wire) -> None:
     await wire.subscribe()
     await wire.quiet(2)
     await wire.subscribe(type=Exclusive, name="other", consumer_id=1)
@@ -272,9 +242,7 @@ async def test_exclusive_needs_no_announcement(bed: Bed, wire: Wire) -> None:
 
 
 @pytest.mark.req("B-01", "B-05")
-async def test_order_and_permits_over_many_reads(bed: Bed, wire: Wire) -> None:
-    sender = await bed.connect()
-    await sender.producer()
+async def test_order_and_permits_over_many_reads(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     seen: list[int] = []
     for number in range(0, 1000, 50):
@@ -288,9 +256,7 @@ async def test_order_and_permits_over_many_reads(bed: Bed, wire: Wire) -> None:
     assert seen == list(range(1000))
 
 
-async def test_why_nothing_more_is_delivered(bed: Bed, wire: Wire) -> None:
-    sender = await bed.connect()
-    await sender.producer()
+async def test_exclusive_says_why_nothing_more_is_delivered(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     await sender.publish(plain(b"x"), plain(b"y"))
     assert reason(bed) is Reason.NO_PERMITS

@@ -53,7 +53,7 @@ async def test_permits_that_come_meanwhile_count_later(bed: Bed, sender: Wire) -
 
 
 @pytest.mark.req("B-06")
-async def test_redelivery_frees_a_consumer(bed: Bed, sender: Wire) -> None:
+async def test_redelivery_frees_a_consumer_at_the_limit(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared)
     positions = await sender.publish(*numbered(5))
     assert len(await got(wire)) == 4
@@ -82,7 +82,7 @@ async def test_all_consumers_of_a_subscription_together(bed: Bed, sender: Wire) 
 
 
 @pytest.mark.req("B-06")
-async def test_who_leaves_owes_nothing(bed: Bed, sender: Wire) -> None:
+async def test_who_leaves_owes_nothing_any_more(bed: Bed, sender: Wire) -> None:
     one, two = await joined(bed, "a", type=Shared), await joined(bed, "b", type=Shared)
     await sender.publish(*numbered(6))
     owed = await got(one)

@@ -46,11 +46,11 @@ def test_only_what_is_over_the_threshold() -> None:
 
 
 @given(st.binary(max_size=300).map(lambda data: b"\x08" + data), st.sampled_from(["NONE", *KINDS]), st.integers(0, 300))
-def test_comes_back(info: bytes, kind: str, threshold: int) -> None:
+def test_a_compressed_info_is_read_as_it_was(info: bytes, kind: str, threshold: int) -> None:
     assert unpack(InfoCompression(kind, threshold).pack(info)) == info
 
 
-def test_a_broken_one_is_refused() -> None:
+def test_a_broken_compressed_info_is_refused() -> None:
     packed = InfoCompression("ZLIB", 0).pack(INFO)
     with pytest.raises(CompressionError):
         unpack(packed[:-20])

@@ -14,7 +14,3 @@ from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, kept_inde
 def test_what_was_kept_of_the_index(text: str, index: int) -> None:
     """Users may set a property of this name; a topic can be loaded and written to whatever it says."""
     assert kept_index({INDEX_PROPERTY: text}) == index
-
-
-def test_nothing_was_kept() -> None:
-    assert kept_index({}) == -1

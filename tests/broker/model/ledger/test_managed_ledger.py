@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from pulsarium.broker.cluster import Cluster
-from pulsarium.broker.model.ledger.ledger import Retention
-from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger
+from pulsarium.broker.model.ledger.managed_ledger import LedgerFencedError, ManagedLedger, Pending
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.sqlite import SqliteStorage
@@ -68,7 +67,7 @@ async def test_entries_are_visible_when_they_are_committed(
     assert ledger.entries_added == 3
 
 
-async def test_a_failed_commit_fences(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
+async def test_a_failed_commit_fences_the_ledger(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
     append(ledger, cluster, b"kept")
     store.holding = True
     fenced: list[bool] = []
@@ -81,33 +80,12 @@ async def test_a_failed_commit_fences(store: HeldStorage, cluster: Cluster, ledg
     assert behind.failures == ["commit failed: the disk is full"]  # with it, before anybody hears of the fence
     assert fenced == [True]
     with pytest.raises(LedgerFencedError):
-        ledger.append(b"no more", lost, 0, 0)
+        ledger.append(Pending(lost, b"no more"))
     store.release()
     assert fenced == [True]
     assert len(lost.failures + behind.failures) == 3
     assert (behind.kept, behind.lost) == ([], 0)
     assert [entry for _, entry in read_all(ledger)] == [b"kept"]
-
-
-async def test_after_a_failure_it_goes_on_in_a_new_ledger(
-    store: HeldStorage, cluster: Cluster, ledger: ManagedLedger
-) -> None:
-    cluster.turn.finish()
-    failed_in = ledger.last_confirmed.ledger_id
-    store.holding = True
-    append(ledger, cluster, b"lost")
-    append(ledger, cluster, b"lost with it")
-    store.fail()
-    store.release()
-    ledger.reopen()
-    publisher = Publisher()
-    append(ledger, cluster, b"next", publisher=publisher)
-    assert publisher.kept[0].entry_id == 0
-    assert publisher.kept[0].ledger_id != failed_in
-    assert [entry for _, entry in read_all(ledger)] == [b"next"]
-    assert ledger.size == 4
-    recovered = ManagedLedger(NAME, cluster_of(store))
-    assert [entry for _, entry in read_all(recovered)] == [b"next"]
 
 
 async def test_what_was_lost_never_shows(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
@@ -117,8 +95,10 @@ async def test_what_was_lost_never_shows(store: HeldStorage, cluster: Cluster, l
     store.fail()
     store.release()
     assert (ledger.count, ledger.size) == (1, 1)
+    failed_in = ledger.last_confirmed.ledger_id
     ledger.reopen()
     append(ledger, cluster, *entries(5))
+    assert ledger.last_confirmed.ledger_id != failed_in
     assert [entry for _, entry in read_all(ledger)] == [b"a", *entries(5)]
     assert ledger.count == 6
     assert ledger.count_after(ledger.first_position()) == 6
@@ -137,7 +117,7 @@ async def test_a_ledger_deleted_while_a_commit_is_on_its_way(
     assert store.entries == {}
     assert ledger.path not in store.metadata
     with pytest.raises(LedgerFencedError):
-        ledger.append(b"no more", publisher, 0, 0)
+        ledger.append(Pending(publisher, b"no more"))
 
 
 # rollover
@@ -229,7 +209,7 @@ anywhere = st.one_of(
 
 
 @given(anywhere, anywhere)
-def test_positions_over_all_ledgers(place: Position, until: Position) -> None:
+def test_positions_are_found_over_all_ledgers(place: Position, until: Position) -> None:
     async def check() -> None:
         ledger, positions = await ledger_with_gaps()
         after = [position for position in positions if position > place]
@@ -253,7 +233,7 @@ def test_positions_over_all_ledgers(place: Position, until: Position) -> None:
     inside(check)
 
 
-async def test_the_ends_of_a_ledger() -> None:
+async def test_a_ledger_knows_its_first_and_last_positions() -> None:
     ledger, positions = await ledger_with_gaps()
     assert ledger.first_position() == Position(positions[0].ledger_id, -1)
     assert ledger.next(ledger.first_position()) == positions[0]
@@ -262,7 +242,7 @@ async def test_the_ends_of_a_ledger() -> None:
     assert (ledger.count, ledger.entries_added) == (6, 0)  # that it counts begins anew with `reopen`
 
 
-async def test_an_empty_ledger() -> None:
+async def test_an_empty_ledger_has_no_entries() -> None:
     ledger = ManagedLedger(NAME, cluster_of())
     assert ledger.last_confirmed == ledger.first_position()
     assert ledger.clamp(EARLIEST) == ledger.clamp(LATEST) == ledger.next(ledger.first_position())
@@ -270,27 +250,11 @@ async def test_an_empty_ledger() -> None:
     assert ledger.count == ledger.count_after(ledger.first_position()) == 0
 
 
-@given(st.lists(st.integers(0, 4), max_size=5), st.integers(0, 20))
-def test_finding_the_last(counts: list[int], matching: int) -> None:
-    async def check() -> None:
-        cluster = cluster_of()
-        ledger = ManagedLedger(NAME, cluster)
-        number = 0
-        for count in counts:
-            append(ledger, cluster, *[b"%d" % (number + i) for i in range(count)])
-            number += count
-            ledger.reopen()
-        found = ledger.find_last(lambda entry: int(entry) < matching)
-        expected = [position for position, entry in read_all(ledger) if int(entry) < matching]
-        assert found == (expected[-1] if expected else None)
-
-    inside(check)
-
-
 async def test_finding_ends_at_a_first_entry_that_does_not_match(cluster: Cluster, ledger: ManagedLedger) -> None:
     """As with publish times that are not in order."""
     append(ledger, cluster, b"3", b"1", b"2")
     assert ledger.find_last(lambda entry: entry < b"2") is None
+    assert ledger.find_last(lambda entry: entry < b"4") == ledger.last_confirmed
 
 
 async def test_reading_ends_with_its_ledger_and_its_limit(cluster: Cluster, ledger: ManagedLedger) -> None:
@@ -335,19 +299,9 @@ async def test_a_full_ledger_is_ended_at_once(cluster: Cluster, ledger: ManagedL
     assert rolled == [[3, 0]]
 
 
-async def test_retention_keeps_ledgers(cluster: Cluster, ledger: ManagedLedger, mock_clock: MockClock) -> None:
-    for entry in entries(10):
-        append(ledger, cluster, entry)
-    ids = list(ledger.ledgers)
-    ledger.trim(None, Retention(minutes=-1, megabytes=-1))
-    ledger.trim(None, Retention(minutes=1, megabytes=1))
-    assert list(ledger.ledgers) == ids
-    mock_clock.jump(MINUTE + 1)
-    ledger.trim(None, Retention(minutes=1, megabytes=1))
-    assert list(ledger.ledgers) == ids[3:]
-
-
-async def test_positions_outlive_their_entries(cluster: Cluster, ledger: ManagedLedger, mock_clock: MockClock) -> None:
+async def test_positions_outlive_their_trimmed_entries(
+    cluster: Cluster, ledger: ManagedLedger, mock_clock: MockClock
+) -> None:
     """All entries are gone, the last one too: what points there points to what comes next."""
     append(ledger, cluster, *entries(2))
     mock_clock.jump(240 * MINUTE)
@@ -372,7 +326,7 @@ async def test_positions_outlive_their_entries(cluster: Cluster, ledger: Managed
 # recovery
 
 
-async def test_recovery_from_a_data_directory(tmp_path: Path) -> None:
+async def test_a_ledger_is_recovered_from_a_data_directory(tmp_path: Path) -> None:
     """On the real clock: the store has threads."""
     written: list[tuple[Position, bytes]] = []
     for generation in range(3):

@@ -16,28 +16,7 @@ from tests.broker.wire import batch_of, plain
 UNREADABLE = b"\0\0\0\3xyz"
 
 
-@pytest.mark.req("S415-07")
-@pytest.mark.req("S415-08")
-@pytest.mark.req("S415-09")
-async def test_every_index_of_a_batch_is_its_entry() -> None:
-    topic = Indexed()
-    first, second = topic.append(3, 2)
-    assert [topic.find(index) for index in range(6)] == [first] * 3 + [second] * 2 + [None]
-
-
-@pytest.mark.req("S415-31")
-async def test_it_goes_on_over_ledgers() -> None:
-    topic = Indexed()
-    first = topic.append(*[1] * 10)
-    topic.roll()
-    second = topic.append(1, 4)
-    assert topic.find(9) == first[-1]
-    assert topic.find(10) == second[0] == Position(topic.ledger.last_confirmed.ledger_id, 0)
-    assert topic.find(14) == second[1]
-
-
-@pytest.mark.req("S415-24")
-@pytest.mark.req("S415-25")
+@pytest.mark.req("S415-24", "S415-25")
 async def test_a_marker_stands_for_the_next_message() -> None:
     topic = Indexed()
     user, *markers, later, last = topic.append(2, 0, 0, 3, 0)
@@ -45,13 +24,6 @@ async def test_a_marker_stands_for_the_next_message() -> None:
     assert topic.find(7) is None  # nobody can read what is there
     assert [topic.find(index, as_released=True) for index in (2, 3, 7)] == [*markers, last]
     assert topic.find(8, as_released=True) is None
-
-
-@pytest.mark.req("S415-24")
-async def test_a_marker_at_the_start() -> None:
-    topic = Indexed()
-    marker, user = topic.append(0, 1)
-    assert [topic.find(0), topic.find(0, as_released=True)] == [user, marker]
 
 
 @pytest.mark.req("S415-42")
@@ -66,7 +38,7 @@ async def test_what_the_producer_wrote_is_not_looked_at() -> None:
 
 @pytest.mark.req("S415-26")
 @pytest.mark.parametrize("as_released", [False, True])
-async def test_indexes_that_were_deleted(as_released: bool) -> None:
+async def test_the_index_of_a_deleted_entry_is_the_earliest_position(as_released: bool) -> None:
     topic = Indexed()
     topic.append(2, 3)
     topic.roll()
@@ -114,12 +86,13 @@ async def test_few_entries_are_looked_at() -> None:
         assert topic.looks <= 3 + 12 + 1  # first, first, last, halves of 2,000, and what was found
 
 
+@pytest.mark.req("S415-07", "S415-08", "S415-09", "S415-24", "S415-31")
 @given(
     ledgers=st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=6),
     trimmed=st.integers(0, 6),
     as_released=st.booleans(),
 )
-def test_against_a_list(ledgers: list[list[int]], trimmed: int, as_released: bool) -> None:
+def test_the_message_index_behaves_as_a_list(ledgers: list[list[int]], trimmed: int, as_released: bool) -> None:
     async def check() -> None:
         topic = Indexed()
         naive: list[tuple[Position, int]] = []  # the entry of each index, and how many messages it has
@@ -147,5 +120,5 @@ def expected(naive: list[tuple[Position, int]], first: int, index: int, as_relea
     return following[0][0] if following else None
 
 
-async def test_when_nothing_is_left() -> None:
+async def test_an_empty_topic_has_no_index() -> None:
     assert Indexed().find(0) is None

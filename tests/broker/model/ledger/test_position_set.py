@@ -47,8 +47,10 @@ def made_by(program: list[tuple[str, object]]) -> tuple[PositionSet, set[Positio
     return made, model
 
 
-@given(st.lists(changes, max_size=20), anywhere)
-def test_against_a_plain_set(program: list[tuple[str, object]], probe: Position) -> None:
+@given(st.lists(changes, max_size=20), anywhere, positions)
+def test_a_position_set_behaves_as_a_plain_set(
+    program: list[tuple[str, object]], probe: Position, place: Position
+) -> None:
     made, model = made_by(program)
     assert list(made) == sorted(model)
     assert len(made) == len(model)
@@ -57,25 +59,22 @@ def test_against_a_plain_set(program: list[tuple[str, object]], probe: Position)
     assert (probe in made) is (probe in model)
     for ledger_id in range(5):
         assert set(made.of(ledger_id) or ()) == {p.entry_id for p in model if p.ledger_id == ledger_id}
-
-
-@given(st.lists(changes, max_size=20), positions)
-def test_counting_and_runs(program: list[tuple[str, object]], probe: Position) -> None:
-    made, model = made_by(program)
-    assert made.count_through(probe) == sum(position <= probe for position in model)
-    end = probe.entry_id
-    while Position(probe.ledger_id, end) in model:
+    check_ranges(made, model)
+    assert made.count_through(place) == sum(position <= place for position in model)
+    end = place.entry_id
+    while Position(place.ledger_id, end) in model:
         end += 1
-    assert made.run_end(*probe) == end - 1
-    assert made.take_run(*probe) == end - 1
-    assert list(made) == sorted(
-        p for p in model if p.ledger_id != probe.ledger_id or not probe.entry_id <= p.entry_id < end
-    )
+    assert made.run_end(*place) == end - 1
+    assert made.take_run(*place) == end - 1
+    taken = {p for p in model if p.ledger_id == place.ledger_id and place.entry_id <= p.entry_id < end}
+    assert list(made) == sorted(model - taken)
+    made.clear()
+    assert list(made) == []
+    assert not made
 
 
-@given(st.lists(changes, max_size=20))
-def test_ranges_are_all_of_it_and_nothing_else(program: list[tuple[str, object]]) -> None:
-    made, model = made_by(program)
+def check_ranges(made: PositionSet, model: set[Position]) -> None:
+    """Ranges are all of the set and nothing else, and do not touch."""
     ranges = list(made.ranges())
     assert made.count_ranges() == len(ranges)
     covered = [
@@ -85,19 +84,11 @@ def test_ranges_are_all_of_it_and_nothing_else(program: list[tuple[str, object]]
     ]
     assert covered == sorted(model)
     for (_, last), (before, _) in pairwise(ranges):
-        assert before > last or before.ledger_id > last.ledger_id  # runs do not touch
-
-
-@given(st.lists(changes, max_size=20))
-def test_clearing(program: list[tuple[str, object]]) -> None:
-    made, _ = made_by(program)
-    made.clear()
-    assert list(made) == []
-    assert not made
+        assert before > last or before.ledger_id > last.ledger_id
 
 
 @given(st.integers(0, LAST_ID - 5010), st.integers(1, 5000), st.integers(1, 3))
-def test_long_runs(first: int, length: int, gap: int) -> None:
+def test_long_runs_of_positions_are_one_range(first: int, length: int, gap: int) -> None:
     made = PositionSet()
     made.add_range(1, first, first + length)
     made.add_range(1, first + length + gap, first + length + gap + 3)

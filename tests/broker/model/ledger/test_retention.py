@@ -59,7 +59,7 @@ def test_what_goes_is_what_the_rule_says(
 
 
 @pytest.mark.req("B-25")
-def test_the_usual_settings() -> None:
+def test_the_usual_settings_of_retention_keep_what_they_say() -> None:
     ledgers = [ledger(1, 4, 50), ledger(2, 4, 20), ledger(3, 4, 1)]
     assert gone(ledgers, 0, 0) == [1, 2, 3]  # not at all
     assert gone(ledgers, -1, -1) == []  # for ever

@@ -39,7 +39,7 @@ def test_entries_that_are_not_confirmed_are_not_visible() -> None:
 
 
 @given(st.integers(0, 200), st.integers(0, 200))
-def test_the_newest_that_matches(count: int, matching: int) -> None:
+def test_the_newest_matching_entry_is_found_by_halving(count: int, matching: int) -> None:
     ledgers = ledgers_of([count])
     looked: list[int] = []
 
@@ -68,7 +68,7 @@ def test_the_last_is_looked_at_before_what_is_between() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=40), st.integers(0, 40))
-def test_damaged_entries_are_skipped(damaged: list[bool], matching: int) -> None:
+def test_damaged_entries_are_skipped_by_a_search(damaged: list[bool], matching: int) -> None:
     ledgers = ledgers_of([len(damaged)])
     looked: list[int] = []
 

@@ -39,7 +39,7 @@ def ownership(members: int) -> Ownership[Member]:
     return made
 
 
-def test_one_broker_serves_everything() -> None:
+def test_one_broker_alone_serves_every_bundle() -> None:
     owned = ownership(1)
     assert owned.find(owned.members[0], TOPICS[0], authoritative=False) == Found(owned.members[0])
     assert owned.owner(TOPICS[0]) is owned.members[0]
@@ -51,7 +51,7 @@ def test_nobody_serves_a_namespace_that_there_is_not() -> None:
     assert owned.find(owned.members[0], name, authoritative=True) is None
 
 
-def test_only_the_leader_decides() -> None:
+def test_only_the_leader_decides_who_serves_a_bundle() -> None:
     owned = ownership(3)
     leader, second, _ = owned.members
     assert owned.find(second, TOPICS[0], authoritative=False) == Found(leader, redirect=True, authoritative=False)

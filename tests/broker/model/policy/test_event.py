@@ -20,6 +20,7 @@ from pulsarium.broker.model.policy.event import (
 from pulsarium.proto.avro import AvroCodec
 from pulsarium.proto.errors import AvroError
 from pulsarium.proto.topic_name import TopicName
+from pulsarium.rest.policies import BACKLOG_QUOTAS, POLICIES, Policy
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_events.json").read_text())
 EVENTS: list[dict[str, Any]] = RECORDED["events"]
@@ -68,21 +69,30 @@ def test_the_schema_is_the_recorded_one() -> None:
 
 
 @pytest.mark.req("B-39")
-@pytest.mark.parametrize("number", [each for each, event in enumerate(EVENTS) if "payload" in event])
-def test_each_recorded_event_is_written_the_same(number: int) -> None:
-    event = decode(recorded(number), CLUSTER)
-    assert event is not None
-    assert encode(event, CLUSTER) == recorded(number)
-    assert key_of(event.topic, is_global=event.is_global) == EVENTS[number]["key"]
+def test_each_recorded_event_is_written_the_same() -> None:
+    for number in [each for each, event in enumerate(EVENTS) if "payload" in event]:
+        event = decode(recorded(number), CLUSTER)
+        assert event is not None, number
+        assert encode(event, CLUSTER) == recorded(number), number
+        assert key_of(event.topic, is_global=event.is_global) == EVENTS[number]["key"], number
 
 
-def test_what_an_event_says() -> None:
+def test_a_recorded_event_says_which_policies_it_sets() -> None:
     assert decode(recorded(0), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", False, {"message_ttl_in_seconds": 60})
     assert decode(recorded(1), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", True, {"message_ttl_in_seconds": 70})
     assert decode(recorded(16), CLUSTER) == PolicyEvent(TOPIC, "UPDATE", False, ALL)
 
 
-def test_the_topic_of_a_key() -> None:
+@pytest.mark.parametrize("row", [row for row in POLICIES if row.event], ids=lambda row: row.kept)
+def test_an_event_has_each_policy_of_a_topic(row: Policy[Any]) -> None:
+    value: Any = {int: 7, bool: True, str: "FULL", list[str]: ["Shared"]}.get(row.json, {})
+    kept = {row.kept: {CLUSTER: value} if row.per_cluster else value}
+    event = decode(encode(PolicyEvent(TOPIC, "UPDATE", False, kept), CLUSTER), CLUSTER)
+    assert event is not None
+    assert event.policies.keys() == (kept.keys() if row != BACKLOG_QUOTAS else set())  # of which none is no limit
+
+
+def test_the_key_of_an_event_names_its_topic() -> None:
     assert topic_of_key(EVENTS[17]["key"]) == (TOPIC, False)
     assert topic_of_key(EVENTS[18]["key"]) == (TOPIC, True)
 
@@ -116,11 +126,11 @@ def test_values_of_another_type_are_refused() -> None:
         decode(codec.encode(value), CLUSTER, codec)
 
 
-def test_events_of_other_kinds() -> None:
+def test_events_of_other_kinds_are_passed_over() -> None:
     codec = AvroCodec(json.loads(EVENT_SCHEMA))
     assert decode(codec.encode({"actionType": "UPDATE", "eventType": "TRANSACTION_BUFFER_SNAPSHOT"}), CLUSTER) is None
     value = codec.decode(recorded(0))
     value["topicPoliciesEvent"]["topic"] = None
     value["topicPoliciesEvent"]["tenant"] = "no/tenant"
-    with pytest.raises(AvroError, match="names no topic"):
+    with pytest.raises(AvroError, match="has no valid topic name"):
         decode(codec.encode(value), CLUSTER)

@@ -63,19 +63,19 @@ def test_a_transitive_one_asks_all_the_others_the_newest(
 
 
 @given(st.lists(SCHEMA, max_size=3), SCHEMA)
-def test_always_and_never(existing: list[SchemaData], new: SchemaData) -> None:
+def test_always_compatible_and_always_incompatible_judge_nothing(existing: list[SchemaData], new: SchemaData) -> None:
     assert fits(existing, new, "ALWAYS_COMPATIBLE")
     assert fits(existing, new, "ALWAYS_INCOMPATIBLE") is (not existing)
 
 
-def test_which_are_transitive() -> None:
+def test_three_strategies_are_transitive() -> None:
     assert [each for each in STRATEGIES if is_transitive(each)] == [
         "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE"
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_another_type(strategy: str) -> None:
+def test_a_schema_of_another_type_does_not_fit(strategy: str) -> None:
     existing, new = [avro()], SchemaData("STRING")
     assert fits(existing, new, strategy) is (strategy == "ALWAYS_COMPATIBLE")
     if strategy != "ALWAYS_COMPATIBLE":
@@ -100,13 +100,13 @@ def test_json_is_judged_as_avro() -> None:
         check([one], SchemaData("JSON", b'{"type":"object"}'), "FULL")
 
 
-def test_what_is_no_avro() -> None:
+def test_a_schema_that_is_no_avro_does_not_fit() -> None:
     with pytest.raises(IncompatibleSchemaError, match=r"^org.apache.avro.SchemaParseException: No type: {}$"):
         check([avro()], SchemaData("AVRO", b"{}"), "BACKWARD")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_protobuf_native(strategy: str) -> None:
+def test_a_protobuf_native_schema_fits_by_its_root_message(strategy: str) -> None:
     """Only the root message counts: its name must stay."""
     one, more, other = (SchemaData("PROTOBUF_NATIVE", descriptor(*each)) for each in (("p.M",), ("p.M", 3), ("p.N",)))
     always = strategy == "ALWAYS_COMPATIBLE"
@@ -124,7 +124,7 @@ def key_value(key: SchemaData, value: SchemaData) -> SchemaData:
     return SchemaData("KEY_VALUE", joined(key.data, value.data), tuple(names.items()))
 
 
-def test_keys_and_values() -> None:
+def test_a_key_value_schema_fits_by_both_halves() -> None:
     text, one, more = SchemaData("STRING"), avro(FIELDS[0]), avro(FIELDS[0], FIELDS[4])
     for strategy in ("BACKWARD", "FORWARD", "FULL", "BACKWARD_TRANSITIVE", "ALWAYS_INCOMPATIBLE", "ALWAYS_COMPATIBLE"):
         expected = fits([one], more, strategy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -12,23 +11,23 @@ from pulsarium.broker.model.schema.resolution import can_read
 from tests.broker.model.schema.recorded import READ, REFUSED
 
 
-@pytest.mark.parametrize("line", READ, ids=range(len(READ)))
-def test_its_text_is_javas(line: dict[str, Any]) -> None:
-    assert read_definition(line["text"].encode()).pretty == line["pretty"]
+def test_a_definition_is_written_as_java_writes_it() -> None:
+    written = {line["text"]: read_definition(line["text"].encode()).pretty for line in READ}
+    assert written == {line["text"]: line["pretty"] for line in READ}
 
 
 @pytest.mark.req("B-31")
-def test_which_are_one_schema() -> None:
+def test_definitions_are_equal_where_java_says_so() -> None:
     read = [read_definition(line["text"].encode()) for line in READ]
     for line, definition in zip(READ, read, strict=True):
         assert [number for number, each in enumerate(read) if definition.equals(each)] == line["equals"], line["text"]
 
 
-@pytest.mark.parametrize("line", REFUSED, ids=range(len(REFUSED)))
-def test_what_is_none(line: dict[str, Any]) -> None:
-    with pytest.raises(DefinitionError) as refused:
-        read_definition(line["text"].encode())
-    assert str(refused.value) == line["error"]
+def test_what_java_refuses_is_refused_in_its_words() -> None:
+    for line in REFUSED:
+        with pytest.raises(DefinitionError) as refused:
+            read_definition(line["text"].encode())
+        assert str(refused.value) == line["error"], line["text"]
 
 
 @pytest.mark.parametrize(("text", "column"), [('{"type": "int" , }', 18), ('["int", ]', 9)])
@@ -39,16 +38,15 @@ def test_a_trailing_comma_is_refused_with_what_follows_it(text: str, column: int
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['"nope"', "-", '{"type":"int"', '"int', '{"type":"int","x":01}', "[1,", "[NaN]", "[" * 100_000, "\udcff"],
+    "text", ['"nope"', "-", '{"type":"int"', '"int', '{"type":"int","x":01}', "[1,", "[NaN]", "[" * 100_000, "\udcff"]
 )
-def test_what_is_none_in_other_words(text: str) -> None:
+def test_what_no_parser_reads_is_refused(text: str) -> None:
     """Java's words for these are of its parser's making."""
     with pytest.raises(DefinitionError):
         read_definition(text.encode(errors="surrogateescape"))
 
 
-def test_how_deep_it_may_be() -> None:
+def test_a_definition_may_be_so_deep_and_no_deeper() -> None:
     """What is read can also be written and compared."""
 
     def nested(depth: int, inner: str) -> bytes:
@@ -70,12 +68,12 @@ def test_how_deep_it_may_be() -> None:
 @pytest.mark.parametrize(
     ("text", "kind"), [('"int"', "int"), ("[]", "union"), ('{"type":"map","values":"int"}', "map")]
 )
-def test_its_type(text: str, kind: str) -> None:
+def test_a_definition_knows_its_type(text: str, kind: str) -> None:
     found: Definition = read_definition(text.encode())
     assert found.type == kind
 
 
-def test_many_symbols() -> None:
+def test_fifty_thousand_symbols_are_read() -> None:
     """Each is looked for among those before it: 50,000 must not take 50,000 squared."""
     symbols = [f"S{number}" for number in range(50_000)]
     text = json.dumps({"type": "enum", "name": "E", "symbols": symbols})
@@ -90,7 +88,7 @@ def test_half_a_character_is_a_question_mark() -> None:
     assert whole.tree["doc"] == "\N{GRINNING FACE}"
 
 
-def test_properties_that_are_nested_deeply() -> None:
+def test_deeply_nested_properties_are_kept() -> None:
     nested = "[" * 700 + "]" * 700
     found = read_definition(f'{{"type":"record","name":"R","fields":[],"x":{nested}}}'.encode())
     assert nested in found.pretty

@@ -6,8 +6,8 @@ import pytest
 
 from pulsarium.broker.model.schema.data import IncompatibleSchemaError, NoSchemaError, SchemaData
 from pulsarium.broker.model.schema.registry import TIMESTAMP, SchemaRegistry
-from pulsarium.broker.storage.interface import Done
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.model.stores import Paths
 
 TOPIC = TopicName.parse("persistent://public/default/t")
 INT, SPACED, STRING, MORE = (
@@ -22,26 +22,13 @@ INT, SPACED, STRING, MORE = (
 PARTIAL = ("BACKWARD", "FORWARD", "FORWARD_TRANSITIVE", "FULL")
 
 
-class Kept(dict[str, bytes]):
-    """A store."""
-
-    def store(self, path: str, value: bytes | None) -> None:
-        if value is None:
-            del self[path]
-        else:
-            self[path] = value
-
-    def after_commit(self, done: Done) -> None:
-        done(None)
+@pytest.fixture
+def kept() -> Paths:
+    return Paths()
 
 
 @pytest.fixture
-def kept() -> Kept:
-    return Kept()
-
-
-@pytest.fixture
-def schemas(kept: Kept) -> SchemaRegistry:
+def schemas(kept: Paths) -> SchemaRegistry:
     ledgers = iter(range(7, 100))
     return SchemaRegistry(kept, lambda: next(ledgers))
 
@@ -70,7 +57,7 @@ def test_an_older_version_is_no_new_one(schemas: SchemaRegistry) -> None:
 
 
 @pytest.mark.req("B-30")
-def test_deleted_and_made_again(schemas: SchemaRegistry, kept: Kept) -> None:
+def test_a_deleted_schema_goes_on_with_the_next_version(schemas: SchemaRegistry, kept: Paths) -> None:
     schemas.add(TOPIC, INT, "FULL", 1)
     assert schemas.mark_deleted(TOPIC, 2).version == 1
     assert (schemas.latest(TOPIC), schemas.get(TOPIC, 0), schemas.versions(TOPIC)) == (None, None, [])
@@ -84,7 +71,7 @@ def test_deleted_and_made_again(schemas: SchemaRegistry, kept: Kept) -> None:
     assert schemas.add(TOPIC, INT, "FULL", 6).version == 0
 
 
-def test_all_of_it_is_kept(schemas: SchemaRegistry, kept: Kept) -> None:
+def test_all_versions_of_a_schema_are_recovered(schemas: SchemaRegistry, kept: Paths) -> None:
     schemas.add(TOPIC, SchemaData("AVRO", INT.data, (("k", "v"),)), "FULL", 1)
     schemas.mark_deleted(TOPIC, 2)
     schemas.add(TOPIC, SchemaData("BYTES"), "FULL", 3)
@@ -95,7 +82,7 @@ def test_all_of_it_is_kept(schemas: SchemaRegistry, kept: Kept) -> None:
     assert (first.ledger_id, first.timestamp_ms, first.schema.texts, last.schema.type) == (7, 1, {"k": "v"}, "NONE")
 
 
-def test_a_schema_that_an_older_version_kept_names_no_ledger(kept: Kept) -> None:
+def test_a_schema_that_an_older_version_kept_names_no_ledger(kept: Paths) -> None:
     schema = SchemaData("AVRO", INT.data, ((TIMESTAMP, "1"),)).to_proto(TOPIC.schema_name)
     kept["/schemas/public/default/t/0"] = schema.SerializeToString()
     registry = SchemaRegistry(kept)
@@ -116,7 +103,7 @@ def test_consumers_must_read_the_newest(schemas: SchemaRegistry, strategy: str) 
 
 
 @pytest.mark.req("B-30")
-def test_consumers_of_other_strategies(schemas: SchemaRegistry) -> None:
+def test_consumers_are_judged_by_other_strategies_too(schemas: SchemaRegistry) -> None:
     schemas.check_consumer(TOPIC, INT, "ALWAYS_COMPATIBLE")
     schemas.add(TOPIC, STRING, "FULL", 1)
     schemas.add(TOPIC, INT, "ALWAYS_COMPATIBLE", 2)

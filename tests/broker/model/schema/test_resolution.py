@@ -19,14 +19,14 @@ NUMBERS = st.integers(0, len(READ) - 1)
 
 
 @pytest.mark.req("B-31")
-@pytest.mark.parametrize("line", READ, ids=range(len(READ)))
-def test_what_it_reads(line: dict[str, Any]) -> None:
-    reader = DEFINITIONS[READ.index(line)]
-    assert [number for number, writer in enumerate(DEFINITIONS) if can_read(reader, writer)] == line["reads"]
+def test_each_definition_reads_those_that_java_reads_with_it() -> None:
+    for line, reader in zip(READ, DEFINITIONS, strict=True):
+        reads = [number for number, writer in enumerate(DEFINITIONS) if can_read(reader, writer)]
+        assert reads == line["reads"], line["text"]
 
 
 @given(NUMBERS, NUMBERS)
-def test_inside_of_others(one: int, other: int) -> None:
+def test_what_holds_for_two_schemas_holds_inside_of_others(one: int, other: int) -> None:
     """What holds for two schemas holds for arrays, maps and fields of them."""
     reader, writer = READ[one]["text"], READ[other]["text"]
     expected = other in READ[one]["reads"]
@@ -66,7 +66,7 @@ def test_unions_that_are_alike_but_for_namespaces(one: str, other: str, fits: bo
     assert (can_read(*pair), can_read(*reversed(pair))) == (fits, fits)
 
 
-def test_a_default_that_is_none() -> None:
+def test_a_default_of_another_type_does_not_fit() -> None:
     """Java puts the value of the default into its grammar, and finds that it is none."""
     text = '{"type":"record","name":"R","fields":[%s]}'
     empty = read_definition((text % "").encode())
@@ -101,7 +101,7 @@ def definition(*fields: dict[str, Any]) -> Definition:
     return read_definition(json.dumps(record("Whole", *fields)).encode())
 
 
-def test_defaults_that_multiply() -> None:
+def test_defaults_that_multiply_are_read() -> None:
     """Each record has the one before it twice: so the defaults are 2**200 values."""
     fields = [{"name": "f0", "type": record("R0"), "default": {}}]
     for number in range(1, 200):
@@ -110,13 +110,13 @@ def test_defaults_that_multiply() -> None:
     assert can_read(definition(*fields), definition())
 
 
-def test_a_default_without_end() -> None:
+def test_a_default_without_end_does_not_fit() -> None:
     itself = record("R", {"name": "again", "type": "R", "default": {}})
     assert not can_read(definition({"name": "a", "type": itself, "default": {}}), definition())
 
 
 @pytest.mark.parametrize(("kind", "fits"), [("long", True), ("string", False)])
-def test_a_long_way_down(kind: str, fits: bool) -> None:
+def test_schemas_deeper_than_the_stack_are_compared(kind: str, fits: bool) -> None:
     """Deeper than Python's stack."""
 
     def chain(last: str) -> Definition:
@@ -129,7 +129,7 @@ def test_a_long_way_down(kind: str, fits: bool) -> None:
     assert can_read(chain(kind), chain("int")) is fits
 
 
-def test_many_fields() -> None:
+def test_ten_thousand_fields_are_compared() -> None:
     def many(name: str) -> Definition:
         numbers = ({"name": f"f{number}", "type": ["null", "int"], "default": None} for number in range(10_000))
         return definition({"name": name, "type": "int", "default": 1}, *numbers)
@@ -137,7 +137,7 @@ def test_many_fields() -> None:
     assert can_read(many("one"), many("other"))
 
 
-def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """No branch has the name of another: each is compared with each."""
     monkeypatch.setattr(resolution, "MOST_STEPS", 10_000)
 

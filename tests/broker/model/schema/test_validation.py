@@ -29,7 +29,7 @@ FAILED = "deserialize ProtobufNative Schema failed"
     ],
     ids=str,
 )
-def test_what_is_one(schema: SchemaData) -> None:
+def test_a_valid_schema_is_taken(schema: SchemaData) -> None:
     validate(schema)
 
 
@@ -49,7 +49,7 @@ def test_what_is_one(schema: SchemaData) -> None:
     ],
     ids=str,
 )
-def test_what_is_none(schema: SchemaData, text: str) -> None:
+def test_an_invalid_schema_is_refused(schema: SchemaData, text: str) -> None:
     with pytest.raises(InvalidSchemaDataError, match=text):
         validate(schema)
 
@@ -64,13 +64,15 @@ def test_what_is_none(schema: SchemaData, text: str) -> None:
         (bytes(8), {"value.schema.properties": "{"}),
     ],
 )
-def test_halves_that_cannot_be_told_apart(data: bytes, properties: dict[str, str]) -> None:
+def test_a_key_value_schema_whose_halves_cannot_be_told_apart_is_refused(
+    data: bytes, properties: dict[str, str]
+) -> None:
     with pytest.raises(MalformedSchemaError):
         validate(SchemaData("KEY_VALUE", data, tuple(properties.items())))
 
 
 @pytest.mark.parametrize("root", ["p.M", "p.M.Inner", "p.N"])
-def test_the_root_of_a_descriptor(root: str) -> None:
+def test_the_root_message_of_a_descriptor_is_found(root: str) -> None:
     assert root_name(descriptor(root)) == root
 
 
@@ -87,7 +89,7 @@ def test_the_root_of_a_descriptor(root: str) -> None:
         (b'{"fileDescriptorSet":1}', "contained an invalid tag"),
     ],
 )
-def test_descriptors_that_are_none(data: bytes, cause: str) -> None:
+def test_a_descriptor_that_is_none_is_refused_with_javas_cause(data: bytes, cause: str) -> None:
     with pytest.raises(InvalidSchemaDataError, match=FAILED) as refused:
         root_name(data)
     assert cause in refused.value.java_text

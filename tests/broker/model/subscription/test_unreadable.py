@@ -64,7 +64,7 @@ async def stuck(bed: Bed, wire: Wire) -> PersistentSubscription:
 
 
 @TYPES
-async def test_what_is_before_it_is_delivered_and_it_is_tried_again_later(
+async def test_what_is_before_damage_is_delivered_and_the_damage_tried_again_later(
     tmp_path: Path, type: int, mock_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with backlog(tmp_path, type=type, keepAliveIntervalSeconds=0) as bed:
@@ -86,7 +86,9 @@ async def test_what_is_before_it_is_delivered_and_it_is_tried_again_later(
 
 
 @TYPES
-async def test_with_the_key_it_is_skipped(tmp_path: Path, type: int, caplog: pytest.LogCaptureFixture) -> None:
+async def test_damaged_entries_are_skipped_when_configured(
+    tmp_path: Path, type: int, caplog: pytest.LogCaptureFixture
+) -> None:
     async with backlog(tmp_path, type=type, autoSkipNonRecoverableData=True) as bed:
         wire = await bed.connect()
         await wire.subscribe(type=type)
@@ -107,7 +109,9 @@ async def test_with_the_key_it_is_skipped(tmp_path: Path, type: int, caplog: pyt
         assert cursor.mark_delete == last
 
 
-async def test_the_key_can_be_set_while_it_waits(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
+async def test_skipping_damage_can_be_configured_while_a_subscription_waits(
+    tmp_path: Path, mock_clock: trio.testing.MockClock
+) -> None:
     async with backlog(tmp_path) as bed:
         wire = await bed.connect()
         await wire.subscribe(type=Shared)
@@ -140,7 +144,7 @@ async def test_what_comes_again_may_be_damaged_meanwhile(tmp_path: Path, skip: b
             await until(lambda: subscription.reason is Reason.UNREADABLE)
 
 
-async def test_why_says_so(tmp_path: Path) -> None:
+async def test_why_names_the_damaged_entries(tmp_path: Path) -> None:
     async with backlog(tmp_path) as bed:
         wire, cluster = await bed.connect(), bed.broker.cluster
         await wire.subscribe(type=Shared)
@@ -161,7 +165,7 @@ async def test_why_says_so(tmp_path: Path) -> None:
         assert await wire.payloads(3) == [b"3", b"4", b"5"]
 
 
-async def test_whoever_else_reads_it_is_told(tmp_path: Path) -> None:
+async def test_whoever_else_reads_damaged_entries_is_told(tmp_path: Path) -> None:
     async with backlog(tmp_path, damaged=COUNT - 1) as bed:
         wire, rest = await bed.connect(), Rest(bed.broker)
         await wire.subscribe(type=Shared)
@@ -178,7 +182,7 @@ async def test_whoever_else_reads_it_is_told(tmp_path: Path) -> None:
         await wire.ask(pb.BaseCommand.SEEK, consumer_id=0, message_id=message_id(Position(last.ledger_id, 0)))
 
 
-async def test_compaction_of_it_fails(tmp_path: Path) -> None:
+async def test_compaction_of_damaged_entries_fails(tmp_path: Path) -> None:
     async with backlog(tmp_path) as bed:
         wire, rest = await bed.connect(), Rest(bed.broker)
         await wire.subscribe(type=Shared)

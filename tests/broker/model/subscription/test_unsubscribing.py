@@ -13,7 +13,7 @@ from tests.broker.held import HeldStorage
 from tests.broker.wire import Earliest, Shared, Type, plain
 
 
-async def test_a_subscription_over_rest(autojump_clock: object) -> None:
+async def test_a_subscription_deleted_in_vain_over_rest_stays(autojump_clock: object) -> None:
     def meanwhile() -> None:
         assert list(it.topic.subscriptions) == ["none"]
         with pytest.raises(ServiceNotReadyError, match="Subscription is fenced"):
@@ -37,7 +37,7 @@ async def test_a_subscription_over_rest(autojump_clock: object) -> None:
 
 
 @pytest.mark.parametrize("what", ["t", "t/subscription/sub"])
-async def test_acknowledgements_that_were_to_be_saved_soon(autojump_clock: object, what: str) -> None:
+async def test_acknowledgements_outlive_a_deletion_in_vain(autojump_clock: object, what: str) -> None:
     async with disk() as it:
         wire = await it.bed.connect()
         await wire.producer()
@@ -80,7 +80,7 @@ async def test_a_client_that_unsubscribes_in_vain(autojump_clock: object) -> Non
         assert it.backlogs() == {}
 
 
-async def test_a_topic_that_is_loaded_again_meanwhile(autojump_clock: object) -> None:
+async def test_a_topic_loaded_again_has_the_subscription_deleted_in_vain(autojump_clock: object) -> None:
     def meanwhile() -> None:
         it.topics.unload(NAME)
         assert it.backlogs() == {}

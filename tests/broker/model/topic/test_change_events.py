@@ -54,7 +54,7 @@ async def rest(bed: Bed) -> Rest:
 
 
 @pytest.mark.req("B-39")
-async def test_each_change_is_an_event(rest: Rest, wire: Wire) -> None:
+async def test_each_change_of_a_topic_policy_is_an_event(rest: Rest, wire: Wire) -> None:
     await rest.done("POST", f"{TOPICS}/t/maxProducers", 5)
     await rest.done("POST", f"{TOPICS}/t/messageTTL?messageTTL=60&isGlobal=true")
     await rest.done("POST", f"{TOPICS}/t/messageTTL?messageTTL=70")
@@ -93,7 +93,7 @@ async def test_the_topic_comes_with_the_first_policy_and_is_hidden(rest: Rest, w
 
 
 @pytest.mark.req("B-39")
-async def test_its_schema_is_that_of_events(rest: Rest, wire: Wire) -> None:
+async def test_change_events_have_their_schema(rest: Rest, wire: Wire) -> None:
     await rest.done("POST", f"{TOPICS}/t/maxProducers", 5)
     await rest.done("POST", f"{TOPICS}/t/maxProducers", 6)
     answer = await wire.ask(Type.GET_SCHEMA, topic=CHANGES)
@@ -156,7 +156,7 @@ async def test_what_is_no_event_changes_nothing(bed: Bed, rest: Rest, wire: Wire
 
 
 @pytest.mark.req("B-39")
-async def test_it_is_compacted_and_never_deleted(bed: Bed, rest: Rest, wire: Wire) -> None:
+async def test_change_events_are_compacted_and_never_deleted(bed: Bed, rest: Rest, wire: Wire) -> None:
     for number in range(5):
         await rest.done("POST", f"{TOPICS}/t/maxProducers", number)
     topic: Any = bed.broker.topics.find(TopicName.parse(CHANGES))
@@ -185,7 +185,7 @@ async def test_policies_outlive_a_restart_and_events_go_on(tmp_path: Path) -> No
 
 
 @pytest.mark.req("B-39")
-async def test_a_namespace_goes_with_it(bed: Bed, rest: Rest) -> None:
+async def test_a_namespace_is_deleted_with_its_change_events(bed: Bed, rest: Rest) -> None:
     await rest.done("PUT", f"{NAMESPACES}/public/n")
     await rest.done("PUT", f"{TOPICS.replace('default', 'n')}/A")
     await rest.done("POST", f"{TOPICS.replace('default', 'n')}/A/maxProducers", 5)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import trio
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pulsarium.broker.cluster import Cluster
@@ -72,7 +72,8 @@ class Sender:
         for entry in message.entries(self.name):
             if self.producer is not None:
                 highest = message.highest if message.highest > message.sequence_id else NO_SEQUENCE
-                self.producer.publish(message.sequence_id, highest, 1, entry, message.chunks > 1)
+                pending = Pending(self.producer, entry, message.sequence_id, highest, is_chunk=message.chunks > 1)
+                self.producer.publish(pending)
 
     def send_receipts(self, producer_id: int, entries: Sequence[Pending]) -> None:
         for entry in entries:
@@ -205,7 +206,6 @@ VERBS = [
 
 
 @pytest.mark.req("B-27")
-@settings(max_examples=100)
 @given(st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 1), st.integers(0, 5)), max_size=30))
 @example([("crash", 0, 0), ("fail", 0, 0), ("send", 0, 0)])  # a new ledger that the store does not know of
 @example([*[("send", 0, 2)] * 3, ("fail", 0, 0), ("commit", 0, 1), ("crash", 0, 0)])  # a roll behind a failure

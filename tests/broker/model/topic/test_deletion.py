@@ -17,7 +17,7 @@ from tests.broker.model.compaction.topics import compact
 from tests.broker.wire import TOPIC, Shared, Type, plain
 
 
-async def test_a_topic(autojump_clock: object) -> None:
+async def test_a_topic_deleted_in_vain_is_as_it_was(autojump_clock: object) -> None:
     async with disk() as it:
         await used(await it.bed.connect())
         await it.rest.done("POST", f"{TOPICS}/t/maxConsumers", 7)
@@ -206,7 +206,7 @@ async def test_a_ledger_of_compaction_that_could_not_be_deleted_twice(autojump_c
         assert left.id not in it.store.entries
 
 
-async def test_a_partitioned_topic(autojump_clock: object) -> None:
+async def test_a_partitioned_topic_deleted_in_vain_is_as_it_was(autojump_clock: object) -> None:
     async with disk() as it:
         await it.rest.done("PUT", f"{TOPICS}/t/partitions", 2)
         await it.rest.done("POST", f"{TOPICS}/t/maxConsumers", 7)
@@ -224,7 +224,7 @@ async def test_a_partitioned_topic(autojump_clock: object) -> None:
         assert (await it.rest.refused("GET", f"{TOPICS}/t/partitions"))[0] == 404
 
 
-async def test_a_namespace_with_its_topics(autojump_clock: object) -> None:
+async def test_a_namespace_deleted_in_vain_keeps_its_topics(autojump_clock: object) -> None:
     async with disk(forceDeleteNamespaceAllowed=True) as it:
         await it.rest.done("PUT", f"{NAMESPACES}/public/mine", {"bundles": {"numBundles": 1}})
         await it.rest.done("POST", f"{NAMESPACES}/public/mine/maxConsumersPerTopic", 5)
@@ -243,7 +243,7 @@ async def test_a_namespace_with_its_topics(autojump_clock: object) -> None:
         assert "public/mine" not in await it.rest.get(f"{NAMESPACES}/public")
 
 
-async def test_a_damaged_topic(autojump_clock: object) -> None:
+async def test_a_damaged_topic_deleted_in_vain_stays_damaged(autojump_clock: object) -> None:
     async with disk() as it:
         await used(await it.bed.connect())
     ledger = min(it.store.entries)
@@ -258,7 +258,7 @@ async def test_a_damaged_topic(autojump_clock: object) -> None:
         await (await it.bed.connect()).producer()
 
 
-async def test_policies_of_a_topic_that_is_loaded(autojump_clock: object) -> None:
+async def test_policies_deleted_in_vain_still_hold(autojump_clock: object) -> None:
     async with disk() as it:
         await used(await it.bed.connect())
         await it.rest.done("POST", f"{TOPICS}/t/maxConsumers", 7)

@@ -63,7 +63,7 @@ async def test_a_data_directory_that_is_moved_away_takes_no_messages_until_it_is
         again = await bed.connect()
         code, text = await again.refused(pb.BaseCommand.PRODUCER, topic=TOPIC, producer_id=1)
         assert code == pb.PersistenceError
-        assert text.endswith(f"No message is taken: {data / DATABASE_NAME} is gone")
+        assert text.endswith(f"The broker refuses messages: {data / DATABASE_NAME} is gone")
         away.rename(data)
         bed.broker.cluster.storage.settle()
         await again.producer(producer_id=1)

@@ -69,7 +69,7 @@ async def shown(bed: Bed) -> dict[str, Any]:
 
 
 @pytest.mark.req("B-13")
-async def test_what_a_subscription_is_survives(tmp_path: Path) -> None:
+async def test_a_subscription_survives_with_its_properties_and_position(tmp_path: Path) -> None:
     async with serving(data=tmp_path) as bed:
         wire = await bed.connect()
         await wire.producer()
@@ -99,13 +99,13 @@ async def test_only_the_first_subscribe_gives_properties(bed: Bed, wire: Wire) -
     assert not (await shown(bed))["replicated"]
 
 
-async def test_readers_have_properties_too(bed: Bed, wire: Wire) -> None:
+async def test_subscriptions_of_readers_have_properties_too(bed: Bed, wire: Wire) -> None:
     await wire.subscribe(durable=False, subscription_properties=PROPERTIES)
     assert (await shown(bed))["subscriptionProperties"] == {"team": "a", "use": "b"}
     assert not (await shown(bed))["durable"]
 
 
-async def test_what_a_consumer_says_of_itself(bed: Bed, wire: Wire) -> None:
+async def test_a_consumer_is_shown_as_it_described_itself(bed: Bed, wire: Wire) -> None:
     metadata = [{"key": "k", "value": "v"}]
     await wire.subscribe(type=KeyShared, consumer_name="c", priority_level=3, metadata=metadata)
     (consumer,) = subscription_of(bed).consumers

@@ -72,7 +72,7 @@ async def test_loose_acks_and_redeliveries_mean_nothing(wire: Wire, sender: Wire
 
 
 @pytest.mark.req("B-37")
-async def test_loose_messages_go_round(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_non_persistent_messages_go_round_shared_consumers(bed: Bed, wire: Wire, sender: Wire) -> None:
     await sender.producer(LOOSE, 1)
     other = await bed.connect()
     for consumer in (wire, other):
@@ -131,7 +131,7 @@ async def test_a_loose_subscription_whose_first_consumer_was_refused_stays(bed: 
 
 
 @pytest.mark.req("B-37")
-async def test_only_so_many_are_taken_at_once(autojump_clock: object) -> None:
+async def test_only_so_many_non_persistent_messages_are_taken_at_once(autojump_clock: object) -> None:
     async with serving(Config(maxConcurrentNonPersistentMessagePerConnection=2, statsUpdateFrequencyInSecs=1)) as bed:
         wire, sender, rest = await bed.connect(), await bed.connect(), rest_of(bed)
         await wire.subscribe(LOOSE)
@@ -159,7 +159,7 @@ async def test_with_the_usual_limit_reading_pauses_before_anything_is_dropped(be
 
 
 @pytest.mark.req("B-37", "B-51")
-async def test_what_nobody_took_is_counted_as_messages(autojump_clock: object) -> None:
+async def test_dropped_non_persistent_messages_are_counted(autojump_clock: object) -> None:
     async with serving(Config(statsUpdateFrequencyInSecs=1)) as bed:
         wire, rest = await bed.connect(), rest_of(bed)
         await wire.producer(LOOSE)

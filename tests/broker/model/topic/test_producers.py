@@ -7,16 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.client import Assigned
-from pulsarium.broker.model.errors import (
-    BrokerServiceError,
-    NamingError,
-    OwnerMustAnswerError,
-    ProducerFencedError,
-)
+from pulsarium.broker.model.errors import BrokerServiceError, NamingError, OwnerMustAnswerError, ProducerFencedError
 from pulsarium.broker.model.topic.producers import Producer, ProducerOptions, Producers
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -106,9 +101,8 @@ steps = st.one_of(
 
 
 @pytest.mark.req("P-02", "P-04", "P-05")
-@settings(max_examples=150)
 @given(st.lists(steps, max_size=15))
-def test_against_a_simple_account(program: list[tuple[str, Any]]) -> None:
+def test_producers_behave_as_a_simple_account(program: list[tuple[str, Any]]) -> None:
     kept: list[int] = []
     made, naive = topic_producers(keep=kept.append), Naive()
     clients = [Client(), Client()]
@@ -176,7 +170,7 @@ def test_a_waiter_that_left_is_passed_over() -> None:
 
 
 @pytest.mark.req("P-02")
-def test_who_is_asked_for_a_name() -> None:
+def test_the_owner_of_a_producer_name_is_asked() -> None:
     made, owner, other = topic_producers(), Client(), Client()
     made.add(producer(owner, 0, "p", pb.Shared))
     with pytest.raises(NamingError):
@@ -188,14 +182,14 @@ def test_who_is_asked_for_a_name() -> None:
 
 
 @pytest.mark.req("P-04")
-def test_the_epoch_goes_on_where_it_was() -> None:
+def test_the_topic_epoch_goes_on_where_it_was() -> None:
     made = topic_producers(7)
     made.add(producer(Client(), 0, "p", pb.Exclusive))
     assert made.epoch == 8
 
 
 @pytest.mark.req("B-50", "P-04")
-def test_disconnecting_everybody() -> None:
+def test_disconnecting_closes_owners_and_refuses_waiters() -> None:
     made, client = topic_producers(), Client()
     owner, waiter = producer(client, 0, "a", pb.Exclusive), producer(client, 1, "b", pb.WaitForExclusive)
     made.add(owner)

@@ -70,7 +70,7 @@ async def test_released_brokers_fail_without_a_source() -> None:
     assert (status, "Managed ledger not found" in reason) == (500, True)
 
 
-async def test_it_is_one_after_a_restart(tmp_path: Path) -> None:
+async def test_a_shadow_is_one_after_a_restart(tmp_path: Path) -> None:
     async with serving(data=tmp_path) as bed:
         await shadowed(rest_of(bed))
     async with serving(data=tmp_path) as bed:

@@ -112,7 +112,7 @@ async def test_a_termination_that_cannot_be_kept_is_none(autojump_clock: object)
 
 
 @pytest.mark.req("B-33")
-async def test_it_stays_terminated(tmp_path: Path) -> None:
+async def test_a_terminated_topic_stays_so_over_unload_and_restart(tmp_path: Path) -> None:
     async with serving(data=tmp_path) as bed:
         wire = await bed.connect()
         await wire.producer()
@@ -138,7 +138,7 @@ async def test_it_stays_terminated(tmp_path: Path) -> None:
 
 @pytest.mark.req("B-33")
 @pytest.mark.parametrize("messages", [0, 1])
-async def test_the_last_id_where_the_ledger_is_empty(tmp_path: Path, messages: int) -> None:
+async def test_terminating_an_empty_ledger_keeps_the_last_id(tmp_path: Path, messages: int) -> None:
     async with serving(data=tmp_path) as bed:
         wire = await bed.connect()
         await wire.producer()

@@ -9,9 +9,7 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.errors import TopicHasClientsError, TopicNotFoundError
 from pulsarium.broker.model.ledger.interceptors import index_of
-from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.upkeep import check_all, trim
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -114,7 +112,7 @@ async def test_a_subscribe_that_an_unload_overtakes(autojump_clock: object) -> N
         assert await wire.payloads(1) == [b"x"]
 
 
-async def test_deleting_a_topic(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_topic_with_clients_is_deleted_only_by_force(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     await sender.publish(plain(b"x"))
     with pytest.raises(TopicHasClientsError, match="2 clients connected Including 1 consumers, 1 producers"):
@@ -180,7 +178,7 @@ async def test_partitions_are_topics_and_may_grow(bed: Bed, wire: Wire) -> None:
 
 
 @pytest.mark.req("B-36")
-async def test_topics_outlive_the_broker(autojump_clock: object) -> None:
+async def test_topics_of_any_name_outlive_the_broker(autojump_clock: object) -> None:
     store = HeldStorage()
     odd = ["t", "with space", "with%2Fslash", "100%", "ü", "a-partition-1-b"]
     names = [str(TopicName.parse(f"persistent://public/default/{name}")) for name in odd]
@@ -235,7 +233,7 @@ async def test_ids_are_never_used_again(autojump_clock: object) -> None:
     assert seen == sorted(set(seen))
 
 
-async def test_namespaces_of_a_standalone(autojump_clock: object) -> None:
+async def test_the_namespaces_of_a_standalone_are_there(autojump_clock: object) -> None:
     store = HeldStorage()
     for _ in range(2):
         async with serving(storage=store) as bed:
@@ -244,39 +242,6 @@ async def test_namespaces_of_a_standalone(autojump_clock: object) -> None:
             bed.broker.metadata.put_namespace("public/mine", {"replication_clusters": ["standalone"]})
             wire = await bed.connect()
             await wire.producer("persistent://public/mine/t")
-
-
-@pytest.mark.req("B-25")
-async def test_ledgers_that_nobody_may_read_any_more_are_let_go(autojump_clock: object) -> None:
-    store = HeldStorage()
-    config = Config(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRolloverTimeMinutes=0)
-    async with serving(config, storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        positions: list[Position] = []
-        start = {"ledgerId": 0, "entryId": 0}
-        await wire.subscribe(name="reader", consumer_id=2, durable=False, start_message_id=start)
-        await wire.subscribe(name="slow", initialPosition=Earliest)
-        await wire.subscribe(name="quick", consumer_id=1, initialPosition=Earliest)
-        for _ in range(7):
-            positions += await wire.publish(plain(b"x"))
-        ledgers = list(dict.fromkeys(position.ledger_id for position in positions))
-        assert [sum(p.ledger_id == ledger for p in positions) for ledger in ledgers] == [2, 2, 2, 1]
-        await wire.ack(*positions, consumer_id=1)
-        assert list(store.entries) == ledgers
-        await wire.ack(*positions[:5])
-        assert list(store.entries) == ledgers[2:]
-        await wire.flow(consumer_id=2)  # the reader holds nothing
-        assert [message.position for message in await wire.messages(3)] == positions[4:]
-        await wire.ask(Type.UNSUBSCRIBE, consumer_id=0)
-        assert list(store.entries) == ledgers[3:]
-        await wire.ask(Type.UNSUBSCRIBE, consumer_id=1)
-        await wire.ask(Type.CLOSE_CONSUMER, consumer_id=2)
-        for _ in range(2):
-            positions += await wire.publish(plain(b"x"))
-        assert list(check_all(bed.broker.topics, trim))
-        bed.broker.turn.finish()
-        assert list(store.entries) == [positions[-1].ledger_id]  # without a durable subscription only the last stays
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.config import PIP, Config, Profile
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.producers import Producer
@@ -60,7 +61,8 @@ class Buffered:
         """One entry, a batch where there are several payloads, as part of the turn."""
         fields = metadata if of is None else metadata | in_txn(of)
         entry = plain(payloads[0], **fields) if len(payloads) == 1 else batch_of(*payloads, **fields)
-        self.topic.publish(cast(Producer, self.publisher), 0, 0, len(payloads), entry, txn=of)
+        pending = Pending(self.publisher, entry, messages=len(payloads), txn=of)
+        self.topic.publish(cast(Producer, self.publisher), pending)
 
     def sent(self, *payloads: bytes, of: TxnId | None = None, **metadata: Any) -> Position:
         """The same in a turn of its own; where it stands."""

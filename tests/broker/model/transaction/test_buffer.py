@@ -57,19 +57,7 @@ async def test_an_abort_lets_go_of_what_is_behind_it() -> None:
     assert broker.buffer.stats_of(txn(6)).aborted
 
 
-async def test_the_lowest_open_one_decides() -> None:
-    broker = Buffered()
-    broker.sent(b"a", of=txn(1))
-    broker.sent(b"b", of=txn(2))
-    broker.sent(b"c")
-    broker.sent(b"d", of=txn(1))
-    broker.ended(txn(2), commit=COMMIT)
-    assert broker.visible() == []
-    broker.ended(txn(1), commit=ABORT)
-    assert broker.visible() == [b"b", b"c"]
-
-
-async def test_markers() -> None:
+async def test_commit_and_abort_markers_are_as_pulsar_writes_them() -> None:
     broker = Buffered()
     broker.sent(b"a", of=txn(7, most=3))
     for commit, marker_type in ((COMMIT, TXN_COMMIT), (ABORT, TXN_ABORT)):
@@ -97,16 +85,6 @@ async def test_an_abort_where_nothing_was_ever_sent_leaves_no_marker() -> None:
 
 
 # what comes after the end (cmd 6)
-
-
-async def test_what_comes_after_an_abort_is_passed_over() -> None:
-    broker = Buffered()
-    broker.sent(b"in", of=txn(19))
-    broker.ended(txn(19), commit=ABORT)
-    broker.sent(b"late", of=txn(19))
-    broker.sent(b"plain")
-    assert broker.visible() == [b"plain"]
-    assert broker.buffer.ongoing == 0
 
 
 async def test_what_comes_after_a_commit_is_held_until_the_low_watermark() -> None:
@@ -145,17 +123,6 @@ async def test_what_comes_below_the_low_watermark_is_refused() -> None:
 
 
 # commits that are on their way, or fail
-
-
-async def test_nothing_is_visible_before_its_commit() -> None:
-    broker = Buffered()
-    broker.sent(b"in", of=txn(1))
-    broker.disk.holding = True
-    broker.ended(txn(1), commit=COMMIT)
-    assert broker.visible() == []
-    assert broker.buffer.ongoing == 1
-    broker.disk.release()
-    assert broker.visible() == [b"in"]
 
 
 async def test_all_of_a_life_in_one_turn() -> None:
@@ -207,7 +174,7 @@ async def test_a_fenced_topic_ends_nothing() -> None:
 
 
 @pytest.mark.parametrize("again", ["reload", "kill"])
-async def test_everything_is_there_again(again: str) -> None:
+async def test_transactions_are_there_again_after_unload_and_kill(again: str) -> None:
     broker = Buffered()
     broker.sent(b"plain")
     broker.sent(b"aborted", of=txn(1))
@@ -247,7 +214,7 @@ async def test_the_store_forgets_what_is_over() -> None:
 
 
 @pytest.mark.parametrize("late", [False, True])
-async def test_trimming_forgets_aborted_transactions(late: bool) -> None:
+async def test_trimming_forgets_transactions_that_were_aborted(late: bool) -> None:
     broker = Buffered(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRolloverTimeMinutes=0)
     broker.sent(b"a", of=txn(1))
     broker.ended(txn(1), commit=ABORT)

@@ -141,7 +141,7 @@ STEPS = st.tuples(
 
 
 @given(steps=st.lists(STEPS, max_size=40))
-async def test_histories(steps: list[tuple[str, int, bool, int]]) -> None:
+async def test_consumers_see_what_was_committed_whatever_happens(steps: list[tuple[str, int, bool, int]]) -> None:
     history = History()
     for step in steps:
         history.step(*step)

@@ -77,7 +77,7 @@ async def test_a_topic_of_aborted_messages_only_compacts_to_nothing(bed: Bed, se
     assert view(topic) == {"b": b"plain"}
 
 
-async def test_duplicates(bed: Bed, sender: Wire) -> None:
+async def test_a_duplicate_in_a_transaction_is_dropped(bed: Bed, sender: Wire) -> None:
     set_policies(bed.broker, deduplicationEnabled=True)
     wire = await bed.connect()
     await wire.producer(producer_name="p")
@@ -90,7 +90,7 @@ async def test_duplicates(bed: Bed, sender: Wire) -> None:
     assert topic_of(bed).last_sequence_id("p") == 4
 
 
-async def test_chunks(bed: Bed, sender: Wire) -> None:
+async def test_chunks_in_a_transaction_come_with_its_commit(bed: Bed, sender: Wire) -> None:
     consumer = await bed.connect()
     await consumer.subscribe(type=Shared, initialPosition=Earliest)
     await consumer.flow()

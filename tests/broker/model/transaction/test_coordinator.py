@@ -7,11 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import trio
 
-from pulsarium.broker.model.errors import (
-    CoordinatorNotFoundError,
-    InvalidTxnStatusError,
-    TransactionNotFoundError,
-)
+from pulsarium.broker.model.errors import CoordinatorNotFoundError, InvalidTxnStatusError, TransactionNotFoundError
 from pulsarium.broker.model.transaction.coordinator import Status, TooManyTransactionsError
 from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage
@@ -87,7 +83,7 @@ async def test_a_part_that_is_gone_has_nothing_to_end(bench: Bench) -> None:
     assert len(bench.parts[there].ended) == 1
 
 
-async def test_too_many_are_refused() -> None:
+async def test_too_many_open_transactions_are_refused() -> None:
     bench = Bench(maxActiveTransactionsPerCoordinator=2)
     bench.begin()
     least = bench.begin()
@@ -100,7 +96,7 @@ async def test_too_many_are_refused() -> None:
 # time
 
 
-async def test_it_is_aborted_in_time(bench: Bench) -> None:
+async def test_a_transaction_is_aborted_after_its_timeout(bench: Bench) -> None:
     part = bench.part("a")
     least = bench.begin(part, timeout_ms=5000)
     await trio.sleep(4.9)

@@ -16,9 +16,9 @@ from pulsarium.broker.model.topic.upkeep import backlog_size, oldest_ms, size_af
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.conftest import run_without_waiting
 from tests.broker.model.upkeep.policed import fresh, patient, set_policies, subscription_of, topic_of
-from tests.broker.model.upkeep.test_trimming import publish
-from tests.broker.model.upkeep.test_trimming import topic_of as topic_in
-from tests.broker.model.upkeep.test_trimming import topics as topics_with
+from tests.broker.model.upkeep.trimmed import publish
+from tests.broker.model.upkeep.trimmed import topic_of as topic_in
+from tests.broker.model.upkeep.trimmed import topics as topics_with
 from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire
 
 EVERY = 60  # seconds: backlogQuotaCheckIntervalInSeconds
@@ -164,7 +164,7 @@ async def test_the_slowest_subscription_loses_messages(bed: Bed, wire: Wire, sen
 
 
 @pytest.mark.req("B-26")
-async def test_old_ledgers_are_skipped(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_ledgers_older_than_the_quota_are_skipped(bed: Bed, wire: Wire, sender: Wire) -> None:
     set_quota(bed, "consumer_backlog_eviction", seconds=90)
     await wire.subscribe()
     for _ in range(25):

@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP
 from pulsarium.broker.model.ledger.position import EARLIEST
-from tests.broker.model.upkeep.policed import fresh, patient, set_policies, subscription_of, topic_of
+from tests.broker.model.upkeep.policed import fresh, patient, set_policies, subscription_of
 from tests.broker.wire import Bed, Earliest, Shared, Wire, message_id, plain
 
 EVERY = 300  # seconds: messageExpiryCheckIntervalInMinutes
@@ -119,15 +119,3 @@ async def test_the_brokers_stamp_counts_where_there_is_one(autojump_clock: MockC
         assert subscription_of(bed.broker).cursor.backlog() == 1
         await trio.sleep(EVERY)
         assert subscription_of(bed.broker).cursor.backlog() == 0
-
-
-async def test_one_topics_fault_does_not_spare_the_others(bed: Bed, wire: Wire, sender: Wire) -> None:
-    set_policies(bed.broker, message_ttl_in_seconds=60)
-    other = "persistent://public/default/u"
-    await wire.subscribe(topic=other)
-    await wire.producer(topic=other)
-    await wire.publish(fresh(bed.broker, b"0"))
-    broken = topic_of(bed.broker)
-    del broken.log
-    await trio.sleep(EVERY + 1)
-    assert topic_of(bed.broker, other).subscriptions["sub"].cursor.backlog() == 0

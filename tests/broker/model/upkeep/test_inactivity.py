@@ -60,7 +60,7 @@ async def test_a_topic_without_producers_and_subscriptions_goes(bed: Bed, wire: 
 
 
 @pytest.mark.req("B-41")
-async def test_a_subscription_keeps_it(bed: Bed, wire: Wire) -> None:
+async def test_a_subscription_keeps_an_inactive_topic(bed: Bed, wire: Wire) -> None:
     await wire.subscribe()
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
     await trio.sleep(5 * EVERY)
@@ -76,7 +76,7 @@ async def test_a_subscription_keeps_it(bed: Bed, wire: Wire) -> None:
 
 @pytest.mark.req("B-41")
 @pytest.mark.parametrize("running", [False, True])
-async def test_compaction_keeps_it(bed: Bed, sender: Wire, running: bool) -> None:
+async def test_compaction_keeps_an_inactive_topic(bed: Bed, sender: Wire, running: bool) -> None:
     """It has a subscription of its own. Where those need only be caught up, it keeps the topic while it runs."""
     await sender.publish(fresh(bed.broker, b"0"))
     await sender.ask(Type.CLOSE_PRODUCER, producer_id=0)
@@ -104,7 +104,7 @@ class Endless(TwoPhaseCompactor):
 
 
 @pytest.mark.req("B-41")
-async def test_or_it_goes_once_its_subscriptions_have_caught_up(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_topic_goes_once_its_subscriptions_have_caught_up(bed: Bed, wire: Wire, sender: Wire) -> None:
     set_inactivity(bed)
     await wire.subscribe()
     (sent,) = await sender.publish(fresh(bed.broker, b"0"))
@@ -120,7 +120,7 @@ async def test_or_it_goes_once_its_subscriptions_have_caught_up(bed: Bed, wire: 
 
 
 @pytest.mark.req("B-41")
-async def test_a_policy_may_keep_it(bed: Bed, sender: Wire) -> None:
+async def test_a_policy_may_keep_an_inactive_topic(bed: Bed, sender: Wire) -> None:
     set_inactivity(bed, delete=False)
     await sender.ask(Type.CLOSE_PRODUCER, producer_id=0)
     await trio.sleep(5 * EVERY)
@@ -172,7 +172,7 @@ async def test_topics_that_are_not_persistent_go_too(bed: Bed, wire: Wire) -> No
 
 
 @pytest.mark.req("B-41")
-async def test_nothing_goes_where_that_is_off(autojump_clock: MockClock) -> None:
+async def test_no_inactive_topic_goes_where_deletion_is_off(autojump_clock: MockClock) -> None:
     async with patient(brokerDeleteInactiveTopicsEnabled=False) as bed:
         wire = await bed.connect()
         await wire.producer()

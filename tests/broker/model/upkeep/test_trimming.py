@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from trio.testing import MockClock
@@ -10,47 +11,23 @@ from trio.testing import MockClock
 from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.compaction.compacted import CompactedWriter
 from pulsarium.broker.model.ledger.ledger import Retention
+from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
 from pulsarium.broker.model.topic.last_message import LastMessage, last_message
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.model.topic.topics import Topics
+from pulsarium.broker.model.topic.producers import Producer
 from pulsarium.broker.model.upkeep import trim
 from pulsarium.proto.entry import parse_broker_metadata
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
-from tests.broker.model.stores import Publisher, cluster_of
+from tests.broker.model.stores import Publisher
+from tests.broker.model.upkeep.trimmed import NAME, publish, topic_of, topics
 from tests.broker.wire import plain
-
-NAME = TopicName.parse("t")
-
-
-def topics(storage: HeldStorage | None = None, **config: object) -> Topics:
-    cluster = cluster_of(
-        storage,
-        **{"managedLedgerMaxEntriesPerLedger": 1, "managedLedgerMinLedgerRolloverTimeMinutes": 0, **config},
-    )
-    return cluster.topics
-
-
-def topic_of(topics: Topics) -> PersistentTopic:
-    made = topics.create(NAME)
-    assert isinstance(made, PersistentTopic)
-    return made
 
 
 @pytest.fixture
 async def topic() -> PersistentTopic:
     """Each entry is in a ledger of its own; the one that is written to is empty."""
     return topic_of(topics())
-
-
-def publish(topic: PersistentTopic, count: int = 1) -> list[Position]:
-    """So many entries, a turn each."""
-    publisher = Publisher()
-    for number in range(count):
-        topic.publish(publisher, number, number, 1, plain(b"%d" % number))  # type: ignore[arg-type]
-        topic.stores.turn.finish()
-    return publisher.kept
 
 
 def ledgers(topic: PersistentTopic) -> list[int]:
@@ -87,9 +64,10 @@ async def test_without_a_durable_subscription_only_the_last_ledger_stays() -> No
 
 
 @pytest.mark.req("B-25")
-async def test_a_reader_goes_on_behind_what_was_deleted() -> None:
+@pytest.mark.parametrize("start", [EARLIEST, Position(0, 0)])
+async def test_a_reader_goes_on_behind_what_was_deleted(start: Position) -> None:
     topic = topic_of(topics(managedLedgerMaxEntriesPerLedger=2))
-    reader = topic.open_reader("reader", EARLIEST, earliest=False)
+    reader = topic.open_reader("reader", start, earliest=False)
     *_, fourth, fifth = publish(topic, 5)
     trim(topic)
     assert ledgers(topic) == [fifth.ledger_id]
@@ -191,7 +169,7 @@ async def test_truncate_leaves_what_waits_for_its_commit() -> None:
     store.holding = True
     topic = topic_of(found)
     publisher = Publisher()
-    topic.publish(publisher, 1, 1, 1, plain(b"1"))  # type: ignore[arg-type]
+    topic.publish(cast(Producer, publisher), Pending(publisher, plain(b"1"), 1, 1))
     topic.stores.turn.finish()
     found.unload(NAME)
     topic = topic_of(found)

@@ -32,7 +32,7 @@ async def left(wire: Wire, **fields: Any) -> None:
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
 
 
-async def test_one_without_consumers_goes_with_its_backlog(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_an_unused_subscription_goes_with_its_backlog(bed: Bed, wire: Wire, sender: Wire) -> None:
     await left(wire)
     await sender.publish(fresh(bed.broker, b"0"))
     await trio.sleep(CHECK + 1)
@@ -52,7 +52,7 @@ async def test_a_consumer_keeps_it_and_its_leaving_counts(bed: Bed, wire: Wire) 
     assert names(bed) == []
 
 
-async def test_a_replicated_one_stays(bed: Bed, wire: Wire) -> None:
+async def test_a_replicated_subscription_is_never_unused(bed: Bed, wire: Wire) -> None:
     await left(wire, replicate_subscription_state=True)
     await trio.sleep(4 * CHECK)
     assert names(bed) == ["sub"]

@@ -34,13 +34,13 @@ def test_the_newcomer_gets_the_lower_half_of_the_first_widest() -> None:
     }
 
 
-def test_the_next_takes_over() -> None:
+def test_the_next_range_takes_over_from_who_leaves() -> None:
     made, (a, b, c) = split_of("a", "b", "c")
     made.remove(b)
     assert made.ranges() == {c: [(0, 16384)], a: [(16385, END)]}
 
 
-def test_the_one_before_takes_over_the_end() -> None:
+def test_the_range_before_takes_over_the_end() -> None:
     made, (a, b, c) = split_of("a", "b", "c")
     made.remove(a)
     assert made.ranges() == {c: [(0, 16384)], b: [(16385, END)]}
@@ -48,7 +48,7 @@ def test_the_one_before_takes_over_the_end() -> None:
     assert made.ranges() == {c: [(0, END)]}
 
 
-def test_nobody() -> None:
+def test_auto_split_without_consumers_selects_nobody() -> None:
     made, (only,) = split_of("a")
     assert made.select(1) is made.select(END - 1) is only
     made.remove(only)
@@ -58,13 +58,13 @@ def test_nobody() -> None:
 
 
 @pytest.mark.req("B-08")
-def test_hashes_begin_at_0() -> None:
+def test_auto_split_hashes_begin_at_0() -> None:
     made, _ = split_of("a")
     assert made.hash_of_key(b"key-0") == 63679
     assert made.hash_of_key(b"") == 1
 
 
-def test_no_room() -> None:
+def test_auto_split_refuses_more_consumers_than_hashes() -> None:
     made = AutoSplit()
     made.size = 4
     for name in "abcd":
@@ -78,7 +78,7 @@ def test_no_room() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.one_of(st.none(), st.integers(0, 30)), max_size=30))
-def test_every_hash_has_one_owner(program: list[int | None]) -> None:
+def test_every_hash_has_one_owner_with_auto_split(program: list[int | None]) -> None:
     """None: one joins; a number: that one leaves."""
     made, members = AutoSplit(), list[Consumer]()
     for step in program:
@@ -95,12 +95,3 @@ def test_every_hash_has_one_owner(program: list[int | None]) -> None:
     told = owners(made, 0, END - 1)
     assert told == [made.select(point) for point in range(END)]
     assert not members or None not in told
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(1, 200))
-def test_shares_differ_by_a_half_at_most(count: int) -> None:
-    made, _ = split_of(*["a"] * count)
-    widths = [end - start + 1 for ((start, end),) in made.ranges().values()]
-    assert sum(widths) == END + 1
-    assert max(widths) <= 2 * min(widths) + 1

@@ -15,7 +15,7 @@ ON_THE_RING = {b"key-0": 23544, b"key-1": 11858, b"key-3": 55278, b"key-4": 2342
 
 
 @pytest.mark.req("B-08")
-def test_vectors() -> None:
+def test_key_hashes_are_those_of_a_real_broker() -> None:
     for key, raw in RAW.items():
         assert hash_of(key) == hash_of(key.decode()) == raw
         assert sticky_hash(key, 0, 65536) == raw % 65536
@@ -41,7 +41,7 @@ def metadata(**fields: object) -> pb.MessageMetadata:
 
 
 @pytest.mark.req("B-09")
-def test_the_order_of_choice() -> None:
+def test_the_ordering_key_comes_before_the_partition_key() -> None:
     assert key_of(metadata(partition_key="key-0", ordering_key=b"key-5")) == b"key-5"
     assert key_of(metadata(partition_key="key-0")) == b"key-0"
     assert key_of(metadata(partition_key="clé")) == "clé".encode()
@@ -62,11 +62,11 @@ def test_a_present_key_counts_although_it_is_empty() -> None:
     [("a2V5LTE=", b"key-1"), ("a2V5LTE", b"key-1"), ("", b""), ("/+8=", b"\xff\xef"), ("a", NONE_KEY)]
     + [(text, NONE_KEY) for text in ("a2V5LTE=a2V5", "a2V5 LTE=", "_-8=", "é")],
 )
-def test_base64(text: str, key: bytes) -> None:
+def test_a_partition_key_may_be_base64(text: str, key: bytes) -> None:
     assert key_of(metadata(partition_key=text, partition_key_b64_encoded=True)) == key
 
 
 @pytest.mark.req("B-09")
-def test_text_that_is_not_utf8() -> None:
+def test_a_key_that_is_not_utf8_is_read_as_java_reads_it() -> None:
     broken = pb.MessageMetadata.FromString(b"\x0a\x01p\x10\x01\x18\x05\x32\x03a\xffb")
     assert key_of(broken) == "a\ufffdb".encode()

@@ -36,7 +36,7 @@ def recorded_ranges(number: int) -> list[dict[str, list[tuple[int, int]]]]:
 @pytest.mark.req("B-07")
 @pytest.mark.parametrize("number", [69, 122])
 @pytest.mark.parametrize("order", ["c0 c1 c2", "c2 c0 c1"])
-def test_recorded_ranges(number: int, order: str) -> None:
+def test_the_ring_has_the_recorded_ranges(number: int, order: str) -> None:
     (shown,) = recorded_ranges(number)
     assert sum(len(ranges) for ranges in shown.values()) == 213
     made, _ = ring_of(*order.split())
@@ -44,7 +44,7 @@ def test_recorded_ranges(number: int, order: str) -> None:
 
 
 @pytest.mark.req("B-07", "B-08", "B-09")
-def test_recorded_deliveries() -> None:
+def test_the_ring_selects_as_in_the_recorded_deliveries() -> None:
     """069: keys of every kind, and none."""
     made, members = ring_of("c0", "c1", "c2")
     came = list(deliveries(69))
@@ -54,7 +54,7 @@ def test_recorded_deliveries() -> None:
 
 
 @pytest.mark.req("B-07")
-def test_recorded_deliveries_to_consumers_of_one_name() -> None:
+def test_the_ring_tells_consumers_of_one_name_apart() -> None:
     """122: the second one with a name has points of its own."""
     made, members = ring_of("x", "x")
     came = list(deliveries(122))
@@ -64,7 +64,7 @@ def test_recorded_deliveries_to_consumers_of_one_name() -> None:
 
 
 @pytest.mark.req("B-07")
-def test_recorded_moves() -> None:
+def test_the_recorded_keys_move_to_who_joins() -> None:
     """070: of six keys two move to the consumer that joins, at the hashes that drain."""
     made, (c0,) = ring_of("c0")
     assert made.select(23426) is c0
@@ -76,7 +76,7 @@ def test_recorded_moves() -> None:
     assert {made.select(point) for point in keys.values()} == {c0}
 
 
-def test_nobody() -> None:
+def test_a_ring_without_consumers_selects_nobody() -> None:
     made = ConsistentHashRing(100)
     assert made.select(1) is None
     assert made.ranges() == {}
@@ -84,7 +84,7 @@ def test_nobody() -> None:
 
 
 @pytest.mark.req("B-07")
-def test_one_owns_all() -> None:
+def test_one_consumer_owns_the_whole_ring() -> None:
     made, (only,) = ring_of("a")
     assert made.ranges() == {only: [(1, LAST)]}
     assert made.select(1) is made.select(LAST) is only
@@ -132,7 +132,7 @@ def test_every_hash_has_the_owner_that_ranges_say(members: list[str], points: in
 
 @settings(max_examples=40, deadline=None)
 @given(names, st.sampled_from(["a", "c0", "x", "new"]), st.sampled_from([1, 3, 100, 400]))
-def test_adding_and_removing_restores(members: list[str], newcomer: str, points: int) -> None:
+def test_adding_and_removing_a_consumer_restores_the_ring(members: list[str], newcomer: str, points: int) -> None:
     made, _ = ring_of(*members, points=points)
     before = made.ranges()
     guest = consumer(newcomer)

@@ -23,7 +23,7 @@ def refused(made: StickyRanges, newcomer: Consumer) -> str:
 
 
 @pytest.mark.req("C-10")
-def test_recorded_answers() -> None:
+def test_sticky_ranges_are_judged_as_recorded() -> None:
     """055: every SUBSCRIBE in turn, and what its error said."""
     requests: dict[tuple[str, int], Consumer] = {}
     made, served = StickyRanges(), 0
@@ -51,7 +51,7 @@ def test_recorded_answers() -> None:
 
 
 @pytest.mark.req("C-10")
-def test_the_owner_is_asked() -> None:
+def test_the_owner_of_an_overlapping_range_is_asked() -> None:
     made, one, two = StickyRanges(), consumer("one", (0, 10), (20, 30)), consumer("two", (11, 19))
     made.add(one)
     made.add(two)
@@ -65,7 +65,7 @@ def test_the_owner_is_asked() -> None:
 
 
 @pytest.mark.req("C-10")
-def test_ranges_that_make_no_sense() -> None:
+def test_sticky_ranges_that_make_no_sense_are_refused() -> None:
     made = StickyRanges()
     made.add(consumer("owner", (0, 5)))
     assert refused(made, consumer("a")) == "Ranges for KeyShared policy must not be empty."
@@ -77,7 +77,7 @@ def test_ranges_that_make_no_sense() -> None:
 
 
 @pytest.mark.req("B-10")
-def test_gaps_are_nobodys() -> None:
+def test_gaps_between_sticky_ranges_belong_to_nobody() -> None:
     made, one, two = StickyRanges(), consumer("one", (0, 10), (40, 65535)), consumer("two", (20, 30))
     made.add(one)
     made.add(two)
@@ -89,7 +89,7 @@ def test_gaps_are_nobodys() -> None:
     assert made.hash_of_key(b"key-0") == 63679
 
 
-def test_neighbours_are_shown_as_one() -> None:
+def test_neighbouring_sticky_ranges_are_shown_as_one() -> None:
     made, one = StickyRanges(), consumer("one", (100, 200), (0, 99), (300, 400))
     made.add(one)
     assert made.ranges() == {one: [(0, 200), (300, 400)]}
@@ -99,7 +99,7 @@ ranges = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4)
 
 
 @given(st.lists(st.tuples(ranges, st.booleans()), max_size=12))
-def test_against_a_plain_table(program: list[tuple[list[Range], bool]]) -> None:
+def test_sticky_ranges_behave_as_a_plain_table(program: list[tuple[list[Range], bool]]) -> None:
     made, table = StickyRanges(), dict[int, Consumer]()
     for wanted, stays in program:
         newcomer = consumer("a", *wanted)

@@ -55,15 +55,25 @@ final class KeyShared {
         producer.flush();
     }
 
-    /** Key -> numbers of all messages until none follows, acknowledged. */
-    private static Map<String, List<Integer>> drain(Consumer<byte[]> consumer) throws Exception {
-        var numbers = new TreeMap<String, List<Integer>>();
-        Message<byte[]> message;
-        while ((message = consumer.receive(Check.QUIET_MS, TimeUnit.MILLISECONDS)) != null) {
-            consumer.acknowledge(message);
-            numbers.computeIfAbsent(message.getKey(), key -> new ArrayList<>()).add(Integer.valueOf(Check.text(message)));
+    /** Of each consumer: key -> numbers of its share of the next `count` messages, acknowledged. */
+    private static List<Map<String, List<Integer>>> receive(List<Consumer<byte[]>> consumers, int count)
+            throws Exception {
+        var shares = new ArrayList<Map<String, List<Integer>>>();
+        consumers.forEach(each -> shares.add(new TreeMap<>()));
+        var end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Check.SECONDS);
+        for (int got = 0; got < count;) {
+            that(System.nanoTime() < end, got + " of " + count + " messages");
+            for (int place = 0; place < consumers.size(); place++) {
+                Message<byte[]> message;
+                while ((message = consumers.get(place).receive(20, TimeUnit.MILLISECONDS)) != null) {
+                    consumers.get(place).acknowledge(message);
+                    shares.get(place).computeIfAbsent(message.getKey(), key -> new ArrayList<>())
+                            .add(Integer.valueOf(Check.text(message)));
+                    got++;
+                }
+            }
         }
-        return numbers;
+        return shares;
     }
 
     private static void oneEach(Context context) throws Exception {
@@ -76,12 +86,14 @@ final class KeyShared {
                 publish(producer, 10);
             }
             var keys = new HashSet<String>();
-            for (var consumer : consumers) {
-                drain(consumer).forEach((key, numbers) -> {
+            for (var share : receive(consumers, 10 * KEYS)) {
+                share.forEach((key, numbers) -> {
                     that(keys.add(key), key + " at two consumers");
                     equal(numbers.size(), 10, key);
                     equal(numbers, Check.sorted(numbers), key);
                 });
+            }
+            for (var consumer : consumers) {
                 consumer.close();
             }
             equal(keys.size(), KEYS, "keys");
@@ -111,7 +123,7 @@ final class KeyShared {
                     wanted.add("key-" + number);
                 }
             }
-            var got = drain(consumers.get(name));
+            var got = receive(List.of(consumers.get(name)), 2 * wanted.size()).get(0);
             equal(got.keySet(), wanted, "keys of " + name);
             got.forEach((key, numbers) -> equal(numbers.size(), 2, key));
             nothingMore(consumers.get(name));

@@ -3,11 +3,11 @@ package pulsarium.foreign;
 import static pulsarium.foreign.Check.consume;
 import static pulsarium.foreign.Check.equal;
 import static pulsarium.foreign.Check.nothingMore;
-import static pulsarium.foreign.Check.receive;
 import static pulsarium.foreign.Check.send;
 import static pulsarium.foreign.Check.texts;
 import static pulsarium.foreign.Check.that;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -26,20 +26,22 @@ final class Later {
     private static void delayed(Context context) throws Exception {
         var type = context.type();
         try (var consumer = context.newConsumer(type); var producer = context.newProducer()) {
-            producer.newMessage().value(Check.bytes("later")).deliverAfter(3500, TimeUnit.MILLISECONDS).send();
-            producer.newMessage().value(Check.bytes("sooner")).deliverAt(System.currentTimeMillis() + 1300).send();
             var sent = System.nanoTime();
+            producer.newMessage().value(Check.bytes("later")).deliverAfter(10, TimeUnit.SECONDS).send();
+            producer.newMessage().value(Check.bytes("sooner")).deliverAt(System.currentTimeMillis() + 1300).send();
             send(producer, texts("a", 0, 50));
-            equal(consume(consumer, 50), texts("a", 0, 50));
-            that(seconds(sent) < 1.3, "plain messages waited for delayed ones");
-            // A tick of a second early at most.
-            for (var wanted : List.of("sooner", "later")) {
-                var message = receive(consumer, 1).get(0);
-                equal(Check.text(message), wanted);
-                that(seconds(sent) > (wanted.equals("later") ? 2.4 : 0.2), wanted + " after " + seconds(sent) + " s");
-                consumer.acknowledge(message);
+            // Plain messages wait for no delayed one; how many come before the one of a second, a slow machine decides.
+            var plain = new ArrayList<String>();
+            while (plain.size() < 51) {
+                var text = consume(consumer, 1).get(0);
+                // A tick of a second early at most.
+                that(!text.equals("sooner") || seconds(sent) > 0.2, "sooner after " + seconds(sent) + " s");
+                plain.add(text);
             }
-            that(seconds(sent) < 7, "late: " + seconds(sent) + " s");
+            that(plain.remove("sooner"), "later came before sooner");
+            equal(plain, texts("a", 0, 50));
+            equal(consume(consumer, 1), List.of("later"));
+            that(seconds(sent) > 8.9, "later after " + seconds(sent) + " s");
             nothingMore(consumer);
         }
     }

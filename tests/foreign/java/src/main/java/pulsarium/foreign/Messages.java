@@ -97,7 +97,7 @@ final class Messages {
                 sizes.add(5_300_000 + number);
                 (number % 2 == 0 ? first : second).sendAsync(random(5_300_000 + number));
             }
-            for (int round = 0; round < 200 && !sizes.isEmpty(); round++) {
+            for (int round = 0; round < 600 && !sizes.isEmpty(); round++) {
                 var consumer = round % 2 == 0 ? one : two;
                 var message = consumer.receive(100, TimeUnit.MILLISECONDS);
                 if (message != null) {

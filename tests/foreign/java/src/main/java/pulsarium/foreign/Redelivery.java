@@ -172,7 +172,7 @@ final class Redelivery {
             send(producer, texts("a", 0, 100));
             var first = listener.next();
             // The first to come is active until the second turns out to be preferred.
-            var other = listener.active.poll(1500, TimeUnit.MILLISECONDS);
+            var other = listener.active.poll(5, TimeUnit.SECONDS);
             var active = consumers.get(consumers.indexOf(other == null ? first : other));
             var standby = consumers.get(1 - consumers.indexOf(active));
             equal(consume(active, 50), texts("a", 0, 50), "the active one");

@@ -237,7 +237,7 @@ final class Transactions {
                 var output = consumer(context.topic("out"), SubscriptionType.Exclusive).subscribe();
                 var published = producer(context.topic("out"), false)) {
             Check.send(producer, texts("a", 0, 1));
-            var transaction = begin(500);
+            var transaction = begin(3000);  // milliseconds, in which the next two lines are done
             send(published, transaction, texts("dropped", 0, 2));
             get(consumer.acknowledgeAsync(receive(consumer, 1).get(0).getMessageId(), transaction));
             Check.send(published, texts("plain", 0, 2));

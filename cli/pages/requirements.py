@@ -1,0 +1,48 @@
+"""Generate docs/requirements.md: the legend of the codes that comments and tests cite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+ROWS = Path(__file__).resolve().parents[2] / "tests" / "requirements.tsv"
+FAMILIES = {
+    "S423": "PIP-423: skip messages by id",
+    "SREV": "The review of PIP-423",
+    "S415": "PIP-415: find a message by its index",
+    "S429": "The draft of PIP-429: protocol version 22 and the trailing entry buffer",
+    "S54": "PIP-54: acknowledgement of single messages of a batch",
+    "W": "The wire",
+    "P": "Producers",
+    "C": "Consumers",
+    "B": "Behavior of the broker",
+}
+
+
+def requirements_page() -> str:
+    """Return the text of docs/requirements.md."""
+    return "\n".join(
+        (
+            "# Requirements",
+            "",
+            "Comments and tests cite requirements by these codes. A test carries its codes as `@pytest.mark.req(...)`;",
+            "the suite fails when a code has no passed test. `cmd 20` in a comment is the command with this number in",
+            "[the table of commands](commands.md); `transcript 055` is a recording in `tests/transcripts/`.",
+            "Generated from `tests/requirements.tsv`; do not edit.",
+            *_sections(),
+            "",
+        )
+    )
+
+
+def _sections() -> Iterator[str]:
+    rows = [line.split("\t") for line in ROWS.read_text().splitlines() if line and not line.startswith("#")]
+    for family, title in FAMILIES.items():
+        yield from ("", f"## {title}", "", "| code | requirement |", "|---|---|")
+        for code, text, *_ in rows:
+            if code.rpartition("-")[0] == family:
+                yield f"| {code} | {_cell(text)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

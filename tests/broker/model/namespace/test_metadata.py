@@ -1,0 +1,41 @@
+"""What operators tell the cluster."""
+
+from __future__ import annotations
+
+import json
+
+from pulsarium.broker.model.namespace.metadata import Records
+from tests.broker.model.stores import Paths
+
+
+def test_names_in_records_are_escaped() -> None:
+    store = Paths()
+    records = Records(store)
+    records.put("/bookies", "a", "b/c", value=1)
+    records.put("/bookies", "a", value={"x": 2})
+    assert store == {"/bookies/a/b%2Fc": b"1", "/bookies/a": b'{"x": 2}'}
+    assert records.inside("/bookies") == {"a": {"x": 2}}
+    assert records.inside("/bookies", "a") == {"b/c": 1}
+    assert records.get("/bookies", "a", "b", "c") is None
+    assert records.get("/bookies", "a", "b/c") == 1
+
+
+def test_what_is_inside_is_forgotten_too() -> None:
+    store = Paths()
+    records = Records(store)
+    for names in (("a",), ("a", "b"), ("ab",)):
+        records.put("/bookies", *names, value={})
+    records.forget("/bookies", "a")
+    assert list(store) == ["/bookies/ab"]
+    records.forget("/bookies", "a")
+    assert records.inside("/bookies") == {"ab": {}}
+
+
+def test_what_was_kept_comes_back() -> None:
+    store = Paths()
+    Records(store).put("/admin/clusters", "c", "failureDomain", "d", value={"brokers": ["b"]})
+    records = Records(store)
+    for path, value in {**store, "/admin/policies/t": json.dumps({}).encode()}.items():
+        records.recover(path, value)
+    assert records.inside("/admin/clusters", "c", "failureDomain") == {"d": {"brokers": ["b"]}}
+    assert records.inside("/admin/policies") == {}
