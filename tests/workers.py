@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -24,6 +25,11 @@ class Said(NamedTuple):
 
 
 Heard = SimpleQueue[Said]
+
+
+def unmeasured() -> dict[str, str]:
+    """Return the environment for a program that tells what it has imported: coverage.py imports modules of its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.cli.main import cli
+from tests.workers import unmeasured
 
 LATE = {"trio", "google.protobuf", "h11", "sqlite3", "importlib.metadata", "difflib"}
 
@@ -96,5 +97,7 @@ def test_ctrl_c_ends_a_command_with_130_and_without_a_word(
 
 def test_what_start_up_does_not_need_is_not_imported_first() -> None:
     code = "import sys, pulsarium.cli.main, pulsarium.cli.serve; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True, env=unmeasured()
+    )
     assert set(run.stdout.split()) & LATE == set()

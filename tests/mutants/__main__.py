@@ -45,7 +45,7 @@ PASSED, FAILED = 0, 1  # exit codes of pytest; others say that it could not run 
 
 
 class Outcome(NamedTuple):
-    """What became of a mutant. `by`: the test that failed, "" where none did. `problem`: why it could not be tried."""
+    """The end of a mutant. `by`: the test that failed, "" where none did. `problem`: why it could not be tried."""
 
     mutant: Mutant
     by: str = ""
@@ -158,7 +158,7 @@ def try_all(mutants: Sequence[Mutant], jobs: int) -> list[Outcome]:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """Say how many were caught, and which were not."""
+    """Return how many were caught, and which were not."""
     left = [each for each in outcomes if not each.by]
     lines = [f"{len(outcomes) - len(left)} of {len(outcomes)} mutants were caught"]
     for outcome in left:

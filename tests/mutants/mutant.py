@@ -1,4 +1,4 @@
-"""A mutant: one small change of the sources that breaks one behaviour, which the everyday tests must notice."""
+"""A mutant: one small change of the sources that breaks one behavior, which the everyday tests must notice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Mutant(NamedTuple):
 
     @property
     def side(self) -> str:
-        """Return whose behaviour it breaks: "client" or "broker"."""
+        """Return whose behavior it breaks: "client" or "broker"."""
         return "client" if self.file.startswith("client/") else "broker"
 
     def applied(self, root: Path) -> str:

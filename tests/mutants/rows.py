@@ -28,8 +28,8 @@ MUTANTS: Final = (
     Mutant(
         "key-shared-overtakes-replay",
         "broker/model/dispatch/key_shared.py",
-        "            if not self.replay:  # else it comes first: what waits may be later in the order of its key\n",
-        "            if True:\n",
+        "            if not self.replay:  #",
+        "            if True:  #",
         "What waits for permits overtakes an earlier message of its key that was negatively acknowledged.",
         (f"{MODEL}/dispatch/test_key_shared.py", f"{MODEL}/dispatch/test_waiting.py"),
     ),
@@ -118,9 +118,8 @@ MUTANTS: Final = (
     Mutant(
         "mark-stays-in-its-ledger",
         "broker/model/cursor/managed_cursor.py",
-        "            if ledger_id != mark.ledger_id:  # else something between the two is not acknowledged\n"
-        "                self._advance()\n",
-        "",
+        "            if ledger_id != mark.ledger_id:",
+        "            if False:",
         "The mark-delete position does not move on into a later ledger.",
         (f"{MODEL}/cursor/test_managed_cursor.py",),
     ),
@@ -162,7 +161,7 @@ MUTANTS: Final = (
         "    if max(indexes) >= size:\n",
         "    if max(indexes) > size:\n",
         "skipByMessageIds takes a batch index just behind the last message (PIP-423).",
-        (f"{MODEL}/subscription/test_skip_entries.py", "tests/broker/admin/topic/test_skip_refused.py"),
+        (f"{MODEL}/subscription/test_skip.py", "tests/broker/admin/topic/test_skip_refused.py"),
     ),
     # what a topic keeps
     Mutant(
@@ -192,7 +191,7 @@ MUTANTS: Final = (
     Mutant(
         "deduplication-forgets-batch-end",
         "broker/model/topic/deduplication.py",
-        "        self._pushed[name] = max(lowest, signed(highest_sequence_id))\n",
+        "        self._pushed[name] = max(lowest, signed(pending.highest_sequence_id))\n",
         "        self._pushed[name] = lowest\n",
         "A message that was in an earlier batch of its producer is stored once more.",
         (f"{COMMANDS}/test_deduplication.py", f"{MODEL}/topic/test_deduplication.py"),
@@ -252,8 +251,8 @@ MUTANTS: Final = (
     Mutant(
         "last-entry-for-v21",
         "broker/session/capabilities.py",
-        "LAST_ENTRY_SINCE = 22  # PIP-429\n",
-        "LAST_ENTRY_SINCE = 21\n",
+        "LAST_ENTRY_SINCE = 22",
+        "LAST_ENTRY_SINCE = 21",
         "A client of version 21 gets an entry behind GET_LAST_MESSAGE_ID_RESPONSE (PIP-429).",
         ("tests/broker/session/test_capabilities.py", f"{COMMANDS}/test_last_message_id.py"),
     ),
@@ -437,9 +436,8 @@ MUTANTS: Final = (
     Mutant(
         "opening-outlives-its-connection",
         "client/connection/link.py",
-        "        if self._opening is not None:  # the answer does not come any more\n"
-        "            self._opening.cancel()\n",
-        "",
+        "        if self._opening is not None:",
+        "        if False:",
         "A producer or consumer that was lost while it was opened waits for an answer that never comes.",
         ("tests/client/connection/test_link.py",),
     ),
@@ -511,8 +509,8 @@ MUTANTS: Final = (
     Mutant(
         "one-topic-starves-others",
         "client/consumer/inbox.py",
-        "        if len(self._ready) > 1:  # then it is another's turn\n",
-        "        if False:\n",
+        "        if len(self._ready) > 1:",
+        "        if False:",
         "A consumer of several topics gets all of one before the first message of another.",
         ("tests/client/consumer/test_inbox.py", "tests/client/consumer/test_parts.py"),
     ),

@@ -13,6 +13,7 @@ import trio
 from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
 from pulsarium.broker.storage.memory import MemoryStorage
 from tests.broker.storage.asking import ask, batch_of, no_file_grows_beyond
+from tests.workers import unmeasured
 
 
 @pytest.fixture
@@ -68,7 +69,8 @@ def test_there_is_no_thread_and_no_sqlite_before_the_first_spill() -> None:
         "        nursery.cancel_scope.cancel()\n"
         "trio.run(main)\n"
     )
-    child = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    command = [sys.executable, "-P", "-c", script]
+    child = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30, env=unmeasured())
     assert child.stdout == "1 False\n"
 
 

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from pulsarium.broker.config.version import VERSION
 from pulsarium.cli.admin.asked import Session
 from pulsarium.cli.main import cli
+from tests.workers import unmeasured
 
 from .conftest import Played
 
@@ -212,6 +213,8 @@ def test_neither_the_broker_nor_protobuf_is_imported() -> None:
     code = (
         "import sys; from pulsarium.cli.admin import main, topics, namespaces, clusters, schemas; print(*sys.modules)"
     )
-    run = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True, env=unmeasured()
+    )
     modules = set(run.stdout.split())
     assert not modules & {"trio", "google.protobuf", "h11", "sqlite3", "pulsarium.broker.broker"}
