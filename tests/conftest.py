@@ -43,9 +43,9 @@ def pytest_report_header() -> list[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    folder = Path(__file__).parent
+    needing_spark = [Path(__file__).parent / name for name in NEEDS_SPARK]
     for item in items:
-        if item.path.relative_to(folder).as_posix().startswith(NEEDS_SPARK):
+        if any(item.path.is_relative_to(path) for path in needing_spark):
             item.add_marker(pytest.mark.spark)
         if item.get_closest_marker("heavy") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(HEAVY_TIMEOUT))
