@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-ROWS = Path(__file__).resolve().parents[2] / "tests" / "requirements.tsv"
+TESTS = Path(__file__).resolve().parents[2] / "tests"
+ROWS = TESTS / "requirements.tsv"
 FAMILIES = {
     "S423": "PIP-423: skip messages by id",
     "SREV": "The review of PIP-423",
@@ -28,7 +30,8 @@ def requirements_page() -> str:
             "Comments and tests cite requirements by these codes. A test carries its codes as `@pytest.mark.req(...)`;",
             "the suite fails when a code has no passed test. `cmd 20` in a comment is the command with this number in",
             "[the table of commands](commands.md); `transcript 055` is a recording in `tests/transcripts/`.",
-            "Generated from `tests/requirements.tsv`; do not edit.",
+            'The column "official client" marks a row that a test proves with a client of somebody else, over TCP.',
+            "Generated from `tests/requirements.tsv` and the marks in `tests/foreign/`; do not edit.",
             *_sections(),
             "",
         )
@@ -36,12 +39,21 @@ def requirements_page() -> str:
 
 
 def _sections() -> Iterator[str]:
+    proven = codes_of_official_clients()
     rows = [line.split("\t") for line in ROWS.read_text().splitlines() if line and not line.startswith("#")]
     for family, title in FAMILIES.items():
-        yield from ("", f"## {title}", "", "| code | requirement |", "|---|---|")
+        yield from ("", f"## {title}", "", "| code | requirement | official client |", "|---|---|---|")
         for code, text, *_ in rows:
             if code.rpartition("-")[0] == family:
-                yield f"| {code} | {_cell(text)} |"
+                yield f"| {code} | {_cell(text)} | {'yes' if code in proven else ''} |"
+
+
+def codes_of_official_clients() -> set[str]:
+    """Return the codes that tests in `tests/foreign/` carry."""
+    marks = (
+        mark for path in (TESTS / "foreign").rglob("*.py") for mark in re.findall(r"\breq\(([^)]*)\)", path.read_text())
+    )
+    return {code for mark in marks for code in re.findall(r'"([A-Z0-9]+-\d+)"', mark)}
 
 
 def _cell(text: str) -> str:
