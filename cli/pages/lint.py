@@ -10,9 +10,10 @@ from pulsarium.proto.commands import Direction
 
 _INTRODUCTION = """# The linter
 
-`pulsarium lint` reads the frames between a client and a broker and reports each violation: the rule, the frame, the
-source in Pulsar, and the remedy. It reads captures (`pulsarium capture`, `serve --capture`) of Pulsarium, captures of
-any broker through the proxy, or a running broker:
+With the linter you find out which rules of the protocol a client or a broker breaks. `pulsarium lint` reads the frames
+between a client and a broker. The linter reports each violation with the rule, the frame, the source in Pulsar, and the
+remedy. The frames come from captures of Pulsarium (`pulsarium capture`, `serve --capture`), from captures of any broker
+through the proxy, or from a running broker:
 
 ```
 pulsarium lint run.pulscap
@@ -21,29 +22,30 @@ pulsarium lint --live --start      # judge connections that are opened from now 
 pulsarium lint --live --clear      # print the findings, and forget them
 ```
 
-The exit code is 1 when a rule was broken (with `--exit-zero`: 0), and 2 when a capture cannot be read or a broker does
-not answer. Over HTTP: GET and DELETE `/lab/violations`, POST `/lab/violations/start` and `/stop`. In Python:
-`lab.linter.start()`, `.violations()`, `.clear()`.
+The exit code is 1 when a rule was broken (0 with `--exit-zero`), and 2 when a capture cannot be read or a broker does
+not answer. Over HTTP, use GET and DELETE `/lab/violations`, and POST `/lab/violations/start` and `/stop`. In Python,
+use `lab.linter.start()`, `.violations()` and `.clear()`.
 
-An **error** makes the other side refuse, drop or close, or it loses, doubles or garbles messages. A **warning** is
-accepted by current brokers, but does not have the effect that it seems to have, or works by chance.
+After an **error** the other side refuses a command, drops a frame or closes the connection, or messages are lost,
+doubled or garbled. Current brokers accept a frame with a **warning**, but the frame works by chance, or does not have
+the effect that it seems to have.
 
-The linter judges a connection when the capture contains its opening. Where another connection was open before the
-capture began, the linter blames nobody for frames that may have come over that one. It blames nobody for frames that a
-fault of the lab dropped, doubled or changed. On such a connection it stops judging the broker, and judges the client
-by the frames that the client sent itself. A running broker keeps the first 200 findings of each rule and counts the
-others.
+The linter judges a connection when the capture contains its opening. If another connection was open before the
+capture began, the linter blames nobody for frames that may have come over that connection. The linter blames nobody for
+frames that a fault of the lab dropped, doubled or changed. On such a connection it stops judging the broker, and judges
+the client by the frames that the client sent itself. A running broker keeps the first 200 findings of each rule and
+counts the others.
 
-## What official clients break
+## Rules that official clients break
 
-Found by running the clients' scenarios (`tests/foreign`) against a broker with a running linter
-(`tests/foreign/test_linter.py`): Python 3.13.0 (C++ 4.2.0), Java 4.2.4, Go 0.19.0. These clients keep all other rules.
+`tests/foreign/test_linter.py` runs the scenarios of official clients (`tests/foreign`) against a broker with a running
+linter. The clients are Python 3.13.0 (C++ 4.2.0), Java 4.2.4 and Go 0.19.0. They keep all rules except these:
 
 {findings}
 
 Java's violation is a rare race: one capture shows it, and the last 180 scenarios do not. All three clients send grouped
 acknowledgements after the SUCCESS of UNSUBSCRIBE. That breaks no rule, because the subscription is deleted and nothing
-is lost. On the wire, Go's `Nack` of one of ten messages on Exclusive, and Java's `unsubscribe`:
+is lost. These are the frames of Go's `Nack` of one of ten messages on Exclusive:
 
 ```
 → SUBSCRIBE    subscription=s subType=Exclusive consumer_id=1
@@ -52,16 +54,20 @@ is lost. On the wire, Go's `Nack` of one of ten messages on Exclusive, and Java'
 ← MESSAGE      consumer_id=1 message_id=0:0, and so on to 0:9
 ```
 
+These are the frames of Java's `unsubscribe`:
+
 ```
 → UNSUBSCRIBE  consumer_id=172 request_id=...673
 ← SUCCESS      request_id=...673
 → ACK          consumer_id=172 ack_type=Individual message_id=[304:0,304:1,304:2,304:3,304:4]
 ```
 
-The community's Rust client 6.9.1, in captures of the matrix, breaks three rules. `compression-wrong`: its Snappy is the
-framed format (payloads begin with `ff 06 00 00 73 4e 61 50 70 59`), which clients of other languages cannot read.
-`closed-twice`: a closed consumer is closed again when it is dropped. `newer-field`: the client announces version 12 and
-subscribes as Key_Shared, which is of version 14.
+The community's Rust client 6.9.1 breaks three rules in captures of the matrix:
+
+- `compression-wrong`: The client uses Snappy's framed format, which clients of other languages cannot read. Payloads
+  begin with `ff 06 00 00 73 4e 61 50 70 59`.
+- `closed-twice`: The client closes a closed consumer again when the consumer is dropped.
+- `newer-field`: The client announces version 12 and subscribes as Key_Shared, which belongs to version 14.
 """
 
 _FINDINGS = (
@@ -88,7 +94,7 @@ def lint_page() -> str:
             "<!-- Generated by cli/pages/lint.py from capture/lint; do not edit. -->",
             "",
             _INTRODUCTION.replace("{findings}", "\n".join(_findings())),
-            f"## The rules: {len(RULES)}, of which clients can break {about}",
+            f"## All {len(RULES)} rules, of which clients can break {about}",
             "",
             *_tables(),
             "",
