@@ -135,17 +135,17 @@ _KEPT = rf"/cursors/(?!{READER}/)[^/]+"  # readers keep nothing
 TOLERANCES = (
     Tolerance(
         "active consumer that left",
-        "the one that left is still called active",
+        "Stats still name the consumer that left as active",
         more(r"/subscriptions/([^/]+)/activeConsumerName (.*)", _left),
     ),
     Tolerance(
         "cursors of readers that sought",
-        "of a reader that used SEEK is still shown",
+        "The answer still shows the cursor of a reader that used SEEK",
         more(rf"/cursors/{SEEKER}/.*", _gone),
     ),
     Tolerance(
         "end of topic said again",
-        "repeated with redundant acknowledgements and FLOWs",
+        "The broker repeats the command after redundant acknowledgements and FLOWs",
         more(rf"REACHED_END_OF_TOPIC .*{AGAIN}"),
     ),
     Tolerance(
@@ -153,10 +153,10 @@ TOLERANCES = (
         "highest_sequence_id of a receipt, where the SEND has none",
         either(*[r'(SEND_RECEIPT .*"highest_sequence_id": )(?:0|18446744073709551615)\b(.*)'] * 2),
     ),
-    Tolerance("wording of REST errors", "REST: the wording of errors that begin with a 4", wording),
+    Tolerance("wording of REST errors", "REST: the text of errors with status 4xx", wording),
     Tolerance(
         "cursor ledgers",
-        "`NoLedger` until something is acknowledged",
+        "A cursor is `NoLedger` until its subscription acknowledges a message",
         each_of(
             either(rf"({_KEPT}/cursorLedger) -1", rf"({_KEPT}/cursorLedger) a ledger"),
             either(rf"({_KEPT}/cursorLedgerLastEntry) (?:-1|\d+)", rf"({_KEPT}/cursorLedgerLastEntry) \d+"),
@@ -178,12 +178,12 @@ TOLERANCES = (
     ),
     Tolerance(
         "address in a conflict of ranges",
-        "the text ends in the connection as Netty shows it",
+        "The error text ends in the connection as Netty shows it",
         either(r'(ERROR .*Range conflict .*), address=ADDRESS}"}', r'(ERROR .*Range conflict .*), address=\[id: .*}"}'),
     ),
     Tolerance(
         "read position after the earliest",
-        "after a SEEK to the earliest it is entry -1",
+        "After a SEEK to the earliest message, the entry is -1",
         either(r"(/cursors/[^/]+/readPosition .+):0", r"(/cursors/[^/]+/readPosition .+):-1"),
     ),
     Tolerance(
@@ -193,16 +193,16 @@ TOLERANCES = (
     ),
     Tolerance(
         "activity of cursors",
-        "true from its creation until its first consumers have left",
+        "The value is true from the cursor's creation until its first consumers have left",
         either(r"(/cursors/[^/]+/active) False", r"(/cursors/[^/]+/active) True"),
     ),
-    Tolerance("reads that wait", "whether a read waits for entries right now", _waiting),
+    Tolerance("reads that wait", "The value shows whether a read waits for entries at this moment", _waiting),
     Tolerance(
         "count in a property",
-        "-1 until all entries are deleted",
+        "The property is -1 until all entries are deleted",
         either(r"(/properties/index) -1", r"(/properties/index) \d+"),
     ),
-    Tolerance("order of REST lists", "in the order of their creation", order(_sorted_lists)),
+    Tolerance("order of REST lists", "The elements are in the order of their creation", order(_sorted_lists)),
     Tolerance(
         "order in which clients are sent away",
         "CLOSE_PRODUCER and CLOSE_CONSUMER of one unload or deletion",
