@@ -39,6 +39,6 @@ def test_a_failure_comes_with_its_error_and_the_log(program: LineProgram) -> Non
 
 
 def test_a_program_that_dies_is_started_again(program: LineProgram) -> None:
-    with pytest.raises(AssertionError, match="ended with 3"):
+    with pytest.raises(AssertionError, match="ended with exit code 3"):
         program.run("die")
     assert program.run("echo", value="back")["got"] == "back"

@@ -35,7 +35,7 @@ def test_tables_and_files(spark: SparkSession, capture: str, tmp_path: Path) -> 
     assert lines[:2] == ["Violations of the protocol", "--------------------------"]
     assert lines[2].split() == ["side", "rule", "client", "client_version", "count", "example"]
     assert lines[3].startswith("broker  permits-exceeded  Pulsar-Test  1.2.3               1  MESSAGE to consumer 1")
-    assert "What became of each command" in lines
+    assert "Outcome of each command" in lines
     assert {path.suffix for path in out.iterdir()} == {".parquet", ".svg"}
 
 

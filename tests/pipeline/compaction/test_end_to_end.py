@@ -109,7 +109,7 @@ def test_killed_wherever_it_may_be(stage: Stage) -> None:
     os.kill(stage.begin(), signal.SIGKILL)
     status, error = stage.end()
     assert status == "ERROR"
-    assert error.startswith("the Spark job ended with -9: ")
+    assert error.startswith("the Spark job ended with exit code -9")
     eventually(stage.is_clean, what="the end of Spark")
 
     stage.admin.compact(TOPIC)
