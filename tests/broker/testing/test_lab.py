@@ -179,7 +179,8 @@ def test_the_linter_says_what_a_client_did_wrong(broker: PulsarBroker, topic: st
         seen = broker.faults.observe("LOOKUP", client_version="careless")
         client.sendall(b"".join(frame(command.SerializeToString()) for command in commands))
         seen.wait(2)
-    with pytest.raises(AssertionError, match=r"(?s)a client broke rules.*\nclient error request-id-reused: LOOKUP with request 7"):
+    reused = r"(?s)a client broke rules.*\nclient error request-id-reused: LOOKUP with request 7"
+    with pytest.raises(AssertionError, match=reused):
         broker.linter.assert_clean()
     broker.linter.stop()
     broker.linter.clear()
