@@ -23,6 +23,7 @@ _SPECS: Final = {pb.BaseCommand.DESCRIPTOR.fields_by_name[each.field].message_ty
 
 @handles(_T.SCALABLE_TOPIC_LOOKUP, absent=WHY)
 @handles(_T.SCALABLE_TOPIC_SUBSCRIBE, absent=WHY)
+@handles(_T.SCALABLE_TOPIC_UNSUBSCRIBE, absent=WHY)
 @handles(_T.WATCH_SCALABLE_TOPICS, absent=WHY)
 @handles(_T.WATCH_TC_ASSIGNMENTS, absent=WHY)
 def refuse(session: Session, cmd: Any, trailing: bytes) -> None:
