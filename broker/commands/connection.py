@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.auth.identity import AuthenticationError
 from pulsarium.broker.auth.login import Login, RolesRefused, Stale
 from pulsarium.broker.commands.registry import CloseConnection, handles
-from pulsarium.broker.config.profile import TOPIC_WATCHERS, WATCHERS_RECONCILE
+from pulsarium.broker.config.profile import (
+    COORDINATOR_WATCHES,
+    SCALABLE_TOPICS,
+    TOPIC_WATCHERS,
+    WATCHERS_RECONCILE,
+)
 from pulsarium.broker.logs import Log
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -15,6 +20,14 @@ if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session
 
 NO_REQUEST = 2**64 - 1  # request id of an ERROR that concerns the connection (W-11)
+
+# broker.conf keys that switch feature flags
+KEYS = {
+    TOPIC_WATCHERS: "enableBrokerTopicListWatcher",
+    WATCHERS_RECONCILE: "enableBrokerTopicListWatcher",
+    SCALABLE_TOPICS: "scalableTopicsEnabled",
+    COORDINATOR_WATCHES: "transactionCoordinatorScalableTopicsEnabled",
+}
 
 OUR_CLIENTS = "Pulsarium"  # prefix of this project's clients, which mean PIP-429 by that version
 
@@ -35,8 +48,7 @@ def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
         max_message_size=broker.config.maxMessageSize,
     )
     for flag in session.profile.flags:  # a broker without flags omits the field
-        watching = flag in (TOPIC_WATCHERS, WATCHERS_RECONCILE)
-        setattr(connected.feature_flags, flag, broker.config.enableBrokerTopicListWatcher or not watching)
+        setattr(connected.feature_flags, flag, getattr(broker.config, KEYS[flag]) if flag in KEYS else True)
     log.info(
         "connection opened",
         peer=session,

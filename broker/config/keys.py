@@ -379,6 +379,14 @@ class Config:
         0, "Most open transactions of one coordinator; 0: no limit", high=JAVA_LONG[1]
     )
 
+    transactionCoordinatorScalableTopicsEnabled: bool = key(True, "Serve transactions over scalable topics")
+    transactionCoordinatorScalableTopicsParallelism: int = key(
+        16, "Coordinators of transactions over scalable topics", low=1
+    )
+
+    # Scalable topics
+    scalableTopicsEnabled: bool = key(True, "Serve scalable topics to clients")
+
     # Statistics
     statsUpdateFrequencyInSecs: int = key(60, "Interval between computations of rates", "seconds", low=1)
 

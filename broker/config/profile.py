@@ -17,6 +17,10 @@ TOPIC_WATCHERS: Final = "supports_topic_watchers"
 PARTITIONS_UNMADE: Final = "supports_get_partitioned_metadata_without_auto_creation"
 REPLICATION_ONCE: Final = "supports_repl_dedup_by_lid_and_eid"
 WATCHERS_RECONCILE: Final = "supports_topic_watcher_reconcile"
+SCALABLE_TOPICS: Final = "supports_scalable_topics"
+COORDINATOR_WATCHES: Final = "supports_tc_metadata_discovery"
+
+FLAGS_OF_4_2: Final = frozenset({TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE, WATCHERS_RECONCILE})
 
 # Commands that later releases added, by their names in BaseCommand.Type
 BROUGHT_BY_2_10: Final = frozenset({"TC_CLIENT_CONNECT_REQUEST"})
@@ -111,14 +115,14 @@ PIP: Final = Profile(
     # Unused transactions cost no time, and a broker without them refuses clients that use them.
     defaults=(("transactionCoordinatorEnabled", True),),
     max_protocol_version=22,
-    flags=frozenset({TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE, WATCHERS_RECONCILE}),
+    flags=FLAGS_OF_4_2 | {SCALABLE_TOPICS, COORDINATOR_WATCHES},
     server_version=f"Pulsarium {VERSION}",
 )
 
 PULSAR_4_2: Final = Profile(
     name="pulsar-4.2",
     max_protocol_version=21,
-    flags=PIP.flags,
+    flags=FLAGS_OF_4_2,
     unknown=BROUGHT_BY_5_0,
     server_version="Pulsar Server4.2.4",
     end_of_topic_to_all_clients=True,
@@ -157,6 +161,16 @@ def _older(
     )
 
 
+# 5.0.0-M1 as recorded, and 5.0.1 as its published code says
+PULSAR_5_0_M1: Final = replace(
+    PULSAR_4_2,
+    name="pulsar-5.0-m1",
+    server_version="Pulsar Server5.0.0-M1",
+    flags=PIP.flags,
+    unknown=frozenset(),
+)
+PULSAR_5_0: Final = replace(PULSAR_5_0_M1, name="pulsar-5.0", server_version="Pulsar Server5.0.1")
+
 # From the protocol library of each release. A release that is not listed is like the one before it.
 OLDER: Final = (
     _older("4.1", "0", 21, {TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE}),
@@ -167,7 +181,9 @@ OLDER: Final = (
     _older("2.8", "4", 17, set(), BROUGHT_BY_2_10 | BROUGHT_BY_2_11),
 )
 
-PROFILES: Final[Mapping[str, Profile]] = MappingProxyType({each.name: each for each in (PIP, PULSAR_4_2, *OLDER)})
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
+    {each.name: each for each in (PIP, PULSAR_5_0, PULSAR_5_0_M1, PULSAR_4_2, *OLDER)}
+)
 
 
 def profile_of(name: str, max_protocol_version: int | None = None) -> Profile:
