@@ -164,6 +164,7 @@ def _options(cmd: pb.CommandSubscribe) -> ConsumerOptions:
             cmd.keySharedMeta.keySharedMode,
             tuple((each.start, each.end) for each in cmd.keySharedMeta.hashRanges),
             cmd.keySharedMeta.allowOutOfOrderDelivery,
+            cmd.keySharedMeta.entryBucketDispatch,
         ),
         metadata=texts_of(cmd.metadata),
         auto_schema=cmd.HasField("schema") and cmd.schema.type == AUTO_CONSUME,

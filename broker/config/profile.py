@@ -76,6 +76,7 @@ class Profile:
     S415-15), where 4.2.4 answers 401 as for every call about topics.
     leaves_schemas_open: every role may read and add schemas of every topic by binary commands, and read about
     transactions of every topic over REST, as in 4.2.4.
+    entry_buckets: segments of scalable topics have entry buckets, which consumers can share (PIP-486).
     """
 
     name: str
@@ -104,6 +105,7 @@ class Profile:
     chunks_are_duplicates: bool = False
     abandoned_consumers_refuse: bool = False
     refused_producers_stay_exclusive: bool = False
+    entry_buckets: bool = True
 
     def tells_end_of_topic(self, client_version: str) -> bool:
         """Return whether a client of this CONNECT.client_version gets REACHED_END_OF_TOPIC."""
@@ -144,6 +146,7 @@ PULSAR_4_2: Final = Profile(
     chunks_are_duplicates=True,
     abandoned_consumers_refuse=True,
     refused_producers_stay_exclusive=True,
+    entry_buckets=False,
 )
 
 

@@ -61,6 +61,7 @@ MODEL = (
     "subscription",
     "dispatch",
     "topic",
+    "scalable",
     "upkeep",
 )
 # What still points upwards. Take entries out as arrows are turned; add none.

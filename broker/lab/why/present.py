@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.lab.why.answer import Why
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher
-from pulsarium.broker.model.dispatch.selector import key_of
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.transactions import transaction_of
 from pulsarium.broker.model.subscription.dispatcher import Reason
@@ -67,7 +66,7 @@ class Facts:
         """Return the hash of the message's key on a Key_Shared subscription, or None."""
         if not isinstance(self.dispatcher, KeySharedDispatcher) or self.metadata is None:
             return None
-        return self.dispatcher.selector.hash_of_key(key_of(self.metadata))
+        return self.dispatcher.hash_of(self.metadata)
 
     @cached_property
     def holder(self) -> Consumer | None:

@@ -45,10 +45,15 @@ class KeySharedDispatcher(SharingDispatcher):
         super().__init__(subscription)
         self.selector = selector
         self.mode = options.mode
+        self.entry_buckets = options.entry_buckets
         self.out_of_order = options.out_of_order
         self.drains = options.mode == pb.AUTO_SPLIT and not options.out_of_order
         self.owed = OwedKeys()
         self._unowned = PositionSet()
+
+    def hash_of(self, metadata: pb.MessageMetadata) -> int:
+        """Return the hash that chooses the consumer of an entry."""
+        return self.selector.hash_of_key(key_of(metadata))
 
     # consumers
 
@@ -61,6 +66,8 @@ class KeySharedDispatcher(SharingDispatcher):
                 f"key_shared mode of '{name(self.mode)}' is different than the connecting consumer's key_shared mode "
                 f"'{name(options.key_shared.mode)}'."
             )
+        if options.key_shared.entry_buckets and not self.entry_buckets:
+            return "does not dispatch by entry-bucket while the connecting consumer does."
         if options.key_shared.out_of_order == self.out_of_order:
             return ""
         if self.out_of_order:
@@ -95,14 +102,14 @@ class KeySharedDispatcher(SharingDispatcher):
         metadata = visible_metadata(entry)
         if metadata is None:
             return None
-        consumer = self.selector.select(self.selector.hash_of_key(key_of(metadata)))
+        consumer = self.selector.select(self.hash_of(metadata))
         return consumer if consumer is not None and consumer.can_receive else None
 
     # unacknowledged messages
 
     def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
         """Record the hashes anew, because entries that had to wait do not keep theirs."""
-        hashes = (self.selector.hash_of_key(key_of(parse_metadata(delivery.entry))) for delivery in deliveries)
+        hashes = (self.hash_of(parse_metadata(delivery.entry)) for delivery in deliveries)
         self.owed.owe(consumer, deliveries, [KeyOwner(consumer, key_hash) for key_hash in hashes])
         super()._delivering(consumer, deliveries, messages)
 
@@ -218,7 +225,7 @@ class KeySharedDispatcher(SharingDispatcher):
 
         Return None for an entry that must wait, and keep it.
         """
-        key_hash = self.selector.hash_of_key(key_of(metadata))
+        key_hash = self.hash_of(metadata)
         consumer = self.selector.select(key_hash)
         if consumer is None:
             self._unowned.add(position)

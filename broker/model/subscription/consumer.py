@@ -20,11 +20,15 @@ KEPT = 0.9
 
 @dataclass(frozen=True, slots=True)
 class KeySharedOptions:
-    """Options of KeySharedMeta in SUBSCRIBE: a KeySharedMode, and the inclusive hash ranges of a STICKY consumer."""
+    """Options of KeySharedMeta in SUBSCRIBE: a KeySharedMode, and the inclusive hash ranges of a STICKY consumer.
+
+    With `entry_buckets`, the ranges are those of all entry buckets, and the broker spreads them (PIP-486).
+    """
 
     mode: int = pb.AUTO_SPLIT
     ranges: tuple[tuple[int, int], ...] = ()
     out_of_order: bool = False
+    entry_buckets: bool = False
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.client import Assigned
 from pulsarium.broker.model.compaction.compaction import Compaction
 from pulsarium.broker.model.context import Context
+from pulsarium.broker.model.dispatch.entry_buckets import EntryBucketDispatcher
 from pulsarium.broker.model.dispatch.key_shared import KeySharedDispatcher, RecentlyJoinedDispatcher
 from pulsarium.broker.model.dispatch.selector import selector_for
 from pulsarium.broker.model.dispatch.shared import SharedDispatcher, StallingSharedDispatcher
@@ -328,6 +329,8 @@ def dispatcher_for(subscription: Subscription, options: ConsumerOptions) -> Disp
         return kind(subscription)
     if options.type == pb.CommandSubscribe.Key_Shared:
         persistent = subscription.cursor is not None
+        if persistent and options.key_shared.entry_buckets and stores.profile.entry_buckets:
+            return EntryBucketDispatcher(subscription, options.key_shared)
         classic = persistent and stores.config.subscriptionKeySharedUseClassicPersistentImplementation
         selector = selector_for(options.key_shared, stores.config, classic=classic)
         sharing = RecentlyJoinedDispatcher if classic else KeySharedDispatcher

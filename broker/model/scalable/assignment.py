@@ -1,0 +1,115 @@
+"""Assign the segments of a scalable topic to the consumers of one subscription.
+
+Consumers are names, and each algorithm depends only on its arguments. So a new controller assigns as its predecessor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import NamedTuple, Protocol
+
+LAST_HASH = 0xFFFF
+Range = tuple[int, int]  # first and last hash
+
+
+class Assignable(Protocol):
+    """A segment, as its assignment sees it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def active(self) -> bool: ...
+    @property
+    def parents(self) -> Sequence[int]: ...
+    @property
+    def splits(self) -> Sequence[int]: ...
+
+
+class Share(NamedTuple):
+    """A segment of a consumer. A segment with several consumers has the ranges of all its entry buckets."""
+
+    segment_id: int
+    buckets: tuple[Range, ...] = ()
+
+
+def bucket_ranges(splits: Iterable[int]) -> tuple[Range, ...]:
+    """Return the ranges of the entry buckets between these boundaries."""
+    starts = [0, *splits]
+    return tuple(zip(starts, [*(each - 1 for each in starts[1:]), LAST_HASH], strict=True))
+
+
+def in_order(segments: Iterable[Assignable]) -> list[Assignable]:
+    """Return segments by range, then by id."""
+    return sorted(segments, key=lambda each: (each.start, each.end, each.id))
+
+
+def assignable(
+    segments: Mapping[int, Assignable], drained: Set[int], *, ordered: bool, ancestors: bool
+) -> list[Assignable]:
+    """Return the segments that consumers may have, in order.
+
+    With `ordered`, a segment waits until consumers have drained the segments before it, so that each key keeps its
+    order. With `ancestors`, as in 5.0.1, sealed segments wait too, all sealed ancestors count, and a drained segment
+    has no consumer any more. Without, as in 5.0.0-M1, only active segments wait, and only for their parents.
+    """
+
+    def waits_for(segment: Assignable) -> Iterable[Assignable]:
+        for parent in segment.parents:
+            if parent in segments:
+                yield segments[parent]
+                if ancestors:
+                    yield from waits_for(segments[parent])
+
+    def may_be_read(segment: Assignable) -> bool:
+        if ancestors and not segment.active and segment.id in drained:
+            return False
+        if not ordered or not (segment.active or ancestors):
+            return True
+        return all(each.active or each.id in drained for each in waits_for(segment))
+
+    return in_order(filter(may_be_read, segments.values()))
+
+
+def undrained(segments: Mapping[int, Assignable], drained: Set[int]) -> list[int]:
+    """Return the sealed segments that are not known to be drained."""
+    return [each.id for each in in_order(segments.values()) if not each.active and each.id not in drained]
+
+
+def round_robin(segments: Sequence[Assignable], consumers: Collection[str]) -> dict[str, list[Share]]:
+    """Assign whole segments in turn, as 5.0.0-M1 does. Consumers that are left over have none."""
+    names = sorted(consumers)
+    shares: dict[str, list[Share]] = {name: [] for name in names}
+    for index, segment in enumerate(segments if names else ()):
+        shares[names[index % len(names)]].append(Share(segment.id))
+    return shares
+
+
+def shared(segments: Sequence[Assignable], consumers: Collection[str]) -> dict[str, list[Share]]:
+    """Assign segments as 5.0.1 does: consumers that are left over share the entry buckets of segments."""
+    names = sorted(consumers)
+    if len(names) <= len(segments) or not segments:
+        return round_robin(segments, names)
+    owners = _owners([len(each.splits) + 1 for each in segments], len(names))
+    shares: dict[str, list[Share]] = {name: [] for name in names}
+    free = iter(names)
+    for segment, count in zip(segments, owners, strict=True):
+        share = Share(segment.id, bucket_ranges(segment.splits) if count > 1 else ())
+        for _ in range(count):
+            shares[next(free)].append(share)
+    return shares
+
+
+def _owners(buckets: Sequence[int], consumers: int) -> list[int]:
+    """Return how many consumers each segment has: one each, then more in rounds, at most one a bucket."""
+    owners = [1] * len(buckets)
+    surplus = min(consumers, sum(buckets)) - len(buckets)
+    while surplus > 0:
+        for index, most in enumerate(buckets):
+            if surplus and owners[index] < most:
+                owners[index] += 1
+                surplus -= 1
+    return owners
