@@ -65,6 +65,7 @@ class Session(ProducerClient):
         self.consumers: dict[int, Consumer] = {}
         self.waiting_producers: dict[int, Producer] = {}  # queued (WaitForExclusive)
         self.watchers: dict[int, TopicListWatcher] = {}
+        self.coordinator_watches: dict[int, Callable[[], None]] = {}
         self.pending_producers: set[int] = set()
         self.pending_consumers: dict[int, PendingConsumer] = {}
         self.late_sends = LateSends(broker.clock.keep_alive, config.keepAliveIntervalSeconds)
@@ -405,3 +406,7 @@ def _all_of(session: Session) -> Iterator[Callable[[], object]]:
         yield partial(producer.topic.producers.remove, producer)
     for watcher in session.watchers.values():
         yield partial(session.broker.topics.watchers.remove, watcher)
+    coordinators = session.broker.cluster.scalable_coordinators
+    if coordinators is not None:
+        for watch in session.coordinator_watches.values():
+            yield partial(coordinators.watchers.discard, watch)
