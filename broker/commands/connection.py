@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.auth.identity import AuthenticationError
 from pulsarium.broker.auth.login import Login, RolesRefused, Stale
 from pulsarium.broker.commands.registry import CloseConnection, handles
-from pulsarium.broker.config.profile import TOPIC_WATCHERS, WATCHERS_RECONCILE
+from pulsarium.broker.config.profile import SCALABLE_TOPICS, TC_DISCOVERY, TOPIC_WATCHERS, WATCHERS_RECONCILE
 from pulsarium.broker.logs import Log
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -34,9 +34,15 @@ def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
         protocol_version=session.capabilities.agreed,
         max_message_size=broker.config.maxMessageSize,
     )
+    config = broker.config
+    enabled = {
+        TOPIC_WATCHERS: config.enableBrokerTopicListWatcher,
+        WATCHERS_RECONCILE: config.enableBrokerTopicListWatcher,
+        SCALABLE_TOPICS: config.scalableTopicsEnabled,
+        TC_DISCOVERY: config.transactionCoordinatorScalableTopicsEnabled,
+    }
     for flag in session.profile.flags:  # a broker without flags omits the field
-        watching = flag in (TOPIC_WATCHERS, WATCHERS_RECONCILE)
-        setattr(connected.feature_flags, flag, broker.config.enableBrokerTopicListWatcher or not watching)
+        setattr(connected.feature_flags, flag, enabled.get(flag, True))
     log.info(
         "connection opened",
         peer=session,

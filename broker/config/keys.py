@@ -379,6 +379,16 @@ class Config:
         0, "Most open transactions of one coordinator; 0: no limit", high=JAVA_LONG[1]
     )
 
+    # Scalable topics
+    scalableTopicsEnabled: bool = key(True, "Serve scalable topics (PIP-460)")
+    transactionCoordinatorScalableTopicsEnabled: bool = key(
+        True, "Serve transactions of scalable topics by coordinators of their own (PIP-473)"
+    )
+    scalableTopicEntryBucketBudget: int = key(
+        4, "Entry buckets of a new scalable topic, divided among its segments (PIP-486)", low=1
+    )
+    scalableTopicEntryBucketMaxPerSegment: int = key(1_024, "Most entry buckets of a segment", low=1, high=1_024)
+
     # Statistics
     statsUpdateFrequencyInSecs: int = key(60, "Interval between computations of rates", "seconds", low=1)
 

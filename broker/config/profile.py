@@ -17,6 +17,8 @@ TOPIC_WATCHERS: Final = "supports_topic_watchers"
 PARTITIONS_UNMADE: Final = "supports_get_partitioned_metadata_without_auto_creation"
 REPLICATION_ONCE: Final = "supports_repl_dedup_by_lid_and_eid"
 WATCHERS_RECONCILE: Final = "supports_topic_watcher_reconcile"
+SCALABLE_TOPICS: Final = "supports_scalable_topics"
+TC_DISCOVERY: Final = "supports_tc_metadata_discovery"
 
 # Commands that later releases added, by their names in BaseCommand.Type
 BROUGHT_BY_2_10: Final = frozenset({"TC_CLIENT_CONNECT_REQUEST"})
@@ -29,6 +31,7 @@ BROUGHT_BY_5_0: Final = frozenset(
         *("WATCH_TC_ASSIGNMENTS", "WATCH_TC_ASSIGNMENTS_CLOSE"),
     }
 )
+BROUGHT_BY_5_0_1: Final = frozenset({"SCALABLE_TOPIC_UNSUBSCRIBE"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,8 @@ class Profile:
     the earliest entry of a topic that was terminated while empty and was loaded again.
     forbids_as_pips_say: answer 403 to unauthorized roles on skipByMessageIds and getMessageIdByIndex (S423-23,
     S415-15), where 4.2.4 answers 401 as for every call about topics.
+    lookup_creates: SCALABLE_TOPIC_LOOKUP with create_if_missing creates an absent topic (5.0.1).
+    entry_buckets: segments have entry buckets, which consumers can share (PIP-486, 5.0.1).
     leaves_schemas_open: every role may read and add schemas of every topic by binary commands, and read about
     transactions of every topic over REST, as in 4.2.4.
     entry_buckets: segments of scalable topics have entry buckets, which consumers can share (PIP-486).
@@ -113,14 +118,16 @@ PIP: Final = Profile(
     # Unused transactions cost no time, and a broker without them refuses clients that use them.
     defaults=(("transactionCoordinatorEnabled", True),),
     max_protocol_version=22,
-    flags=frozenset({TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE, WATCHERS_RECONCILE}),
+    flags=frozenset(
+        {*(TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE, WATCHERS_RECONCILE), SCALABLE_TOPICS, TC_DISCOVERY}
+    ),
     server_version=f"Pulsarium {VERSION}",
 )
 
 PULSAR_4_2: Final = Profile(
     name="pulsar-4.2",
     max_protocol_version=21,
-    flags=PIP.flags,
+    flags=PIP.flags - {SCALABLE_TOPICS, TC_DISCOVERY},
     unknown=BROUGHT_BY_5_0,
     server_version="Pulsar Server4.2.4",
     end_of_topic_to_all_clients=True,
@@ -142,6 +149,20 @@ PULSAR_4_2: Final = Profile(
     chunks_are_duplicates=True,
     abandoned_consumers_refuse=True,
     refused_producers_stay_exclusive=True,
+    entry_buckets=False,
+)
+
+PULSAR_5_0: Final = replace(
+    PULSAR_4_2, name="pulsar-5.0", flags=PIP.flags, unknown=frozenset(), server_version="Pulsar Server5.0.1"
+)
+
+# The milestone before it, of which recordings exist
+PULSAR_5_0_M1: Final = replace(
+    PULSAR_5_0,
+    name="pulsar-5.0-m1",
+    unknown=BROUGHT_BY_5_0_1,
+    server_version="Pulsar Server5.0.0-M1",
+    lookup_creates=False,
     entry_buckets=False,
 )
 
@@ -170,7 +191,7 @@ OLDER: Final = (
     _older("2.8", "4", 17, set(), BROUGHT_BY_2_10 | BROUGHT_BY_2_11),
 )
 
-PROFILES: Final[Mapping[str, Profile]] = MappingProxyType({each.name: each for each in (PIP, PULSAR_4_2, *OLDER)})
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType({each.name: each for each in (PIP, PULSAR_5_0, PULSAR_5_0_M1, PULSAR_4_2, *OLDER)})
 
 
 def profile_of(name: str, max_protocol_version: int | None = None) -> Profile:

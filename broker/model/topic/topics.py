@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Final
@@ -71,6 +71,9 @@ class Topics:
         self._showing: set[str] = set()  # shadow topics whose source is being loaded
         self._leaving: set[str] = set()  # topics whose deletion is not committed yet, and may fail
         self._policies: dict[str, Policies] = {}  # policies by namespace, for topics without policies of their own
+        # of scalable topics: whether an absent segment is created again, and whether a name may be auto-created
+        self.restores: Callable[[TopicName], bool] = lambda name: False
+        self.reserves: Callable[[TopicName], bool] = lambda name: False
 
     def recover(self, paths: Iterable[str]) -> None:
         """Learn the persistent topics from the store's paths."""
@@ -161,7 +164,10 @@ class Topics:
         if name.partition_index >= partitions > 0:
             raise TopicNotFoundError(absent)
         if not self.exists(name):
-            if not partitions:
+            if name.is_segment or name.is_scalable:
+                if not self.restores(name):
+                    raise TopicNotFoundError(absent)
+            elif not partitions:
                 if not (create and self.may_auto_create(name)):
                     raise TopicNotFoundError(absent)
                 self.check_partition(name)
@@ -170,7 +176,7 @@ class Topics:
 
     def may_auto_create(self, name: TopicName) -> bool:
         """Return whether clients may create a topic (B-40)."""
-        return self._auto_creation(name).allowed
+        return self._auto_creation(name).allowed and not self.reserves(name)
 
     def partitions_for_client(self, name: TopicName, *, create: bool) -> int | None:
         """Return the number of partitions for PARTITIONED_METADATA, or None if the topic does not exist.
@@ -179,8 +185,10 @@ class Topics:
         partitioned, the first request creates one, or raises `NotAllowedError` at maxTopicsPerNamespace.
         """
         partitions = self._metadata.partitions_of(name)
-        if partitions or self.exists(name):
+        if partitions or self.exists(name) or name.is_scalable:
             return partitions
+        if name.is_segment:
+            return 0 if self.restores(name) else None
         if not create or not self.may_auto_create(name):
             return None
         partitions = self._auto_creation(name).partitions
@@ -355,7 +363,7 @@ class Topics:
             self.watchers.deleted(str(name))
             self._leaving.add(str(name))
             self._stores.turn.after_commit(partial(self._deleted, str(name), log))
-        if name.partition_index < 0:
+        if name.partition_index < 0 and not name.is_segment:  # segments share the schema of their scalable topic
             self._schemas.delete(name)
             self._metadata.forget_topic_policies(name)
 
