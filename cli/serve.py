@@ -28,7 +28,10 @@ DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 # A copy of the names in broker/config/profile.py: importing that module would slow down --help.
-PROFILES = ("pip", "pulsar-4.2", "pulsar-4.1", "pulsar-4.0", "pulsar-3.0", "pulsar-2.11", "pulsar-2.10", "pulsar-2.8")
+PROFILES = (
+    *("pip", "pulsar-5.0", "pulsar-5.0-m1", "pulsar-4.2", "pulsar-4.1", "pulsar-4.0"),
+    *("pulsar-3.0", "pulsar-2.11", "pulsar-2.10", "pulsar-2.8"),
+)
 
 # Options that set one broker.conf key each.
 KEYS = {
@@ -89,8 +92,8 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info") -> Deco
             default="pip",
             show_default=True,
             metavar="NAME",
-            help="Behave as the PIPs say (pip), or as a released broker does (pulsar-4.2). "
-            f"{', '.join(PROFILES[2:])} behave like pulsar-4.2, with the protocol version, the feature flags and the "
+            help="Behave as the PIPs say (pip), or as a released broker does (pulsar-5.0, pulsar-5.0-m1, pulsar-4.2). "
+            f"{', '.join(PROFILES[4:])} behave like pulsar-4.2, with the protocol version, the feature flags and the "
             "commands of their release.",
         ),
         behavior(

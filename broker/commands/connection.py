@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.auth.identity import AuthenticationError
 from pulsarium.broker.auth.login import Login, RolesRefused, Stale
 from pulsarium.broker.commands.registry import CloseConnection, handles
-from pulsarium.broker.config.profile import SCALABLE_TOPICS, TC_DISCOVERY, TOPIC_WATCHERS, WATCHERS_RECONCILE
+from pulsarium.broker.config.profile import (
+    COORDINATOR_WATCHES,
+    SCALABLE_TOPICS,
+    TOPIC_WATCHERS,
+    WATCHERS_RECONCILE,
+)
 from pulsarium.broker.logs import Log
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
@@ -15,6 +20,14 @@ if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session
 
 NO_REQUEST = 2**64 - 1  # request id of an ERROR that concerns the connection (W-11)
+
+# broker.conf keys that switch feature flags
+KEYS = {
+    TOPIC_WATCHERS: "enableBrokerTopicListWatcher",
+    WATCHERS_RECONCILE: "enableBrokerTopicListWatcher",
+    SCALABLE_TOPICS: "scalableTopicsEnabled",
+    COORDINATOR_WATCHES: "transactionCoordinatorScalableTopicsEnabled",
+}
 
 OUR_CLIENTS = "Pulsarium"  # prefix of this project's clients, which mean PIP-429 by that version
 
@@ -34,15 +47,8 @@ def connect(session: Session, cmd: pb.CommandConnect, trailing: bytes) -> None:
         protocol_version=session.capabilities.agreed,
         max_message_size=broker.config.maxMessageSize,
     )
-    config = broker.config
-    enabled = {
-        TOPIC_WATCHERS: config.enableBrokerTopicListWatcher,
-        WATCHERS_RECONCILE: config.enableBrokerTopicListWatcher,
-        SCALABLE_TOPICS: config.scalableTopicsEnabled,
-        TC_DISCOVERY: config.transactionCoordinatorScalableTopicsEnabled,
-    }
     for flag in session.profile.flags:  # a broker without flags omits the field
-        setattr(connected.feature_flags, flag, enabled.get(flag, True))
+        setattr(connected.feature_flags, flag, getattr(broker.config, KEYS[flag]) if flag in KEYS else True)
     log.info(
         "connection opened",
         peer=session,

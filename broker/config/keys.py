@@ -379,11 +379,13 @@ class Config:
         0, "Most open transactions of one coordinator; 0: no limit", high=JAVA_LONG[1]
     )
 
-    # Scalable topics
-    scalableTopicsEnabled: bool = key(True, "Serve scalable topics (PIP-460)")
-    transactionCoordinatorScalableTopicsEnabled: bool = key(
-        True, "Serve transactions of scalable topics by coordinators of their own (PIP-473)"
+    transactionCoordinatorScalableTopicsEnabled: bool = key(True, "Serve transactions over scalable topics")
+    transactionCoordinatorScalableTopicsParallelism: int = key(
+        16, "Coordinators of transactions over scalable topics", low=1
     )
+
+    # Scalable topics
+    scalableTopicsEnabled: bool = key(True, "Serve scalable topics to clients")
     scalableTopicEntryBucketBudget: int = key(
         4, "Entry buckets of a new scalable topic, divided among its segments (PIP-486)", low=1
     )

@@ -18,7 +18,9 @@ PARTITIONS_UNMADE: Final = "supports_get_partitioned_metadata_without_auto_creat
 REPLICATION_ONCE: Final = "supports_repl_dedup_by_lid_and_eid"
 WATCHERS_RECONCILE: Final = "supports_topic_watcher_reconcile"
 SCALABLE_TOPICS: Final = "supports_scalable_topics"
-TC_DISCOVERY: Final = "supports_tc_metadata_discovery"
+COORDINATOR_WATCHES: Final = "supports_tc_metadata_discovery"
+
+FLAGS_OF_4_2: Final = frozenset({TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE, WATCHERS_RECONCILE})
 
 # Commands that later releases added, by their names in BaseCommand.Type
 BROUGHT_BY_2_10: Final = frozenset({"TC_CLIENT_CONNECT_REQUEST"})
@@ -73,8 +75,8 @@ class Profile:
     the earliest entry of a topic that was terminated while empty and was loaded again.
     forbids_as_pips_say: answer 403 to unauthorized roles on skipByMessageIds and getMessageIdByIndex (S423-23,
     S415-15), where 4.2.4 answers 401 as for every call about topics.
-    lookup_creates: SCALABLE_TOPIC_LOOKUP with create_if_missing creates an absent topic (5.0.1).
-    entry_buckets: segments have entry buckets, which consumers can share (PIP-486, 5.0.1).
+    lookup_creates: SCALABLE_TOPIC_LOOKUP with create_if_missing creates an absent topic, and a client that names a
+    lost segment gets it back (5.0.1).
     leaves_schemas_open: every role may read and add schemas of every topic by binary commands, and read about
     transactions of every topic over REST, as in 4.2.4.
     entry_buckets: segments of scalable topics have entry buckets, which consumers can share (PIP-486).
@@ -107,6 +109,12 @@ class Profile:
     abandoned_consumers_refuse: bool = False
     refused_producers_stay_exclusive: bool = False
     entry_buckets: bool = True
+    lookup_creates: bool = True
+
+    @property
+    def scalable_topics(self) -> bool:
+        """Return whether the broker knows scalable topics."""
+        return SCALABLE_TOPICS in self.flags
 
     def tells_end_of_topic(self, client_version: str) -> bool:
         """Return whether a client of this CONNECT.client_version gets REACHED_END_OF_TOPIC."""
@@ -118,16 +126,14 @@ PIP: Final = Profile(
     # Unused transactions cost no time, and a broker without them refuses clients that use them.
     defaults=(("transactionCoordinatorEnabled", True),),
     max_protocol_version=22,
-    flags=frozenset(
-        {*(TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE, WATCHERS_RECONCILE), SCALABLE_TOPICS, TC_DISCOVERY}
-    ),
+    flags=FLAGS_OF_4_2 | {SCALABLE_TOPICS, COORDINATOR_WATCHES},
     server_version=f"Pulsarium {VERSION}",
 )
 
 PULSAR_4_2: Final = Profile(
     name="pulsar-4.2",
     max_protocol_version=21,
-    flags=PIP.flags - {SCALABLE_TOPICS, TC_DISCOVERY},
+    flags=FLAGS_OF_4_2,
     unknown=BROUGHT_BY_5_0,
     server_version="Pulsar Server4.2.4",
     end_of_topic_to_all_clients=True,
@@ -152,20 +158,6 @@ PULSAR_4_2: Final = Profile(
     entry_buckets=False,
 )
 
-PULSAR_5_0: Final = replace(
-    PULSAR_4_2, name="pulsar-5.0", flags=PIP.flags, unknown=frozenset(), server_version="Pulsar Server5.0.1"
-)
-
-# The milestone before it, of which recordings exist
-PULSAR_5_0_M1: Final = replace(
-    PULSAR_5_0,
-    name="pulsar-5.0-m1",
-    unknown=BROUGHT_BY_5_0_1,
-    server_version="Pulsar Server5.0.0-M1",
-    lookup_creates=False,
-    entry_buckets=False,
-)
-
 
 def _older(
     release: str, patch: str, max_protocol_version: int, flags: set[str], unknown: frozenset[str] = frozenset()
@@ -181,6 +173,25 @@ def _older(
     )
 
 
+# 5.0.0-M1 as recorded, and 5.0.1 as its published code says
+PULSAR_5_0_M1: Final = replace(
+    PULSAR_4_2,
+    name="pulsar-5.0-m1",
+    server_version="Pulsar Server5.0.0-M1",
+    flags=PIP.flags,
+    unknown=BROUGHT_BY_5_0_1,
+    entry_buckets=False,
+    lookup_creates=False,
+)
+PULSAR_5_0: Final = replace(
+    PULSAR_5_0_M1,
+    name="pulsar-5.0",
+    server_version="Pulsar Server5.0.1",
+    unknown=frozenset(),
+    entry_buckets=True,
+    lookup_creates=True,
+)
+
 # From the protocol library of each release. A release that is not listed is like the one before it.
 OLDER: Final = (
     _older("4.1", "0", 21, {TOPIC_WATCHERS, PARTITIONS_UNMADE, REPLICATION_ONCE}),
@@ -191,7 +202,9 @@ OLDER: Final = (
     _older("2.8", "4", 17, set(), BROUGHT_BY_2_10 | BROUGHT_BY_2_11),
 )
 
-PROFILES: Final[Mapping[str, Profile]] = MappingProxyType({each.name: each for each in (PIP, PULSAR_5_0, PULSAR_5_0_M1, PULSAR_4_2, *OLDER)})
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
+    {each.name: each for each in (PIP, PULSAR_5_0, PULSAR_5_0_M1, PULSAR_4_2, *OLDER)}
+)
 
 
 def profile_of(name: str, max_protocol_version: int | None = None) -> Profile:

@@ -303,7 +303,22 @@ preciseTopicPublishRateLimiterEnable
 # Pulsar passes keys with these prefixes on to a client or a plug-in.
 _PREFIXES: Final = ("athenz", "bookkeeper_", "brokerClient_", "dbStorage_", "openID")
 
-PULSAR_KEYS: Final = frozenset(f"{_BROKER} {_BOOKKEEPER} {_OF_OLD}".split())
+# added by Pulsar 5.0
+_SCALABLE: Final = """
+scalableTopicAutoScaleEnabled scalableTopicAutoScaleIntervalSeconds scalableTopicConsumerSessionGracePeriodSeconds
+scalableTopicEntryBucketBudget scalableTopicEntryBucketMaxPerSegment scalableTopicLoadReportIntervalSeconds
+scalableTopicLoadReportRateChangeThreshold scalableTopicMaxDagDepth scalableTopicMaxSegments
+scalableTopicMergeBytesRateInThreshold scalableTopicMergeBytesRateOutThreshold scalableTopicMergeCooldownSeconds
+scalableTopicMergeMsgRateInThreshold scalableTopicMergeMsgRateOutThreshold scalableTopicMergeWindowSeconds
+scalableTopicMinSegments scalableTopicRebucketCooldownSeconds scalableTopicSplitBytesRateInThreshold
+scalableTopicSplitBytesRateOutThreshold scalableTopicSplitCooldownSeconds scalableTopicSplitMsgRateInThreshold
+scalableTopicSplitMsgRateOutThreshold scalableTopicSplitVsRebucketMinMsgRateInThreshold scalableTopicsEnabled
+transactionCoordinatorScalableTopicsEnabled transactionCoordinatorScalableTopicsGcIntervalSeconds
+transactionCoordinatorScalableTopicsGcRetentionSeconds transactionCoordinatorScalableTopicsParallelism
+transactionCoordinatorScalableTopicsTimeoutSweepIntervalSeconds
+"""
+
+PULSAR_KEYS: Final = frozenset(f"{_BROKER} {_BOOKKEEPER} {_OF_OLD} {_SCALABLE}".split())
 
 
 def is_of_pulsar(key: str) -> bool:

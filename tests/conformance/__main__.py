@@ -9,8 +9,10 @@ import time
 from functools import partial
 from pathlib import Path
 
+from tests.transcripts.releases import RELEASES
+
 from . import report
-from .brokers import CONFIGS, DEFAULT, PULSAR, BrokerError, as_is, foreign, pulsarium
+from .brokers import DEFAULT, BrokerError, as_is, foreign, pulsarium
 from .catalogue import DIFFERENCES, Catalogue, CatalogueError, Scenario, load, undocumented
 from .replay import NewBroker, Replay, Verdict
 from .rest.command import main as rest
@@ -27,6 +29,7 @@ the time that a scenario gives it.
   scripts/conformance --all             every scenario of the profile; only the required ones decide the exit code
   scripts/conformance --against pulsar://HOST:PORT,http://HOST:PORT 17    a broker that runs already
   scripts/conformance --profile stock   the scenarios recorded with a broker's stock switches and 3 s of keep-alive
+  scripts/conformance --release 5.0    the scenarios of scalable topics, recorded on 5.0.0-M1, with a steered clock
   scripts/conformance --default         the default profile (pip) in the place of pulsar-4.2, with its own list
   scripts/conformance rest              the recorded calls of the admin API; see rest --help
 
@@ -41,7 +44,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="number, range (025-033) or part of a name")
     parser.add_argument("--issue", type=int, metavar="N", help="the scenarios required from issue N on")
     parser.add_argument("--all", action="store_true", help="every scenario of the profile")
-    parser.add_argument("--profile", choices=CONFIGS, default="lab", help="which recorded broker (default: lab)")
+    parser.add_argument("--release", choices=RELEASES, default="4.2", help="which recorded release (default: 4.2)")
+    parser.add_argument("--profile", default="lab", help="which recorded broker (default: lab)")
     parser.add_argument("--default", action="store_true", help="play with the default profile, not as pulsar-4.2")
     parser.add_argument("--against", metavar="PULSAR_URL,HTTP_URL", help="a broker that runs already")
     parser.add_argument("-j", "--jobs", type=int, metavar="N", help="brokers at a time (default: 4, with --against 1)")
@@ -50,7 +54,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--strict", action="store_true", help="let every scenario played decide the exit code")
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep the recordings and the brokers' logs here")
     parser.add_argument("--list", action="store_true", help="name the scenarios and play none")
-    return parser.parse_args()
+    options = parser.parse_args()
+    profiles = RELEASES[options.release].configs
+    if options.profile not in profiles:
+        parser.error(f"--profile {options.profile}: release {options.release} has {', '.join(profiles)}")
+    return options
 
 
 def chosen(catalogue: Catalogue, options: argparse.Namespace) -> tuple[list[Scenario], frozenset[int]]:
@@ -76,14 +84,18 @@ def play(catalogue: Catalogue, options: argparse.Namespace, out: Path) -> int:
         for scenario in scenarios:
             print(f"{scenario.name:40} {scenario.seconds:5.1f} s  {scenario.purpose}")
         return 0
-    behaviour = DEFAULT if options.default else PULSAR
+    release = RELEASES[options.release]
+    behaviour = DEFAULT if options.default else release.behavior
     known = catalogue.known(behaviour)
     new_broker: NewBroker
     if options.against:
         running = foreign(options.against)
         new_broker, jobs = (lambda _: as_is(running)), options.jobs or 1
     else:
-        new_broker, jobs = partial(pulsarium, options.profile, out, behaviour=behaviour), options.jobs or 4
+        new_broker, jobs = (
+            partial(pulsarium, options.profile, out, release=release, behaviour=behaviour),
+            options.jobs or 4,
+        )
 
     def tell(verdict: Verdict) -> None:
         print(report.line(verdict, known), flush=True)
@@ -96,7 +108,7 @@ def play(catalogue: Catalogue, options: argparse.Namespace, out: Path) -> int:
         return verdict.scenario.number not in counting or report.good(verdict, known)
 
     begin = time.monotonic()
-    verdicts = Replay(out, options.texts).run(scenarios, new_broker, jobs, tell, good)
+    verdicts = Replay(out, options.texts, release).run(scenarios, new_broker, jobs, tell, good)
     failed = report.failures(verdicts, known, counting)
     print(report.summary(verdicts, failed, time.monotonic() - begin))
     return 1 if failed else 0
@@ -107,7 +119,7 @@ def main() -> int:
         return rest(sys.argv[2:])
     options = arguments()
     try:
-        catalogue = load()
+        catalogue = load(RELEASES[options.release].folder)
         if silent := undocumented(catalogue.differs, DIFFERENCES.read_text() if DIFFERENCES.exists() else ""):
             raise CatalogueError(f"docs/differences.md does not give scenarios.toml's reason for: {', '.join(silent)}")
         if options.out:

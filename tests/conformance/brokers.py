@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.foreign.broker_process import Address, BrokerProcess
+from tests.transcripts.releases import PULSAR_4, Release
 
-from .catalogue import TRANSCRIPTS
-
-PULSAR, DEFAULT = "pulsar-4.2", "pip"
-"""The profiles that are replayed: the one that answers as Pulsar, and the one that `serve` has by default."""
-
-CONFIGS = {"lab": "standalone.conf", "stock": "stock.conf", "auth": "auth.conf"}
+DEFAULT = "pip"
+"""The profile that `serve` has by default."""
 
 
 class BrokerError(RuntimeError):
@@ -49,9 +46,11 @@ def foreign(urls: str) -> Broker:
 
 
 @contextmanager
-def pulsarium(profile: str, folder: Path, name: str, behaviour: str = PULSAR) -> Iterator[Broker]:
+def pulsarium(
+    profile: str, folder: Path, name: str, release: Release = PULSAR_4, behaviour: str | None = None
+) -> Iterator[Broker]:
     """Start a fresh broker with the settings of the recorded one; its log and ready file go to `folder`/`name`."""
-    options = ["--profile", behaviour, "--config", str(TRANSCRIPTS / CONFIGS[profile])]
+    options = ["--profile", behaviour or release.behavior, "--config", str(release.folder / release.configs[profile])]
     try:
         process = BrokerProcess(folder / name, options)
     except AssertionError as error:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-TRANSCRIPTS = Path(__file__).resolve().parent.parent / "transcripts"
+from tests.transcripts.releases import TRANSCRIPTS
+
 DIFFERENCES = TRANSCRIPTS.parent.parent / "docs" / "differences.md"
 
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.transcripts.compare import compare
+from tests.transcripts.releases import PULSAR_4, TRANSCRIPTS, Release
 
-from .brokers import CONFIGS, Broker, BrokerError
-from .catalogue import TRANSCRIPTS, Scenario
+from .brokers import Broker, BrokerError
+from .catalogue import Scenario
 
 ROOT = TRANSCRIPTS.parents[1]
 NewBroker = Callable[[str], AbstractContextManager[Broker]]
@@ -47,6 +48,7 @@ class Replay:
 
     out: Path
     texts: bool = False
+    release: Release = PULSAR_4
 
     def run(
         self,
@@ -122,8 +124,9 @@ class Replay:
         """Records one scenario and compares it."""
         command = [sys.executable, "-P", "-m", "tests.transcripts.record", "--out", str(self.out)]
         command += ["--broker", broker.binary, "--admin", broker.address.admin_url, "--profile", scenario.profile]
+        command += ["--release", self.release.name]
         if broker.process is not None:
-            command.append("--in-order")
+            command += ["--in-order", *(["--steered"] if self.release.steered else [])]
         if scenario.profile == "auth":
             command += ["--secret", _token_secret()]
         limit = 60 + 4 * scenario.seconds
@@ -149,7 +152,7 @@ class Replay:
     def compare(self, scenario: Scenario) -> Verdict:
         """Set what was recorded in `out` against the golden recordings."""
         try:
-            found = compare(TRANSCRIPTS, self.out, scenario.name, self.texts)
+            found = compare(self.release.folder, self.out, scenario.name, self.texts)
         except ValueError as error:
             return Verdict(scenario, 0, 0, trouble=f"the recording cannot be read: {error!r}")
         return Verdict(scenario, found.same, found.total, "\n".join(found.words), answers=found.answers)
@@ -165,7 +168,9 @@ def _drain(waiting: queue.SimpleQueue[Scenario]) -> Iterator[Scenario]:
 
 def _token_secret() -> str:
     """The (test) key that signs the tokens of the auth profile, which the broker's configuration holds in base64."""
-    found = re.search(r"^tokenSecretKey=data:;base64,(.+)$", (TRANSCRIPTS / CONFIGS["auth"]).read_text(), re.MULTILINE)
+    found = re.search(
+        r"^tokenSecretKey=data:;base64,(.+)$", (PULSAR_4.folder / PULSAR_4.configs["auth"]).read_text(), re.MULTILINE
+    )
     if found is None:
         raise BrokerError("auth.conf holds no tokenSecretKey")
     return base64.b64decode(found[1]).decode()

@@ -10,8 +10,7 @@ import pytest
 
 from tests.transcripts.compare import apart, compare, load, load_masks
 from tests.transcripts.mask import main, unsteady, written
-
-from .catalogue import TRANSCRIPTS
+from tests.transcripts.releases import TRANSCRIPTS
 
 HEAD = '{"scenario": "s"}'
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.foreign.broker_process import Address
+from tests.transcripts.releases import TRANSCRIPTS
 
 from .brokers import Broker, BrokerError, foreign
-from .catalogue import TRANSCRIPTS, Scenario, load
+from .catalogue import Scenario, load
 from .replay import Replay, Verdict
 
 NOWHERE = Broker(Address("pulsar://127.0.0.1:1", "http://127.0.0.1:1"))

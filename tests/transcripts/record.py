@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from .recorder import Recorder, Target
-from .scenarios import ALL
+from .releases import RELEASES
 
 
 def main() -> None:
@@ -28,18 +28,30 @@ def main() -> None:
     parser.add_argument(
         "--in-order", action="store_true", help="let a broker on this machine read all of one connection before another"
     )
+    parser.add_argument(
+        "--steered", action="store_true", help="move the clock of a broker with a lab in place of waiting"
+    )
+    parser.add_argument("--release", choices=RELEASES, default="4.2", help="whose scenarios to play (default: 4.2)")
     parser.add_argument("only", nargs="*", help="parts of the scenarios' names")
     options = parser.parse_args()
+    scenarios = RELEASES[options.release].scenarios
     if options.list:
-        for scenario in ALL:
+        for scenario in scenarios:
             print(scenario.name, scenario.profile, scenario.purpose)
         return
     if options.out is None:
         parser.error("--out is needed: the folder for the recordings")
     options.out.mkdir(parents=True, exist_ok=True)
     host, _, port = options.broker.rpartition(":")
-    target = Target((host, int(port)), options.admin, options.secret, options.in_order, json.loads(options.config))
-    for scenario in ALL:
+    target = Target(
+        (host, int(port)),
+        options.admin,
+        options.secret,
+        options.in_order,
+        options.steered,
+        json.loads(options.config),
+    )
+    for scenario in scenarios:
         if scenario.profile != options.profile:
             continue
         if options.only and not any(part in scenario.name for part in options.only):

@@ -27,6 +27,8 @@ Answer: TypeAlias = Any
 """The Frame that was waited for, or None: a scenario that goes on with it fails where none came, and says where."""
 
 ESTABLISHED, CLOSED, CLOSE_WAIT = 1, 7, 8
+AT_REST = 100
+"""Milliseconds without a frame after which a broker with a steered clock has said everything."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,17 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Target:
-    """The broker that is recorded, and how: `in_order` lets it read all of one connection before another sends."""
+    """The broker that is recorded, and how.
+
+    `in_order` lets the broker read all of one connection before another sends. `steered` moves the clock of a broker
+    with a lab in place of a wait.
+    """
 
     address: tuple[str, int]
     admin: str
     secret: str | None = None
     in_order: bool = False
+    steered: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -428,6 +435,11 @@ class Recorder:
 
     def quiet(self, ms: int) -> None:
         """Listen for ms, whatever comes."""
+        if self.target.steered:
+            self.settle(AT_REST)
+            self._while_listening(lambda: self.http("POST", "/lab/clock/advance", {"seconds": ms / 1000}))
+            self.settle(AT_REST)
+            return
         self.hand_over()
         end = time.monotonic() + ms / 1000
         count = 0
@@ -462,18 +474,23 @@ class Recorder:
         except Exception as error:
             return -1, repr(error)
 
+    def _while_listening(self, call: Callable[[], tuple[int, str]]) -> tuple[int, str]:
+        """Make a call in a thread, and record the frames that arrive meanwhile at their time."""
+        replies: list[tuple[int, str]] = []
+        caller = threading.Thread(target=lambda: replies.append(call()), daemon=True)
+        caller.start()
+        while caller.is_alive():
+            self.pump(0.01)
+        [reply] = replies
+        return reply
+
     def rest(
         self, method: str, path: str, body: Any = None, pick: Callable[[Any], Any] | None = None, **more: Any
     ) -> Any:
         """Make an admin call; frames that arrive meanwhile are recorded at their time."""
         self.hand_over()
-        replies: list[tuple[int, str]] = []
-        call = threading.Thread(target=lambda: replies.append(self.http(method, path, body, **more)), daemon=True)
         sent_at = self._now()
-        call.start()
-        while call.is_alive():
-            self.pump(0.01)
-        [(status, text)] = replies
+        status, text = self._while_listening(lambda: self.http(method, path, body, **more))
         try:
             value = json.loads(text)
         except ValueError:

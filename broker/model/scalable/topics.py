@@ -214,7 +214,9 @@ class ScalableTopics:
         config = self._stores.config
         if not self._stores.profile.entry_buckets:
             return 1
-        return min(max(1, config.scalableTopicEntryBucketBudget // segments), config.scalableTopicEntryBucketMaxPerSegment)
+        return min(
+            max(1, config.scalableTopicEntryBucketBudget // segments), config.scalableTopicEntryBucketMaxPerSegment
+        )
 
     def may_auto_create(self, name: TopicName) -> bool:
         """Return whether a lookup may create the topic."""
@@ -287,8 +289,8 @@ class ScalableTopics:
         attached = 0 if force else self._legacy_clients(names)
         if attached:
             raise LegacyClientsError(
-                f"{attached} legacy v4 client connection(s) still attached to {legacy}; disconnect them (or all clients "
-                "are V5) before migrating, or retry with force=true"
+                f"{attached} legacy v4 client connection(s) still attached to {legacy}; disconnect them (or all "
+                "clients are V5) before migrating, or retry with force=true"
             )
         buckets = self.buckets_of(len(names))
         layout = Layout.migrated([str(each) for each in names], now_ms=self.now_ms(), buckets=buckets)
@@ -306,8 +308,10 @@ class ScalableTopics:
         loaded = [self.topics.loaded[str(each)] for each in names if str(each) in self.topics.loaded]
         clients: list[Mapping[str, str]] = []
         for topic in loaded:
-            clients += [producer.metadata for producer in topic.producers]
-            clients += [each.metadata for subscription in topic.subscriptions.values() for each in subscription.consumers]
+            clients += [producer.metadata for producer in topic.producers.by_name.values()]
+            clients += [
+                each.metadata for subscription in topic.subscriptions.values() for each in subscription.consumers
+            ]
         return sum(metadata.get(V5_MANAGED) != "true" for metadata in clients)
 
     # deleting

@@ -71,9 +71,8 @@ class Topics:
         self._showing: set[str] = set()  # shadow topics whose source is being loaded
         self._leaving: set[str] = set()  # topics whose deletion is not committed yet, and may fail
         self._policies: dict[str, Policies] = {}  # policies by namespace, for topics without policies of their own
-        # of scalable topics: whether an absent segment is created again, and whether a name may be auto-created
-        self.restores: Callable[[TopicName], bool] = lambda name: False
-        self.reserves: Callable[[TopicName], bool] = lambda name: False
+        self.restores: Callable[[TopicName], bool] = lambda name: False  # set by the scalable topics, as the next
+        self.reserves: Callable[[TopicName], bool] = self.restores
 
     def recover(self, paths: Iterable[str]) -> None:
         """Learn the persistent topics from the store's paths."""
@@ -164,10 +163,7 @@ class Topics:
         if name.partition_index >= partitions > 0:
             raise TopicNotFoundError(absent)
         if not self.exists(name):
-            if name.is_segment or name.is_scalable:
-                if not self.restores(name):
-                    raise TopicNotFoundError(absent)
-            elif not partitions:
+            if not partitions:
                 if not (create and self.may_auto_create(name)):
                     raise TopicNotFoundError(absent)
                 self.check_partition(name)
@@ -176,6 +172,8 @@ class Topics:
 
     def may_auto_create(self, name: TopicName) -> bool:
         """Return whether clients may create a topic (B-40)."""
+        if name.is_segment or name.is_scalable:
+            return self.restores(name)
         return self._auto_creation(name).allowed and not self.reserves(name)
 
     def partitions_for_client(self, name: TopicName, *, create: bool) -> int | None:
@@ -187,12 +185,10 @@ class Topics:
         partitions = self._metadata.partitions_of(name)
         if partitions or self.exists(name) or name.is_scalable:
             return partitions
-        if name.is_segment:
-            return 0 if self.restores(name) else None
         if not create or not self.may_auto_create(name):
             return None
         partitions = self._auto_creation(name).partitions
-        if name.partition_index >= 0 or not partitions:
+        if name.partition_index >= 0 or not partitions or name.is_segment:
             return 0
         self.check_room(name, partitions)
         self._metadata.put_partitioned(name, partitions)

@@ -88,6 +88,8 @@ async def test_connected_does_not_depend_on_the_flags(bed: Bed, flags: list[str]
         "supports_get_partitioned_metadata_without_auto_creation",
         "supports_repl_dedup_by_lid_and_eid",
         "supports_topic_watcher_reconcile",
+        "supports_scalable_topics",
+        "supports_tc_metadata_discovery",
     }
 
 
@@ -98,6 +100,19 @@ async def test_connected_follows_the_configuration(autojump_clock: object) -> No
         assert connected.max_message_size == 1000
         assert not connected.feature_flags.supports_topic_watchers
         assert not connected.feature_flags.supports_topic_watcher_reconcile
+
+
+@pytest.mark.parametrize(
+    ("key", "flag"),
+    [
+        ("scalableTopicsEnabled", "supports_scalable_topics"),
+        ("transactionCoordinatorScalableTopicsEnabled", "supports_tc_metadata_discovery"),
+    ],
+)
+async def test_a_broker_without_scalable_topics_denies_them(autojump_clock: object, key: str, flag: str) -> None:
+    off: dict[str, Any] = {key: False}
+    async with serving(Config(**off)) as bed:
+        assert not getattr((await bed.dial().connect()).feature_flags, flag)
 
 
 @pytest.mark.req("W-06")

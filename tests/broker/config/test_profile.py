@@ -17,6 +17,8 @@ def test_profiles_are_found_by_name() -> None:
     assert (PROFILES["pip"], PROFILES["pulsar-4.2"]) == (PIP, PULSAR_4_2)
     assert {name: profile.max_protocol_version for name, profile in PROFILES.items()} == {
         "pip": 22,
+        "pulsar-5.0": 21,
+        "pulsar-5.0-m1": 21,
         "pulsar-4.2": 21,
         "pulsar-4.1": 21,
         "pulsar-4.0": 21,

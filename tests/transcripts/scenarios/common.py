@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from ..recorder import Connection, Recorder, Scenario
 from ..wire import Frame
@@ -17,20 +17,31 @@ B10 = [f"b{i}" for i in range(10)]
 SCENARIOS: dict[int, Scenario] = {}
 
 Play = Callable[[Recorder], None]
+Listing = Callable[[Play], Play]
 
 
-def scenario(
-    number: int, purpose: str, profile: str = "lab", warm: bool = True, **config: object
-) -> Callable[[Play], Play]:
-    """List a function as the scenario of that number; the function's name gives the slug."""
+class ScenarioDecorator(Protocol):
+    def __call__(
+        self, number: int, purpose: str, profile: str = "lab", warm: bool = True, **config: object
+    ) -> Listing: ...
 
-    def listed(play: Play) -> Play:
-        assert number not in SCENARIOS, number
-        slug = play.__name__.replace("_", "-")
-        SCENARIOS[number] = Scenario(number, slug, purpose, profile, warm, config, play)
-        return play
 
-    return listed
+def lists_in(scenarios: dict[int, Scenario]) -> ScenarioDecorator:
+    """Return the decorator that lists a function as the scenario of a number; the function's name gives the slug."""
+
+    def scenario(number: int, purpose: str, profile: str = "lab", warm: bool = True, **config: object) -> Listing:
+        def listed(play: Play) -> Play:
+            assert number not in scenarios, number
+            slug = play.__name__.replace("_", "-")
+            scenarios[number] = Scenario(number, slug, purpose, profile, warm, config, play)
+            return play
+
+        return listed
+
+    return scenario
+
+
+scenario = lists_in(SCENARIOS)
 
 
 def fill_topic(c: Connection, t: str, n: int = 5, pid: int = 50, name: str = "filler") -> list[dict[str, int]]:
