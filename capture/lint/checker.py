@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pulsarium.capture.file import CaptureError, Kind, Record
-from pulsarium.capture.lint import connection_rules, consumer_rules, producer_rules, request_rules
+from pulsarium.capture.lint import connection_rules, consumer_rules, producer_rules, request_rules, scalable_rules
 from pulsarium.capture.lint.exchanges import Exchange, other
 from pulsarium.capture.lint.frames import Conversation, Frame
 from pulsarium.capture.lint.rule import RULES, Rule, Section, Violation
@@ -22,7 +22,7 @@ from pulsarium.proto.text import printable
 
 SECTIONS: tuple[Section, ...] = tuple(
     each
-    for module in (connection_rules, request_rules, producer_rules, consumer_rules)
+    for module in (connection_rules, request_rules, producer_rules, consumer_rules, scalable_rules)
     for each in vars(module).values()
     if isinstance(each, Section)
 )

@@ -92,6 +92,8 @@ class Conversation:
         self.max_message_size: int | None = None
         self.client_flags: frozenset[str] = frozenset()
         self.broker_flags: frozenset[str] = frozenset()
+        self.broker_version = ""
+        """server_version of CONNECTED."""
         self.frames = 0
         """Number of frames so far."""
         self._topics: Bounded[tuple[str, int], str] = Bounded(
@@ -139,6 +141,7 @@ class Conversation:
             self.protocol_version = min(self.asked_version or 0, body.protocol_version)
             self.max_message_size = body.max_message_size if body.HasField("max_message_size") else None
             self.broker_flags = _flags(body)
+            self.broker_version = text_of(body.server_version)
 
     def _topic(self, spec: CommandSpec, body: Any, names: Names, ids: dict[str, int]) -> str | None:
         topics = self._topics

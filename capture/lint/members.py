@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, ValuesView
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
@@ -30,6 +31,12 @@ class Bounded(Generic[K, V]):
     def first(self) -> K | None:
         """Return the oldest key."""
         return next(iter(self._values), None)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._values)
+
+    def values(self) -> ValuesView[V]:
+        return self._values.values()
 
     def get(self, key: K | None) -> V | None:
         return None if key is None else self._values.get(key)

@@ -9,11 +9,13 @@ from pulsarium.capture.lint.exchanges import answered_key
 from pulsarium.capture.lint.frames import Frame
 from pulsarium.capture.lint.members import Phase, Producer
 from pulsarium.capture.lint.rule import Section, Severity
+from pulsarium.capture.lint.scalable import segment_of
 from pulsarium.capture.lint.state import State
 from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated.PulsarApi_pb2 import STICKY, BaseCommand, CommandSubscribe, Schema
 from pulsarium.proto.generated.PulsarApi_pb2 import Shared as SharedAccess
+from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
 
 _T = BaseCommand
@@ -96,7 +98,8 @@ def _request_kind(state: State, frame: Frame) -> Iterator[str]:
 )
 def _request_topic_name(state: State, frame: Frame) -> Iterator[str]:
     try:
-        TopicName.parse(frame.body.topic)
+        if segment_of(frame.topic) is None:
+            TopicName.parse(text_of(frame.body.topic).replace("topic://", "persistent://", 1))
     except InvalidTopicName as error:
         yield str(error)[:300]
 

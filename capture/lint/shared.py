@@ -8,6 +8,7 @@ from typing import Any
 from pyroaring import BitMap64
 
 from pulsarium.capture.lint.members import Bounded, Position
+from pulsarium.capture.lint.scalable import Scalable
 from pulsarium.proto.entry import is_plain, visible_metadata
 from pulsarium.proto.message_id import bits_of
 
@@ -138,6 +139,7 @@ class Shared:
     def __init__(self, *, whole: bool = True) -> None:
         self.whole = whole
         self.transactions = Transactions()
+        self.scalable = Scalable()
         self._subscriptions: Bounded[tuple[str, str], Subscription] = Bounded(_MOST_SUBSCRIPTIONS)
 
     def of(self, topic: str, subscription: str) -> Subscription:

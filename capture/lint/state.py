@@ -10,6 +10,7 @@ from pyroaring import BitMap64
 from pulsarium.capture.lint.exchanges import Exchange, Matcher
 from pulsarium.capture.lint.frames import Conversation, Frame, Sent
 from pulsarium.capture.lint.members import Bounded, Chunked, Consumer, Phase, Producer
+from pulsarium.capture.lint.scalable import Sessions
 from pulsarium.capture.lint.shared import Shared, position_of, transaction_of
 from pulsarium.proto.commands import Direction
 from pulsarium.proto.entry import messages_in
@@ -44,6 +45,7 @@ class State:
         """Ids of transaction coordinators that this connection has connected to."""
         self.answered = BitMap64()
         """Ids of requests with their final answer. When many ids are scattered, the lower ones are forgotten."""
+        self.scalable = Sessions(None if shared is None else shared.scalable)
         self._sent: Sent | None = None
 
     def sent(self, frame: Frame) -> Sent:
@@ -69,7 +71,12 @@ class State:
             react = _REACTIONS.get((frame.spec.type, frame.sender))
             if react is not None:
                 react(self, frame)
+            self.scalable.apply(frame, self.sent, self._name)
         return done
+
+    def _name(self, frame: Frame) -> str:
+        producer = self.producer(frame)
+        return "" if producer is None else producer.name
 
     # ---- commands of the client
 

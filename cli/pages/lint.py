@@ -36,6 +36,10 @@ frames that a fault of the lab dropped, doubled or changed. On such a connection
 the client by the frames that the client sent itself. A running broker keeps the first 200 findings of each rule and
 counts the others.
 
+The rules of scalable topics follow the requirements C1 to C15 of Pulsar's specification, which the last column names.
+They judge all connections of a capture together, because a client has connections to many brokers. The rule of C15 is
+`feature-not-offered`. A client is late, and breaks no rule, in the first second after a new layout or assignment.
+
 ## Rules that official clients break
 
 `tests/foreign/test_linter.py` runs the scenarios of official clients (`tests/foreign`) against a broker with a running

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.protobuf.message import Message
+
 from pulsarium.capture.file import Kind, Record
 from pulsarium.proto.batch import pack
 from pulsarium.proto.commands import COMMANDS, Direction
@@ -37,6 +39,10 @@ def encoded(name: str, trailing: bytes = b"", **fields: Any) -> bytes:
         elif key == "feature_flags":
             for flag in value:
                 setattr(body.feature_flags, flag, True)
+        elif isinstance(value, Message):
+            getattr(body, key).CopyFrom(value)
+        elif isinstance(value, list):
+            getattr(body, key).extend(value)
         else:
             setattr(body, key, value)
     return frame(command.SerializePartialToString(), trailing)
