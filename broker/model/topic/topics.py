@@ -45,6 +45,7 @@ from pulsarium.proto.topic_name import TopicName, is_change_events, is_system_to
 log = Log("topics")
 
 MANAGED_LEDGERS = "/managed-ledgers/"
+_no: Callable[[TopicName], bool] = lambda name: False
 NO_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -71,8 +72,7 @@ class Topics:
         self._showing: set[str] = set()  # shadow topics whose source is being loaded
         self._leaving: set[str] = set()  # topics whose deletion is not committed yet, and may fail
         self._policies: dict[str, Policies] = {}  # policies by namespace, for topics without policies of their own
-        self.restores: Callable[[TopicName], bool] = lambda name: False  # set by the scalable topics, as the next
-        self.reserves: Callable[[TopicName], bool] = self.restores
+        self.restores = self.reserves = _no  # set by the scalable topics
 
     def recover(self, paths: Iterable[str]) -> None:
         """Learn the persistent topics from the store's paths."""
@@ -112,12 +112,9 @@ class Topics:
 
     def find(self, name: TopicName) -> Topic:
         """Return an existing topic, loaded if necessary, or raise `TopicNotFoundError`."""
-        topic = self.loaded.get(str(name))
-        if topic is not None:
-            return topic
         if not self.exists(name):
             raise TopicNotFoundError(f"Topic {name} not found")
-        return self._load(name)
+        return self.loaded.get(str(name)) or self._load(name)
 
     def loaded_persistent(self) -> list[PersistentTopic]:
         """Return the loaded persistent topics."""
@@ -185,7 +182,7 @@ class Topics:
         partitions = self._metadata.partitions_of(name)
         if partitions or self.exists(name) or name.is_scalable:
             return partitions
-        if not create or not self.may_auto_create(name):
+        if not (create and self.may_auto_create(name)):
             return None
         partitions = self._auto_creation(name).partitions
         if name.partition_index >= 0 or not partitions or name.is_segment:
