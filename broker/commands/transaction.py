@@ -149,6 +149,17 @@ def _coordinator(session: Session, number: int, *, scalable: bool) -> Coordinato
     return cluster.scalable_coordinators.coordinator(number)
 
 
+def join(session: Session, txn: TxnId, part: Part) -> None:
+    """Add the segment or subscription that a transaction over scalable topics changes now.
+
+    Raise `NotAllowedError` when the transaction is not open.
+    """
+    coordinators = session.broker.cluster.scalable_coordinators
+    if coordinators is None:
+        raise NotAllowedError(SCALABLE_DISABLED)
+    coordinators.join(txn, part)
+
+
 def _check_owner(session: Session, coordinator: Coordinator, txn: TxnId) -> None:
     """Raise `TransactionNotFoundError` for a role that neither owns the transaction nor is a superuser.
 
@@ -213,7 +224,7 @@ def _check_coordinator(session: Session, txn: TxnId) -> None:
 
 def _topic(session: Session, text: str) -> Topic | None:
     try:
-        name = parse_name(text)
+        name = parse_name(session, text)
     except InvalidNameError as error:
         raise CloseConnection(error.text) from None
     topics = session.broker.topics
