@@ -21,7 +21,8 @@ from pulsarium.broker.model.rate.rates import BrokerLimits, Limits, ResourceGrou
 from pulsarium.broker.model.scalable.topics import ScalableTopics
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
-from pulsarium.broker.model.transaction.coordinator import Coordinators
+from pulsarium.broker.model.transaction.coordinators import Coordinators
+from pulsarium.broker.model.transaction.scalable import ScalableCoordinators
 from pulsarium.broker.model.upkeep import start_upkeep
 from pulsarium.broker.publish_buffer import PublishBuffer
 from pulsarium.broker.slices import Door, Slice
@@ -84,6 +85,9 @@ class Cluster:
         self.coordinators: Coordinators[Broker] | None = None  # transactionCoordinatorEnabled
         if config.transactionCoordinatorEnabled:
             self.coordinators = Coordinators(self, self.ownership, self.metadata, self.topics)
+        self.scalable_coordinators: ScalableCoordinators[Broker] | None = None
+        if config.transactionCoordinatorScalableTopicsEnabled:
+            self.scalable_coordinators = ScalableCoordinators(self, self.ownership, self.topics)
         self.dynamic.on_changed = self._settings_changed
         start_upkeep(self.clock, config, self.topics)
         self._producer_names = 0
@@ -202,6 +206,8 @@ class Cluster:
         self._recover(kept)
         if self.coordinators is not None:
             self.coordinators.recover()
+        if self.scalable_coordinators is not None:
+            self.scalable_coordinators.recover()
 
     def next_ledger_id(self) -> int:
         """Return a ledger id that was never used in this cluster."""

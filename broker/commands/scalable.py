@@ -192,7 +192,6 @@ def _segment(segment: Segment) -> pb.SegmentInfoProto:
 @handles(_T.SCALABLE_TOPIC_SUBSCRIBE, absent=WHY)
 @handles(_T.SCALABLE_TOPIC_UNSUBSCRIBE, absent=WHY)
 @handles(_T.WATCH_SCALABLE_TOPICS, absent=WHY)
-@handles(_T.WATCH_TC_ASSIGNMENTS, absent=WHY)
 def refuse(session: Session, cmd: Any, trailing: bytes) -> None:
     answer = refusal(Command(_SPECS[cmd.DESCRIPTOR], cmd), pb.NotAllowedError, DISABLED)
     assert answer is not None
@@ -200,6 +199,5 @@ def refuse(session: Session, cmd: Any, trailing: bytes) -> None:
 
 
 @handles(_T.WATCH_SCALABLE_TOPICS_CLOSE, absent=WHY)
-@handles(_T.WATCH_TC_ASSIGNMENTS_CLOSE, absent=WHY)
 def close(session: Session, cmd: Any, trailing: bytes) -> None:
     """Ignore a close: nothing was opened, and a close has no answer."""

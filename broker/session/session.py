@@ -67,6 +67,7 @@ class Session(ProducerClient):
         self.waiting_producers: dict[int, Producer] = {}  # queued (WaitForExclusive)
         self.watchers: dict[int, TopicListWatcher] = {}
         self.lookups: dict[int, LookupSession] = {}  # of scalable topics
+        self.coordinator_watches: dict[int, Callable[[], None]] = {}
         self.pending_producers: set[int] = set()
         self.pending_consumers: dict[int, PendingConsumer] = {}
         self.late_sends = LateSends(broker.clock.keep_alive, config.keepAliveIntervalSeconds)
@@ -409,3 +410,7 @@ def _all_of(session: Session) -> Iterator[Callable[[], object]]:
         yield partial(session.broker.topics.watchers.remove, watcher)
     for lookup in session.lookups.values():
         yield lookup.close
+    coordinators = session.broker.cluster.scalable_coordinators
+    if coordinators is not None:
+        for watch in session.coordinator_watches.values():
+            yield partial(coordinators.watchers.discard, watch)
