@@ -55,6 +55,7 @@ class Broker:
         cluster.ownership.members.append(self)
         if cluster.coordinators is not None:
             cluster.coordinators.provide()
+        self._leaders_changed()
 
     # addresses
 
@@ -207,8 +208,14 @@ class Broker:
                     log.error("a topic could not be unloaded", exception=error, topic=topic.name)
         for namespace, bundle in ownership.bundles_of(self):
             ownership.release(namespace, bundle)
+        self._leaders_changed()
 
     def start(self) -> None:
         """Start the broker again. It owns no bundle."""
         self.alive = True
         self.started_ms = self.clock.now_ms()
+        self._leaders_changed()
+
+    def _leaders_changed(self) -> None:
+        if self.cluster.scalable_coordinators is not None:
+            self.cluster.scalable_coordinators.leaders_changed()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pulsarium.broker.commands import (
     connection,
     consumer,
+    coordinator_watch,
     lookup,
     producer,
     scalable,
@@ -20,7 +21,19 @@ from pulsarium.broker.commands.authorized import authorized
 from pulsarium.broker.commands.registry import Handler, collect, without
 from pulsarium.broker.config.profile import PIP, Profile
 
-MODULES = (connection, consumer, lookup, producer, scalable, schema, seek, subscribe, transaction, watch)
+MODULES = (
+    connection,
+    consumer,
+    coordinator_watch,
+    lookup,
+    producer,
+    scalable,
+    schema,
+    seek,
+    subscribe,
+    transaction,
+    watch,
+)
 
 
 def handlers(*, connected: bool, authorize: bool = False, profile: Profile = PIP) -> Mapping[int, Handler]:

@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from pulsarium.broker.auth.identity import NOBODY
 from pulsarium.broker.commands.naming import InvalidNameError, parse_name
 from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
+    NotAllowedError,
     PersistenceError,
     ServiceNotReadyError,
     TransactionNotFoundError,
 )
 from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.transaction.coordinator import (
-    ASSIGN,
     Coordinator,
     Done,
     Part,
     Participant,
     TooManyTransactionsError,
 )
+from pulsarium.broker.model.transaction.coordinators import ASSIGN
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 log = Log("transactions")
 
 DISABLED = "Transactions are not enabled."
+SCALABLE_DISABLED = "Scalable-topics transaction coordinator is not enabled on this broker"
 
 
 # for the coordinator
@@ -42,14 +45,23 @@ DISABLED = "Transactions are not enabled."
 
 @handles(pb.BaseCommand.TC_CLIENT_CONNECT_REQUEST)
 def connect(session: Session, cmd: pb.CommandTcClientConnectRequest, trailing: bytes) -> None:
-    """Connect a client to a coordinator, which a lookup has assigned to this broker (B-29)."""
-    coordinators, broker = session.broker.cluster.coordinators, session.broker
-    if coordinators is None:
-        session.error(cmd.request_id, pb.NotAllowedError, DISABLED)
-        return
+    """Connect a client to a coordinator, which a lookup or a watch has assigned to this broker (B-29)."""
+    broker, cluster = session.broker, session.broker.cluster
     base = pb.BaseCommand(type=pb.BaseCommand.TC_CLIENT_CONNECT_RESPONSE)
     base.tcClientConnectResponse.request_id = cmd.request_id
-    if not coordinators.open(cmd.tc_id, broker):
+    if cmd.scalable and cluster.scalable_coordinators is not None:
+        is_served = cluster.scalable_coordinators.leaders.get(cmd.tc_id) is broker
+    elif not cmd.scalable and cluster.coordinators is not None:
+        is_served = cluster.coordinators.open(cmd.tc_id, broker)
+    elif cmd.scalable:
+        base.tcClientConnectResponse.error = pb.NotAllowedError
+        base.tcClientConnectResponse.message = SCALABLE_DISABLED
+        session.command(base)
+        return
+    else:
+        session.error(cmd.request_id, pb.NotAllowedError, DISABLED)
+        return
+    if not is_served:
         base.tcClientConnectResponse.error = pb.ServiceNotReady
         base.tcClientConnectResponse.message = broker.not_served(ASSIGN.partition(cmd.tc_id)).java_text
     session.command(base)
@@ -75,7 +87,7 @@ def new_txn(session: Session, cmd: pb.CommandNewTxn, trailing: bytes) -> None:
         except TooManyTransactionsError:
             log.warning("too many active transactions", coordinator=coordinator.number, peer=session.address)
 
-    _ask(session, cmd.request_id, cmd.tc_id, begun, begin)
+    _ask(session, cmd, cmd.tc_id, begun, begin)
 
 
 @handles(pb.BaseCommand.ADD_PARTITION_TO_TXN)
@@ -98,7 +110,7 @@ def _add(session: Session, cmd: Any, request: int, parts: Iterable[Part]) -> Non
         _check_owner(session, coordinator, txn)
         coordinator.add(txn.least, parts, done)
 
-    _ask(session, cmd.request_id, txn.most, done, add)
+    _ask(session, cmd, txn.most, done, add)
 
 
 @handles(pb.BaseCommand.END_TXN)
@@ -111,20 +123,30 @@ def end_txn(session: Session, cmd: pb.CommandEndTxn, trailing: bytes) -> None:
         _check_owner(session, coordinator, txn)
         coordinator.end(txn.least, commit=commit, done=done)
 
-    _ask(session, cmd.request_id, txn.most, done, end)
+    _ask(session, cmd, txn.most, done, end)
 
 
-def _ask(session: Session, request_id: int, number: int, done: Done, what: Callable[[Coordinator], None]) -> None:
+def _ask(session: Session, cmd: Any, number: int, done: Done, what: Callable[[Coordinator], None]) -> None:
     """Call `what` with a coordinator that this broker serves, or refuse the request."""
-    coordinators = session.broker.cluster.coordinators
-    if coordinators is None:
-        session.error(request_id, pb.NotAllowedError, DISABLED)
+    cluster = session.broker.cluster
+    if not cmd.scalable and cluster.coordinators is None:
+        session.error(cmd.request_id, pb.NotAllowedError, DISABLED)
         return
     try:
-        what(coordinators.served(number, session.broker))
+        what(_coordinator(session, number, scalable=cmd.scalable))
     except BrokerServiceError as error:
         refusal = error  # sent after the commits that are under way
         session.broker.turn.after_commit(lambda _: done(refusal))
+
+
+def _coordinator(session: Session, number: int, *, scalable: bool) -> Coordinator:
+    cluster = session.broker.cluster
+    if not scalable:
+        assert cluster.coordinators is not None
+        return cluster.coordinators.served(number, session.broker)
+    if cluster.scalable_coordinators is None:
+        raise NotAllowedError(SCALABLE_DISABLED)
+    return cluster.scalable_coordinators.coordinator(number)
 
 
 def _check_owner(session: Session, coordinator: Coordinator, txn: TxnId) -> None:
@@ -132,12 +154,11 @@ def _check_owner(session: Session, coordinator: Coordinator, txn: TxnId) -> None
 
     PIP-31 has no such check; Pulsar 4.x has.
     """
-    owner, principal = coordinator.transaction(txn.least).owner, session.principal
-    if owner is None or owner == str(principal) or _is_superuser(session):
+    principal = session.principal
+    if coordinator.belongs_to(txn.least, str(principal)) or _is_superuser(session):
         return
-    raise TransactionNotFoundError(
-        f"Client ({principal}) is neither the owner of the transaction {txn} nor a super user"
-    )
+    name = "null" if principal == NOBODY else principal
+    raise TransactionNotFoundError(f"Client ({name}) is neither the owner of the transaction {txn} nor a super user")
 
 
 def _is_superuser(session: Session) -> bool:
@@ -192,7 +213,7 @@ def _check_coordinator(session: Session, txn: TxnId) -> None:
 
 def _topic(session: Session, text: str) -> Topic | None:
     try:
-        name = parse_name(text)
+        name = parse_name(session, text)
     except InvalidNameError as error:
         raise CloseConnection(error.text) from None
     topics = session.broker.topics

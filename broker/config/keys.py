@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
 from pulsarium.broker.config.meaning import Meaning, key
+from pulsarium.broker.config.scalable_keys import ScalableTopicsConfig
 
 FRAME_PADDING: Final = 10 * 1024  # bytes of a frame beyond maxMessageSize: Pulsar's MESSAGE_SIZE_FRAME_PADDING
 MOST_BUNDLES: Final = 1 << 16  # of a namespace; a bound, so that no client's number sizes an allocation
@@ -33,7 +34,7 @@ TLS_PROTOCOLS: Final = ("TLSv1.2", "TLSv1.3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(ScalableTopicsConfig):
     """Settings of one broker, named as in broker.conf.
 
     The defaults are those of a stock standalone; `load` adds the defaults of a Profile. Two defaults are Pulsarium's
@@ -378,14 +379,6 @@ class Config:
     maxActiveTransactionsPerCoordinator: int = key(
         0, "Most open transactions of one coordinator; 0: no limit", high=JAVA_LONG[1]
     )
-
-    transactionCoordinatorScalableTopicsEnabled: bool = key(True, "Serve transactions over scalable topics")
-    transactionCoordinatorScalableTopicsParallelism: int = key(
-        16, "Coordinators of transactions over scalable topics", low=1
-    )
-
-    # Scalable topics
-    scalableTopicsEnabled: bool = key(True, "Serve scalable topics to clients")
 
     # Statistics
     statsUpdateFrequencyInSecs: int = key(60, "Interval between computations of rates", "seconds", low=1)

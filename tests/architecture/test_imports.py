@@ -223,7 +223,7 @@ def test_nothing_imports_the_folders_by_their_bare_names() -> None:
 
 def test_there_is_one_style_of_imports() -> None:
     """Absolute ones, and annotations that nobody evaluates, but for those that say what a key of broker.conf takes."""
-    evaluated = {"pulsarium.broker.config.keys"}
+    evaluated = {"pulsarium.broker.config.keys", "pulsarium.broker.config.scalable_keys"}
     assert {
         module.name
         for module in (*production(), *modules("src/pulsarium", "pulsarium"))

@@ -25,7 +25,8 @@ from pulsarium.broker.model.errors import (
     InvalidTxnStatusError,
     TransactionNotFoundError,
 )
-from pulsarium.broker.model.transaction.coordinator import ASSIGN, Coordinator, Coordinators
+from pulsarium.broker.model.transaction.coordinator import Coordinator
+from pulsarium.broker.model.transaction.coordinators import ASSIGN, Coordinators
 
 ROOT = "/admin/v3/transactions"
 NOT_FOUND = "Transaction coordinator not found! coordinator id : {}"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from pulsarium.broker.clock import Timer
 from pulsarium.broker.logs import Log
@@ -23,10 +23,7 @@ from pulsarium.broker.model.errors import (
     TransactionNotFoundError,
 )
 from pulsarium.broker.model.ledger.stores import Stores
-from pulsarium.broker.model.namespace.metadata import Metadata
-from pulsarium.broker.model.namespace.ownership import Member, Ownership
 from pulsarium.proto.message_id import TxnId
-from pulsarium.proto.topic_name import TopicName
 
 
 class Status(Enum):
@@ -166,6 +163,11 @@ class Coordinator:
         if found is None:
             raise TransactionNotFoundError(f"The transaction with this txdID `({self.number},{least})`not found ")
         return found
+
+    def belongs_to(self, least: int, role: str) -> bool:
+        """Return whether a role may use a transaction. Raise `TransactionNotFoundError` when it has ended."""
+        owner = self.transaction(least).owner
+        return owner is None or owner == role
 
     # requests of clients
 
@@ -309,92 +311,3 @@ class Coordinator:
             )
             transaction = replace(transaction, status=Status.ABORTING)
         self._finish(transaction)
-
-
-ASSIGN = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
-FOLDER = "/transactions/coordinators"
-
-M = TypeVar("M", bound=Member)
-
-
-class Participants(Protocol):
-    """The topics that transactions touch."""
-
-    def participant(self, part: Part) -> Participant | None:
-        """Return the buffer or pending acknowledgements of a part, or None when the part is deleted."""
-        ...
-
-
-class Coordinators(Generic[M]):
-    """The coordinators of a cluster, which brokers serve.
-
-    The owner of partition N of ASSIGN serves coordinator N. Clients look that topic up, and no client publishes to it.
-    A broker also serves numbers without a partition when it owns their bundle, as in Pulsar. Transactions belong to the
-    cluster, and go on while no broker serves their coordinator.
-    """
-
-    def __init__(self, stores: Stores, ownership: Ownership[M], metadata: Metadata, topics: Participants) -> None:
-        self._stores = stores
-        self._ownership = ownership
-        self._metadata = metadata
-        self._topics = topics
-        self._coordinators: dict[int, Coordinator] = {}
-        self._open: dict[int, M] = {}  # number -> the broker at which a client opened the coordinator
-        self.recover()
-
-    def recover(self) -> None:
-        """Recover the stored coordinators. Numbers continue, because clients may still hold earlier ones."""
-        reached = {number: coordinator.last for number, coordinator in self._coordinators.items()}
-        for coordinator in self._coordinators.values():
-            coordinator.close()
-        self._open.clear()
-        self._coordinators.clear()
-        kept = {int(name): int(last) for name, last in self._stores.recovered_under(FOLDER)}
-        for number in {**kept, **reached}:
-            found = self._stores.recovered_under(f"{FOLDER}/{number}")
-            transactions = [Transaction.from_bytes(int(least), value) for least, value in found]
-            last = max(kept.get(number, -1), reached.get(number, -1))
-            if last != kept.get(number):
-                self._stores.turn.store(f"{FOLDER}/{number}", str(last).encode())
-            self._make(number, last, transactions)
-        self.provide()
-
-    def provide(self) -> None:
-        """Provide a coordinator for each broker. Existing ones stay."""
-        brokers = len(self._ownership.members)
-        if brokers > self.count:
-            self._metadata.put_partitioned(ASSIGN, brokers)
-
-    def _make(self, number: int, last: int = -1, kept: list[Transaction] | None = None) -> Coordinator:
-        made = Coordinator(number, f"{FOLDER}/{number}", self._stores, self._topics.participant, last, kept or ())
-        self._coordinators[number] = made
-        return made
-
-    # serving
-
-    @property
-    def count(self) -> int:
-        """Return the number of coordinators that clients see."""
-        return self._metadata.partitions_of(ASSIGN)
-
-    def open(self, number: int, broker: M) -> bool:
-        """Open a coordinator at this broker for a client. Return whether the broker owns the coordinator."""
-        if self._ownership.taker(ASSIGN.partition(number)) is not broker:
-            return False
-        self._open[number] = broker
-        return True
-
-    def is_open(self, number: int, broker: M) -> bool:
-        """Return whether this broker owns the coordinator, and a client has opened it here."""
-        return self._open.get(number) is broker and self._ownership.taker(ASSIGN.partition(number)) is broker
-
-    def served(self, number: int, broker: M) -> Coordinator:
-        """Return a coordinator that is open at this broker. Raise `CoordinatorNotFoundError` otherwise."""
-        if not self.is_open(number, broker):
-            raise CoordinatorNotFoundError(f"Transaction coordinator with id {number} not found!")
-        return self._coordinators.get(number) or self._make(number)
-
-    def anywhere(self, number: int) -> Coordinator | None:
-        """Return the coordinator, or None when no broker has it open."""
-        broker = self._open.get(number)
-        return self.served(number, broker) if broker is not None and self.is_open(number, broker) else None

@@ -16,7 +16,7 @@ from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.model.errors import TopicNotFoundError
 from pulsarium.broker.model.subscription.dispatcher import Reason
-from pulsarium.broker.model.transaction.coordinator import ASSIGN
+from pulsarium.broker.model.transaction.coordinators import ASSIGN
 from pulsarium.broker.rates import Rates
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -136,6 +136,22 @@ async def test_transactions_time_out() -> None:
         assert coordinator.active == 1
         await lab.clock.advance(2)
         assert coordinator.active == 0
+
+
+async def test_transactions_over_scalable_topics_time_out_and_are_forgotten() -> None:
+    async with stage() as (bed, lab, wire):
+        coordinators = bed.broker.cluster.scalable_coordinators
+        assert coordinators is not None
+        opened = await wire.ask(Type.NEW_TXN, tc_id=0, txn_ttl_millis=HOUR * 1000, scalable=True)
+        txn = {"txnid_most_bits": 0, "txnid_least_bits": opened.txnid_least_bits}
+        await lab.clock.advance(HOUR - 61)
+        assert coordinators.coordinator(0).active == 1
+        await lab.clock.advance(122)
+        assert coordinators.coordinator(0).active == 0
+        assert not (await wire.ask(Type.END_TXN, **txn, txn_action=pb.ABORT, scalable=True)).HasField("error")
+        await lab.clock.advance(HOUR)
+        answer = await wire.ask(Type.END_TXN, **txn, txn_action=pb.ABORT, scalable=True)
+        assert answer.error == pb.TransactionNotFound
 
 
 async def test_what_lives_shorter_than_it_is_delayed_is_never_delivered() -> None:

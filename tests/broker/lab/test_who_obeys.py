@@ -36,6 +36,7 @@ OBEYS: Mapping[str, str | tuple[str, ...]] = {
     "model/rate/rates.py": ("test_a_dispatch_rate_beyond_what_comes_in", "test_publish_rate", "test_subscribe_rate"),
     "model/topic/persistent.py": "test_a_cursor_is_moved_by_the_brokers_time",
     "model/transaction/coordinator.py": "test_transactions_time_out",
+    "model/transaction/scalable.py": "test_transactions_over_scalable_topics_time_out_and_are_forgotten",
     "model/topic/upkeep.py": ("test_backlog_quotas_by_age", "test_time_to_live"),
     "model/upkeep.py": ("test_deduplication_snapshots", "test_inactive_topics"),
     "slices.py": "test_a_check_of_many_topics",
