@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
     from pulsarium.broker.commands.coordinator_watch import CoordinatorWatch
     from pulsarium.broker.commands.scalable import LookupSession
+    from pulsarium.broker.commands.scalable_consumers import RegisteredConsumer
     from pulsarium.broker.commands.scalable_watch import TopicWatch
     from pulsarium.broker.commands.subscribe import PendingConsumer
     from pulsarium.broker.model.ledger.managed_ledger import Pending
@@ -69,6 +70,7 @@ class Session(ProducerClient):
         self.waiting_producers: dict[int, Producer] = {}  # queued (WaitForExclusive)
         self.watchers: dict[int, TopicListWatcher] = {}
         self.lookups: dict[int, LookupSession] = {}  # of scalable topics
+        self.registered: dict[int, RegisteredConsumer] = {}  # with controllers of scalable topics
         self.topic_watches: dict[int, TopicWatch] = {}  # of scalable topics in namespaces
         self.coordinator_watches: dict[int, CoordinatorWatch] = {}
         self.pending_producers: set[int] = set()
@@ -411,6 +413,8 @@ def _all_of(session: Session) -> Iterator[Callable[[], object]]:
         yield partial(producer.topic.producers.remove, producer)
     for watcher in session.watchers.values():
         yield partial(session.broker.topics.watchers.remove, watcher)
+    for registered in session.registered.values():
+        yield registered.disconnected
     opened: list[LookupSession | TopicWatch | CoordinatorWatch] = [
         *session.lookups.values(),
         *session.topic_watches.values(),
