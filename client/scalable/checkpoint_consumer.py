@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import anyio
 
+from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.consumer.reader import Place
 from pulsarium.client.consumer.start import Start
@@ -17,10 +18,10 @@ from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.scalable.assignment import Assigned, Registration
 from pulsarium.client.scalable.checkpoint import Checkpoint
+from pulsarium.client.scalable.dispatch import MANAGED
 from pulsarium.client.scalable.layout import Layout
-from pulsarium.client.scalable.producer import MANAGED
 from pulsarium.client.scalable.receiving import ScalableConsumer
-from pulsarium.client.scalable.segments import SegmentInbox, Wanted
+from pulsarium.client.scalable.segments import Wanted
 from pulsarium.client.schema.schema import T
 from pulsarium.client.statistics import Received
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -52,7 +53,6 @@ class CheckpointConsumer(ScalableConsumer[T]):
         self._finished: set[int] = set()
         self._places: dict[str, Place] = {}
         self._wanted: dict[int, str] = {}  # topics, by the ids of the segments to read
-        self._segments.inbox.on_end = self._on_end
         self._registration: Registration | None = None
         if own.group is not None:
             self._registration = Registration(
@@ -165,7 +165,7 @@ class CheckpointConsumer(ScalableConsumer[T]):
                 self._core.brokers,
                 segment.topic,
                 replace(self._options, subscription_name=f"checkpoint-{uuid4().hex[:10]}"),
-                SegmentInbox(),
+                Inbox(),
                 Start(MessageId.latest),
                 letters=self._letters,
                 interceptors=self._interceptors,

@@ -12,9 +12,9 @@ from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.core import Core
 from pulsarium.client.errors import InvalidTxnStatusError
 from pulsarium.client.message import Message
+from pulsarium.client.scalable.dispatch import MANAGED
 from pulsarium.client.scalable.layout import Layout, Segment
 from pulsarium.client.scalable.message import ScalableMessage
-from pulsarium.client.scalable.producer import MANAGED
 from pulsarium.client.scalable.receiving import ScalableConsumer
 from pulsarium.client.scalable.segments import Wanted
 from pulsarium.client.schema.schema import T

@@ -1,4 +1,4 @@
-"""What all consumers of scalable topics have in common."""
+"""The parts that all consumers of scalable topics share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ScalableConsumer(Generic[T]):
         self._options = options
         self._interceptors = Interceptors(cast("Consumer[T]", self), ())  # there are none
         self._letters = Letters(core, options.subscription_name, options.schema)
-        self._segments = Segments(core, options, self._letters, self._interceptors)
+        self._segments = Segments(core, options, self._letters, self._interceptors, self._on_end)
         assert isinstance(options.topic, str)
         self._session = LayoutSession(core.brokers, options.topic, self._on_layout, self._failed, create=create)
         self._is_closed = False
@@ -115,6 +115,9 @@ class ScalableConsumer(Generic[T]):
 
     def _on_layout(self, layout: Layout) -> None:
         """Follow a newer layout."""
+
+    def _on_end(self) -> None:
+        """Handle a segment that may have been read to its end."""
 
     def _delivered(self, segment_id: int, message: Message[Any]) -> int:
         """Note a message of a segment that is delivered now, and return the number of the delivery."""

@@ -20,6 +20,7 @@ from pulsarium.client.consumer.start import Start
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.core import Core
 from pulsarium.client.errors import FATAL, AlreadyClosed, PulsarError, SubscriptionNotFound, TopicNotFound, copy_of
+from pulsarium.client.schema.versions import Versions
 from pulsarium.client.statistics import ConsumerStatistics, Received
 from pulsarium.client.together import together
 
@@ -64,13 +65,15 @@ class Part:
 class SegmentInbox(Inbox):
     """The messages of all segments. A segment that is gone does not fail the others."""
 
-    on_end: Callable[[], None] | None = None
-    """Called when a segment may have been read to its end. Must not block."""
+    def __init__(self, on_end: Callable[[], None], versions: Versions | None = None) -> None:
+        """Call `on_end` when a segment may have been read to its end."""
+        super().__init__(versions=versions)
+        self._on_end = on_end
 
     def wake(self, receiver: Receiver) -> None:
         super().wake(receiver)
-        if receiver.end_of_topic and self.on_end is not None:
-            self.on_end()
+        if receiver.end_of_topic:
+            self._on_end()
 
     def _check(self) -> None:
         if self._error is not None:
@@ -83,8 +86,15 @@ class SegmentInbox(Inbox):
 class Segments:
     """Open and close the consumers of segments, as the layout or the controller demands."""
 
-    def __init__(self, core: Core, options: ConsumerOptions[Any], letters: Letters, interceptors: Interceptors) -> None:
-        """Make no consumer yet."""
+    def __init__(
+        self,
+        core: Core,
+        options: ConsumerOptions[Any],
+        letters: Letters,
+        interceptors: Interceptors,
+        on_end: Callable[[], None],
+    ) -> None:
+        """Make no consumer yet. `on_end` is called when a segment may have been read to its end. It must not block."""
         self._core = core
         self._letters = letters
         self._interceptors = interceptors
@@ -92,7 +102,7 @@ class Segments:
         self._parts: dict[str, Part] = {}  # by topic
         self._is_closed = False
         versions = core.schemas if options.schema.reads_by_writer else None
-        self.inbox: SegmentInbox = SegmentInbox(versions=versions)
+        self.inbox: SegmentInbox = SegmentInbox(on_end, versions)
         """The queues of all segments."""
 
     def find(self, topic: str) -> Part | None:

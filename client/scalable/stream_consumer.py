@@ -15,9 +15,9 @@ from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.scalable.assignment import Assigned, Registration
 from pulsarium.client.scalable.deliveries import Deliveries
+from pulsarium.client.scalable.dispatch import MANAGED
 from pulsarium.client.scalable.layout import Layout
 from pulsarium.client.scalable.message import ScalableMessage
-from pulsarium.client.scalable.producer import MANAGED
 from pulsarium.client.scalable.queue_consumer import check_scalable_txn
 from pulsarium.client.scalable.receiving import ScalableConsumer
 from pulsarium.client.scalable.segments import Part, Wanted, by_topic

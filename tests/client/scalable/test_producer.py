@@ -70,14 +70,16 @@ async def test_messages_without_a_key_take_turns() -> None:
 
 @on_both
 async def test_a_segment_is_opened_with_its_first_message_and_a_name_of_its_own() -> None:
-    async with played(SPLIT) as (broker, client):
-        async with client.scalable.create_producer(TOPIC, producer_name="me") as producer:
-            assert not broker.producers
-            await producer.send(b"", partition_key="k0")
-            (opened,) = broker.producers
-            assert (opened.topic, opened.producer_name) == (LOW, "me-seg-1")
-            assert [(one.key, one.value) for one in opened.metadata] == [("__pulsar.v5.managed", "true")]
-            assert producer.topic() == TOPIC
+    async with (
+        played(SPLIT) as (broker, client),
+        client.scalable.create_producer(TOPIC, producer_name="me") as producer,
+    ):
+        assert not broker.producers
+        await producer.send(b"", partition_key="k0")
+        (opened,) = broker.producers
+        assert (opened.topic, opened.producer_name) == (LOW, "me-seg-1")
+        assert [(one.key, one.value) for one in opened.metadata] == [("__pulsar.v5.managed", "true")]
+        assert producer.topic() == TOPIC
 
 
 @on_both
@@ -90,7 +92,8 @@ async def test_a_split_neither_loses_messages_nor_changes_the_order_of_a_key() -
         await send_many(producer, 100, 50)
         await producer.flush()
         assert numbers(broker, WHOLE, LOW, HIGH) == of_each_key(150)
-        assert broker.stored[LOW] and broker.stored[HIGH]
+        assert broker.stored[LOW]
+        assert broker.stored[HIGH]
 
 
 @on_both
@@ -151,13 +154,13 @@ async def test_a_sealed_segment_whose_layout_comes_later_holds_its_messages() ->
 @pytest.mark.parametrize("backend", ["trio", "asyncio"])
 def test_messages_of_a_sealed_segment_fail_without_a_newer_layout(backend: str) -> None:
     async def test() -> None:
-        async with played(ONE, operation_timeout=0.3) as (broker, client):
-            async with client.scalable.create_producer(TOPIC) as producer:
-                broker.terminate(SPLIT)
-                with pytest.raises(TopicTerminated):
-                    await producer.send(b"")
-                await broker.change(SPLIT)
-                await producer.send(b"again")  # the producer itself is sound
+        settings = {"operation_timeout": 0.3}
+        async with played(ONE, **settings) as (broker, client), client.scalable.create_producer(TOPIC) as producer:
+            broker.terminate(SPLIT)
+            with pytest.raises(TopicTerminated):
+                await producer.send(b"")
+            await broker.change(SPLIT)
+            await producer.send(b"again")  # the producer itself is sound
 
     run_on(backend, test, jump=True)
 
@@ -211,18 +214,18 @@ async def test_a_migrated_topic_is_followed_from_its_partitions_to_its_segments(
 @on_both
 async def test_messages_of_one_entry_bucket_share_an_entry_with_their_stamp() -> None:
     splits = [0x4000, 0x8000, 0xC000]
-    async with played(dag(0, segment(0, 0, 0xFFFF, splits=splits))) as (broker, client):
-        async with client.scalable.create_producer(TOPIC) as producer:
-            await producer.send(b"")
-            receipts = [await producer.submit(key.encode(), partition_key=key) for key in KEYS * 3]
-            for receipt in receipts:
-                await receipt.wait()
-            buckets = {routing.bucket_hash(key) >> 14 for key in KEYS}
-            stamped = broker.entries[WHOLE][1:]
-            assert len(stamped) == len(buckets)
-            for found in stamped:
-                assert found.entry_hash_min >> 14 == found.entry_hash_max >> 14
-            assert numbers_of(broker) == {key: [key.encode()] * 3 for key in KEYS}
+    layout = dag(0, segment(0, 0, 0xFFFF, splits=splits))
+    async with played(layout) as (broker, client), client.scalable.create_producer(TOPIC) as producer:
+        await producer.send(b"")
+        receipts = [await producer.submit(key.encode(), partition_key=key) for key in KEYS * 3]
+        for receipt in receipts:
+            await receipt.wait()
+        buckets = {routing.bucket_hash(key) >> 14 for key in KEYS}
+        stamped = broker.entries[WHOLE][1:]
+        assert len(stamped) == len(buckets)
+        for found in stamped:
+            assert found.entry_hash_min >> 14 == found.entry_hash_max >> 14
+        assert numbers_of(broker) == {key: [key.encode()] * 3 for key in KEYS}
 
 
 def numbers_of(broker: PlayedBroker) -> dict[str, list[bytes]]:
