@@ -18,6 +18,7 @@ from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
 from pulsarium.broker.model.rate.rates import BrokerLimits, Limits, ResourceGroups
+from pulsarium.broker.model.scalable.topics import ScalableTopics
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.broker.model.transaction.coordinators import Coordinators
@@ -62,6 +63,7 @@ class Cluster:
         self.dynamic = DynamicSettings(config, self.metadata.records)
         self.schemas = SchemaRegistry(self.turn, self.next_ledger_id)
         self.topics = Topics(self, self.metadata, self.schemas)
+        self.scalable = ScalableTopics(self, self.metadata, self.topics, self.schemas)
         self._limits: dict[Broker | None, BrokerLimits] = {}
         self._no_limits = BrokerLimits(self.clock)
         self._groups = ResourceGroups(
@@ -146,6 +148,8 @@ class Cluster:
 
     def delete_namespace(self, name: str) -> None:
         """Delete a namespace with its topics, and disconnect their clients."""
+        for scalable in self.scalable.names(name):
+            self.scalable.delete(TopicName.parse(scalable), force=True)
         for topic in self.topics.names(name, non_persistent=True):
             self.topics.delete(TopicName.parse(topic), force=True)
         for domain in (PERSISTENT, NON_PERSISTENT):
@@ -184,6 +188,7 @@ class Cluster:
         self.dynamic.recover()
         self.schemas.recover(kept)
         self.topics.recover(kept)
+        self.scalable.recover(kept)
 
     def replace(self, kept: dict[str, bytes], entries: Entries) -> None:
         """Replace all state with that of another cluster, or with none, and disconnect the clients.

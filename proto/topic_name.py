@@ -13,6 +13,8 @@ from pulsarium.proto.text import text_of
 
 PERSISTENT = "persistent"
 NON_PERSISTENT = "non-persistent"
+SCALABLE = "topic"  # a scalable topic (PIP-460)
+SEGMENT = "segment"  # a segment of a scalable topic: an ordinary durable topic
 
 _PARTITION = "-partition-"
 _MAX_PARTITION = 2**31 - 1
@@ -20,6 +22,11 @@ _CACHED = 1024  # characters
 
 # Characters of tenants and namespaces. The local name of a topic may have any character.
 _ENTITY = re.compile(r"[-=:.\w]*", re.ASCII)
+
+# Parts of a segment's name, and the end of Java's text about wrong ones
+_HEX = re.compile(r"[0-9a-fA-F]{1,7}")
+_DECIMAL = re.compile(r"[0-9]{1,18}")
+_RADIX = " under radix 16"
 
 # Java's idea of white space lacks these of Python's.
 _NOT_BLANK_IN_JAVA = frozenset("\x85\xa0\u2007\u202f")
@@ -84,7 +91,16 @@ class TopicName:
 
     @property
     def is_persistent(self) -> bool:
-        return self.domain == PERSISTENT
+        """Return whether the topic stores its messages, as segments do too."""
+        return self.domain != NON_PERSISTENT
+
+    @property
+    def is_scalable(self) -> bool:
+        return self.domain == SCALABLE
+
+    @property
+    def is_segment(self) -> bool:
+        return self.domain == SEGMENT
 
     @property
     def namespace_name(self) -> NamespaceName:
@@ -139,11 +155,63 @@ class TopicName:
 
     @property
     def schema_name(self) -> str:
-        """Return the name of the schema, `tenant/namespace/topic`. Partitions share the schema of their topic."""
+        """Return the name of the schema, `tenant/namespace/topic`.
+
+        Partitions share the schema of their topic, and segments that of their scalable topic.
+        """
+        if self.is_segment:
+            return SegmentName.of(self).parent.schema_name
         return f"{self.tenant}/{self.namespace}/{self.partitioned_name.encoded_local_name}"
 
     def __str__(self) -> str:
         return f"{self.domain}://{self.tenant}/{self.namespace}/{self.local_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentName:
+    """The name of a segment: `segment://tenant/namespace/topic/start-end-id`, with hexadecimal hashes."""
+
+    parent: TopicName
+    start: int
+    end: int
+    id: int
+
+    @staticmethod
+    def of(name: TopicName) -> SegmentName:
+        """Return the parts of a segment's name. Raise `InvalidTopicName` for a local name that is no segment's."""
+        parent, slash, descriptor = name.local_name.rpartition("/")
+        if not slash or not parent:
+            raise InvalidTopicName(
+                "Invalid segment topic name: local name must contain "
+                f"'<parent-topic>/<hashStart>-<hashEnd>-<segmentId>'. Got: {name}"
+            )
+        return SegmentName.parse(TopicName(SCALABLE, name.tenant, name.namespace, parent), descriptor)
+
+    @staticmethod
+    def parse(parent: TopicName, descriptor: str) -> SegmentName:
+        """Return the segment `start-end-id` of `parent`. Raise `InvalidTopicName` for another text."""
+        parts = descriptor.split("-")
+        if len(parts) != 3:
+            raise InvalidTopicName(
+                f"Invalid segment descriptor: expected '<hexStart>-<hexEnd>-<segmentId>', got: '{descriptor}'"
+            )
+        for text, digits, radix in zip(parts, (_HEX, _HEX, _DECIMAL), (_RADIX, _RADIX, ""), strict=True):
+            if not digits.fullmatch(text):
+                raise InvalidTopicName(f'For input string: "{text}"{radix}')
+        start, end, segment_id = int(parts[0], 16), int(parts[1], 16), int(parts[2])
+        if not 0 <= start <= end <= 0xFFFF:
+            raise InvalidTopicName(f"Invalid hash range: start={start}, end={end}")
+        return SegmentName(parent, start, end, segment_id)
+
+    @property
+    def descriptor(self) -> str:
+        return f"{self.start:04x}-{self.end:04x}-{self.id}"
+
+    @property
+    def topic(self) -> TopicName:
+        """Return the segment as a topic."""
+        parent = self.parent
+        return TopicName(SEGMENT, parent.tenant, parent.namespace, f"{parent.local_name}/{self.descriptor}")
 
 
 @lru_cache(maxsize=16384)
@@ -156,6 +224,11 @@ def _parse_topic(text: str) -> TopicName:
             parts = ["public", "default", text]
         if len(parts) != 3:
             raise InvalidTopicName(f"Invalid short topic name '{text}', {_SHORT}")
+    elif head.lower() in (SCALABLE, SEGMENT):
+        domain = head.lower()
+        parts = _split(rest, limit=3)  # a local name may have slashes
+        if len(parts) != 3:
+            raise InvalidTopicName(f"Invalid topic name {text}")
     else:
         domain = head.lower()
         parts = _split(rest, limit=4)
@@ -169,7 +242,10 @@ def _parse_topic(text: str) -> TopicName:
     _check_local_name(local_name, text)
     _check_entity(tenant)
     _check_entity(namespace)
-    return TopicName(domain, tenant, namespace, local_name)
+    name = TopicName(domain, tenant, namespace, local_name)
+    if domain == SEGMENT:
+        SegmentName.of(name)  # raises for a local name that is no segment's
+    return name
 
 
 @lru_cache(maxsize=4096)

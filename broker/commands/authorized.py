@@ -47,6 +47,7 @@ WORDS: Final[Mapping[int, Words]] = {
     pb.BaseCommand.PARTITIONED_METADATA: Words("Client is not authorized to Get Partition Metadata"),
     pb.BaseCommand.PRODUCER: Words("Client is not authorized to Produce"),
     pb.BaseCommand.SUBSCRIBE: Words("Client is not authorized to subscribe"),
+    pb.BaseCommand.SCALABLE_TOPIC_LOOKUP: Words("Client is not authorized to ScalableTopicLookup"),
     pb.BaseCommand.GET_SCHEMA: Words("Client is not authorized to Get Schema"),
     pb.BaseCommand.GET_OR_CREATE_SCHEMA: Words("Client is not authorized to Get Or Create Schema"),
     pb.BaseCommand.GET_TOPICS_OF_NAMESPACE: Words(
@@ -138,5 +139,8 @@ def answer(session: Session, command: int, cmd: Any, refused: Refused) -> None:
         )
         response = pb.BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE
         session.command(pb.BaseCommand(type=response, getOrCreateSchemaResponse=made))
+    elif command == pb.BaseCommand.SCALABLE_TOPIC_LOOKUP:
+        update = pb.CommandScalableTopicUpdate(session_id=cmd.session_id, error=refused.code, message=refused.text)
+        session.command(pb.BaseCommand(type=pb.BaseCommand.SCALABLE_TOPIC_UPDATE, scalableTopicUpdate=update))
     else:
         session.error(cmd.request_id, refused.code, refused.text)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
+from pulsarium.broker.commands.naming import name_of
 from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.model.errors import MetadataError, NotAllowedError
 from pulsarium.broker.model.topic.watchers import PatternError, TopicPattern, hash_of_names
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
-from pulsarium.proto.topic_name import NamespaceName, TopicName
+from pulsarium.proto.topic_name import NamespaceName
 
 if TYPE_CHECKING:
     from pulsarium.broker.session.session import Session
@@ -26,7 +27,7 @@ def lookup(session: Session, cmd: pb.CommandLookupTopic, trailing: bytes) -> Non
     broker = session.broker
     reply = Lookup(request_id=cmd.request_id)
     try:
-        name = TopicName.parse(cmd.topic)
+        name = name_of(session, cmd.topic)
         listener = text_of(cmd.advertised_listener_name)
         found = broker.cluster.ownership.find(broker, name, authoritative=cmd.authoritative)
         urls = None if found is None else found.broker.listener(listener)
@@ -65,7 +66,7 @@ def partitioned_metadata(session: Session, cmd: pb.CommandPartitionedTopicMetada
     """Answer with the number of partitions, 0 for a topic that is not partitioned or may be created so."""
     reply = Metadata(request_id=cmd.request_id)
     try:
-        name = TopicName.parse(cmd.topic)
+        name = name_of(session, cmd.topic)
     except InvalidTopicName as error:
         metadata_failed(reply, pb.InvalidTopicName, f"Invalid topic name: {error}")
     else:

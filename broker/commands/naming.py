@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from pulsarium.broker.model.errors import BrokerServiceError
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.session.session import Session
+
+DISABLED = "Scalable topics are disabled on this broker"
 
 
 class InvalidNameError(BrokerServiceError):
@@ -19,10 +25,21 @@ class MetadataTooLargeError(BrokerServiceError):
     code = pb.MetadataError
 
 
-def parse_name(text: str) -> TopicName:
+def name_of(session: Session, text: str) -> TopicName:
+    """Return the topic that a request names. Raise `InvalidTopicName` for a name that the broker does not serve."""
+    name = TopicName.parse(text)
+    if name.is_scalable or name.is_segment:
+        if not session.profile.scalable_topics:
+            raise InvalidTopicName(f"Invalid topic domain: '{name.domain}'")
+        if not session.broker.config.scalableTopicsEnabled and session.profile.lookup_creates:
+            raise InvalidTopicName(DISABLED)
+    return name
+
+
+def parse_name(session: Session, text: str) -> TopicName:
     """Return the topic that a request names. Raise `InvalidNameError` for an invalid name."""
     try:
-        name = TopicName.parse(text)
+        name = name_of(session, text)
         _ = name.partitioned_name  # raises where no name stands before "-partition-N"
     except InvalidTopicName as error:
         raise InvalidNameError(f"Invalid topic name: {error}") from None

@@ -32,7 +32,7 @@ def producer(session: Session, cmd: pb.CommandProducer, trailing: bytes) -> None
     """Create a producer (P-01 to P-09). The producer's id is taken at once; the reply follows the commit."""
     request_id, producer_id = cmd.request_id, cmd.producer_id
     try:
-        name = parse_name(cmd.topic)
+        name = parse_name(session, cmd.topic)
     except BrokerServiceError as error:
         session.error(request_id, error.code, error.text)
         return

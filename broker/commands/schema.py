@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pulsarium.broker.auth.needs import topic_operation
+from pulsarium.broker.commands.naming import name_of
 from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.model.errors import TopicNotFoundError
 from pulsarium.broker.model.schema.data import SchemaError
@@ -22,7 +23,7 @@ def get_schema(session: Session, cmd: pb.CommandGetSchema, trailing: bytes) -> N
     """Answer with the latest schema of a topic, or with the requested version: 8 bytes, big-endian."""
     reply = pb.CommandGetSchemaResponse(request_id=cmd.request_id)
     try:
-        name = TopicName.parse(cmd.topic)
+        name = name_of(session, cmd.topic)
         if cmd.HasField("schema_version") and not cmd.schema_version:
             reply.error_code = pb.IncompatibleSchema
             reply.error_message = "Empty schema version"
@@ -54,7 +55,7 @@ def _find(session: Session, cmd: pb.CommandGetSchema, name: TopicName, reply: pb
 def get_or_create_schema(session: Session, cmd: pb.CommandGetOrCreateSchema, trailing: bytes) -> None:
     """Answer with the version of a schema, and add the schema when it is new. The topic must exist."""
     try:
-        name = TopicName.parse(cmd.topic)
+        name = name_of(session, cmd.topic)
     except InvalidTopicName as error:
         raise CloseConnection(str(error)) from None
     broker = session.broker

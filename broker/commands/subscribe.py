@@ -174,7 +174,7 @@ def _options(cmd: pb.CommandSubscribe) -> ConsumerOptions:
 def _subscription(session: Session, cmd: pb.CommandSubscribe) -> Subscription:
     """Return the subscription to join, created if needed. Raise `BrokerServiceError` when the request is refused."""
     broker = session.broker
-    name, subscription = parse_name(cmd.topic), text_of(cmd.subscription)
+    name, subscription = parse_name(session, cmd.topic), text_of(cmd.subscription)
     if subscription and broker.config.strictlyVerifySubscriptionName and not STRICT_NAME.fullmatch(subscription):
         raise NamingError(
             f"Please let the subscription only contains '/w(a-zA-Z_0-9)' or '_', the current value is {subscription}"

@@ -213,7 +213,7 @@ def _check_coordinator(session: Session, txn: TxnId) -> None:
 
 def _topic(session: Session, text: str) -> Topic | None:
     try:
-        name = parse_name(text)
+        name = parse_name(session, text)
     except InvalidNameError as error:
         raise CloseConnection(error.text) from None
     topics = session.broker.topics

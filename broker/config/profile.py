@@ -33,6 +33,7 @@ BROUGHT_BY_5_0: Final = frozenset(
         *("WATCH_TC_ASSIGNMENTS", "WATCH_TC_ASSIGNMENTS_CLOSE"),
     }
 )
+BROUGHT_BY_5_0_1: Final = frozenset({"SCALABLE_TOPIC_UNSUBSCRIBE"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,8 @@ class Profile:
     the earliest entry of a topic that was terminated while empty and was loaded again.
     forbids_as_pips_say: answer 403 to unauthorized roles on skipByMessageIds and getMessageIdByIndex (S423-23,
     S415-15), where 4.2.4 answers 401 as for every call about topics.
+    lookup_creates: SCALABLE_TOPIC_LOOKUP with create_if_missing creates an absent topic, and a client that names a
+    lost segment gets it back (5.0.1).
     leaves_schemas_open: every role may read and add schemas of every topic by binary commands, and read about
     transactions of every topic over REST, as in 4.2.4.
     entry_buckets: segments of scalable topics have entry buckets, which consumers can share (PIP-486).
@@ -106,6 +109,12 @@ class Profile:
     abandoned_consumers_refuse: bool = False
     refused_producers_stay_exclusive: bool = False
     entry_buckets: bool = True
+    lookup_creates: bool = True
+
+    @property
+    def scalable_topics(self) -> bool:
+        """Return whether the broker knows scalable topics."""
+        return SCALABLE_TOPICS in self.flags
 
     def tells_end_of_topic(self, client_version: str) -> bool:
         """Return whether a client of this CONNECT.client_version gets REACHED_END_OF_TOPIC."""
@@ -170,9 +179,18 @@ PULSAR_5_0_M1: Final = replace(
     name="pulsar-5.0-m1",
     server_version="Pulsar Server5.0.0-M1",
     flags=PIP.flags,
-    unknown=frozenset(),
+    unknown=BROUGHT_BY_5_0_1,
+    entry_buckets=False,
+    lookup_creates=False,
 )
-PULSAR_5_0: Final = replace(PULSAR_5_0_M1, name="pulsar-5.0", server_version="Pulsar Server5.0.1")
+PULSAR_5_0: Final = replace(
+    PULSAR_5_0_M1,
+    name="pulsar-5.0",
+    server_version="Pulsar Server5.0.1",
+    unknown=frozenset(),
+    entry_buckets=True,
+    lookup_creates=True,
+)
 
 # From the protocol library of each release. A release that is not listed is like the one before it.
 OLDER: Final = (

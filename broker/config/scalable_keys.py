@@ -11,6 +11,10 @@ class ScalableTopicsConfig:
 
     # Scalable topics
     scalableTopicsEnabled: bool = key(True, "Serve scalable topics to clients")
+    scalableTopicEntryBucketBudget: int = key(
+        4, "Entry buckets of a new scalable topic, divided among its segments (PIP-486)", low=1
+    )
+    scalableTopicEntryBucketMaxPerSegment: int = key(1_024, "Most entry buckets of a segment", low=1, high=1_024)
 
     # Transactions over scalable topics
     transactionCoordinatorScalableTopicsEnabled: bool = key(True, "Serve transactions over scalable topics")

@@ -96,7 +96,7 @@ def may_go(topic: Topic) -> bool:
     "delete_when_subscriptions_caught_up": there only the deletion itself is refused because of them, as in Pulsar.
     """
     inactivity = topic.policies.inactivity
-    if not inactivity.delete:
+    if not inactivity.delete or topic.name.is_segment:
         return False
     if topic.producers or topic.is_subscribed(caught_up_is_enough=inactivity.mode == CAUGHT_UP):
         topic.touch()

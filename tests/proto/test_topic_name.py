@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.topic_name import NamespaceName, TopicName
+from pulsarium.proto.topic_name import NamespaceName, SegmentName, TopicName
 
 SHORT = "it should be in the format of <tenant>/<namespace>/<topic> or <topic>"
 V1 = (
@@ -86,8 +86,21 @@ def test_valid_names(text: str, full: str) -> None:
         ("http://public/default/x", "Invalid topic domain: 'http'"),
         ("http://public/default/", "Invalid topic domain: 'http'"),
         ("http://pub lic/default/x", "Invalid topic domain: 'http'"),
-        ("topic://public/default/x", "Invalid topic domain: 'topic'"),
-        ("segment://public/default/x", "Invalid topic domain: 'segment'"),
+        ("topic://public/default", "Invalid topic name topic://public/default"),
+        ("topic://public/default/", "Invalid topic name public/default/"),
+        (
+            "segment://public/default/x",
+            (
+                "Invalid segment topic name: local name must contain '<parent-topic>/<hashStart>-<hashEnd>-<segmentId>'. "
+                "Got: segment://public/default/x"
+            ),
+        ),
+        (
+            "segment://public/default/x/0000-ffff",
+            "Invalid segment descriptor: expected '<hexStart>-<hexEnd>-<segmentId>', got: '0000-ffff'",
+        ),
+        ("segment://public/default/x/zz-ffff-0", 'For input string: "zz" under radix 16'),
+        ("segment://public/default/x/2000-1000-0", "Invalid hash range: start=8192, end=4096"),
         ("non_persistent://public/default/x", "Invalid topic domain: 'non_persistent'"),
         ("://a/b/c", "Invalid topic domain: ''"),
         ("persistent://pub lic/default/x", "Invalid named entity: pub lic"),
@@ -225,3 +238,17 @@ def test_any_text_is_a_name_or_refused(text: str) -> None:
         assert TopicName.parse(str(name)) == name
         if name.is_partition and name.local_name.rpartition("-partition-")[0].strip():
             assert name.partitioned_name.partition(name.partition_index) == name
+
+
+def test_a_segment_is_named_after_its_scalable_topic() -> None:
+    name = TopicName.parse("segment://public/default/a/b/0000-7fff-12")
+    segment = SegmentName.of(name)
+    assert str(segment.parent) == "topic://public/default/a/b"
+    assert (segment.start, segment.end, segment.id) == (0, 0x7FFF, 12)
+    assert segment.topic == name
+    assert TopicName.from_managed_ledger(name.managed_ledger_path) == name
+
+
+def test_all_segments_have_the_schema_of_their_scalable_topic() -> None:
+    names = ("topic://public/default/t", "segment://public/default/t/0000-ffff-0", "persistent://public/default/t")
+    assert {TopicName.parse(name).schema_name for name in names} == {"public/default/t"}

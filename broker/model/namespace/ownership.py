@@ -130,6 +130,20 @@ class Ownership(Generic[M]):
 
     # lookup
 
+    def serving(self, topic: TopicName) -> M | None:
+        """Return the broker that serves a topic, which the leader chooses now if necessary.
+
+        Return None while its bundle is being unloaded, or when its namespace does not exist.
+        """
+        bundle, namespace = self.bundle_of(topic), str(topic.namespace_name)
+        if bundle is None or (namespace, bundle) in self._unloading:
+            return None
+        owner = self.owner_of(namespace, bundle)
+        if owner is None and self.alive:
+            owner = min(self.alive, key=lambda member: len(self.bundles_of(member)))
+            self.assign(namespace, bundle, owner)
+        return owner
+
     def find(self, asked: M, topic: TopicName, *, authoritative: bool) -> Found[M] | None:
         """Return the answer of the broker `asked` to a lookup, or None if the namespace does not exist.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Final
@@ -45,6 +45,7 @@ from pulsarium.proto.topic_name import TopicName, is_change_events, is_system_to
 log = Log("topics")
 
 MANAGED_LEDGERS = "/managed-ledgers/"
+_no: Callable[[TopicName], bool] = lambda name: False
 NO_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -71,6 +72,7 @@ class Topics:
         self._showing: set[str] = set()  # shadow topics whose source is being loaded
         self._leaving: set[str] = set()  # topics whose deletion is not committed yet, and may fail
         self._policies: dict[str, Policies] = {}  # policies by namespace, for topics without policies of their own
+        self.restores = self.reserves = _no  # set by the scalable topics
 
     def recover(self, paths: Iterable[str]) -> None:
         """Learn the persistent topics from the store's paths."""
@@ -110,12 +112,9 @@ class Topics:
 
     def find(self, name: TopicName) -> Topic:
         """Return an existing topic, loaded if necessary, or raise `TopicNotFoundError`."""
-        topic = self.loaded.get(str(name))
-        if topic is not None:
-            return topic
         if not self.exists(name):
             raise TopicNotFoundError(f"Topic {name} not found")
-        return self._load(name)
+        return self.loaded.get(str(name)) or self._load(name)
 
     def loaded_persistent(self) -> list[PersistentTopic]:
         """Return the loaded persistent topics."""
@@ -170,7 +169,9 @@ class Topics:
 
     def may_auto_create(self, name: TopicName) -> bool:
         """Return whether clients may create a topic (B-40)."""
-        return self._auto_creation(name).allowed
+        if name.is_segment or name.is_scalable:
+            return self.restores(name)
+        return self._auto_creation(name).allowed and not self.reserves(name)
 
     def partitions_for_client(self, name: TopicName, *, create: bool) -> int | None:
         """Return the number of partitions for PARTITIONED_METADATA, or None if the topic does not exist.
@@ -179,12 +180,12 @@ class Topics:
         partitioned, the first request creates one, or raises `NotAllowedError` at maxTopicsPerNamespace.
         """
         partitions = self._metadata.partitions_of(name)
-        if partitions or self.exists(name):
+        if partitions or self.exists(name) or name.is_scalable:
             return partitions
-        if not create or not self.may_auto_create(name):
+        if not (create and self.may_auto_create(name)):
             return None
         partitions = self._auto_creation(name).partitions
-        if name.partition_index >= 0 or not partitions:
+        if name.partition_index >= 0 or not partitions or name.is_segment:
             return 0
         self.check_room(name, partitions)
         self._metadata.put_partitioned(name, partitions)
@@ -355,7 +356,7 @@ class Topics:
             self.watchers.deleted(str(name))
             self._leaving.add(str(name))
             self._stores.turn.after_commit(partial(self._deleted, str(name), log))
-        if name.partition_index < 0:
+        if name.partition_index < 0 and not name.is_segment:  # segments share the schema of their scalable topic
             self._schemas.delete(name)
             self._metadata.forget_topic_policies(name)
 

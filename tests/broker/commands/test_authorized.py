@@ -9,6 +9,7 @@ import pytest
 from pulsarium.broker.commands import handlers, lookup
 from pulsarium.broker.config.profile import PULSAR_4_2
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import by_token, token
 from tests.broker.commands.authorized import NAMESPACE, connecting, grant
 from tests.broker.wire import TOPIC, Exclusive, Type, Wire, frame_of, plain, serving
@@ -58,6 +59,7 @@ REFUSED: dict[str, tuple[int, dict[str, Any], str]] = {
         "Client is not authorized to Get Or Create Schema",
     ),
 }
+SCALABLE = {Type.SCALABLE_TOPIC_LOOKUP}  # refused in an answer of their own
 # what else is answered, to a role with which grant
 MAY = {
     "produce": {"lookup", "metadata", "producer", "topics", "watch", "schema", "new schema"},
@@ -250,9 +252,21 @@ async def test_credentials_that_a_proxy_passes_on_are_checked_where_it_is_asked(
         assert (await no_text.next()).command.error.error == pb.AuthenticationError
 
 
+async def test_a_lookup_of_a_scalable_topic_needs_a_grant() -> None:
+    async with serving(by_token()) as bed:
+        bed.broker.cluster.scalable.create(TopicName.parse("topic://public/default/t"))
+        for role, refused in (("me", True), ("admin", False)):
+            wire = await bed.connect(**connecting(role))
+            await wire.send(Type.SCALABLE_TOPIC_LOOKUP, session_id=1, topic="topic://public/default/t")
+            told = await wire.expect(Type.SCALABLE_TOPIC_UPDATE)
+            assert (told.error, told.message) == (
+                (pb.AuthorizationError, "Client is not authorized to ScalableTopicLookup") if refused else (0, "")
+            )
+
+
 def test_what_costs_nothing() -> None:
     """Nothing is asked per message, and nothing at all where authorization is off."""
     plain_ones, asked = handlers(connected=True), handlers(connected=True, authorize=True)
     changed = {command for command, handler in plain_ones.items() if asked[command] is not handler}
-    assert changed == {command for command, _, _ in REFUSED.values()}
+    assert changed == {command for command, _, _ in REFUSED.values()} | SCALABLE
     assert plain_ones[Type.LOOKUP] is lookup.lookup

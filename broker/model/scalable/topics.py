@@ -1,0 +1,377 @@
+"""The scalable topics of a cluster: create, split, merge, migrate and delete them.
+
+A record in the metadata decides which segments a topic has. Each operation notes all its changes in one turn, so one
+commit has the new segments with their cursors, the record, and the ends of the sealed segments. After a crash, the
+store has either all of them or none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+from urllib.parse import quote_plus
+
+from pulsarium.broker.model.context import Context
+from pulsarium.broker.model.errors import BrokerServiceError, TopicNotFoundError
+from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.model.policy.policies import auto_creation
+from pulsarium.broker.model.scalable.layout import Json, Layout, Segment
+from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.model.topic.topics import Topics
+from pulsarium.proto.topic_name import PERSISTENT, SCALABLE, SegmentName, TopicName
+
+ROOT: Final = "/topics/"
+V5_MANAGED: Final = "__pulsar.v5.managed"  # metadata of producers and consumers that a migration may disconnect
+
+Observer = Callable[["ScalableTopic"], None]  # called after the commit of a change
+SetObserver = Callable[["ScalableTopic", bool], None]  # called after the commit, with whether the topic exists now
+
+
+class ScalableTopicExistsError(BrokerServiceError):
+    """A topic that exists already, or is scalable already."""
+
+
+class ScalableTopicNotFoundError(TopicNotFoundError):
+    """A scalable topic that does not exist."""
+
+    def __init__(self, name: TopicName) -> None:
+        super().__init__(f"Scalable topic not found: {name}")
+
+
+class LegacyClientsError(BrokerServiceError):
+    """A migration that would disconnect clients that do not know scalable topics."""
+
+
+class ScalableTopic:
+    """A scalable topic: its layout, its properties, and the override of its auto scale policy.
+
+    `observers` are told after the commit of each change. `subscriptions` are the names that the metadata has: those of
+    registered consumers and those that REST made. Their cursors are created on each new segment.
+    """
+
+    def __init__(self, topics: ScalableTopics, name: TopicName, layout: Layout, properties: Mapping[str, str]) -> None:
+        self.name = name
+        self.layout = layout
+        self.properties = dict(properties)
+        self.policy: Json | None = None
+        self.subscriptions: dict[str, str] = {}  # STREAM or QUEUE by name
+        self.observers: dict[Observer, None] = {}
+        self.exists = True
+        self.controller: Any | None = None  # the broker that leads it, from its first use on
+        self._topics = topics
+
+    @property
+    def local_name(self) -> str:
+        return self.name.local_name
+
+    def segment_topic(self, segment: Segment) -> TopicName:
+        """Return the topic that has the messages of a segment."""
+        return segment.topic(self.name)
+
+    # changes
+
+    def split(self, segment_id: int) -> None:
+        """Seal a segment, and continue in its two halves."""
+        self._change(self.layout.split(segment_id, now_ms=self._topics.now_ms()))
+
+    def merge(self, first: int, second: int) -> None:
+        """Seal two adjacent segments, and continue in one."""
+        self._change(self.layout.merge(first, second, now_ms=self._topics.now_ms()))
+
+    def rebucket(self, segment_id: int, buckets: int) -> None:
+        """Seal a segment, and continue in one with another number of entry buckets."""
+        self._change(self.layout.rebucket(segment_id, buckets, now_ms=self._topics.now_ms()))
+
+    def prune(self, ids: Iterable[int]) -> None:
+        """Remove sealed segments, and delete their topics."""
+        ids = tuple(ids)
+        gone = [self.segment_topic(self.layout.segment(each)) for each in ids]
+        self._change(self.layout.prune(ids))
+        self._topics.delete_segments(gone, force=True)
+
+    def set_policy(self, policy: Json | None) -> None:
+        """Set the override of the auto scale policy, or delete it."""
+        self.policy = policy
+        self._topics.save(self)
+
+    def put_subscription(self, name: str, kind: str = "STREAM") -> None:
+        """Keep a subscription in the metadata. A known one keeps its type."""
+        if name not in self.subscriptions:
+            self.subscriptions[name] = kind
+            self._topics.save(self)
+
+    def forget_subscription(self, name: str) -> None:
+        """Remove a subscription from the metadata. Its cursors stay."""
+        if self.subscriptions.pop(name, None) is not None:
+            self._topics.save(self)
+
+    def lead(self, broker: Any | None) -> None:
+        """Make a broker the controller, and tell the observers. None releases the topic."""
+        if self.controller is not broker:
+            self.controller = broker
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell the observers once all changes so far are committed."""
+
+        def tell(error: Exception | None) -> None:
+            if error is None:
+                for observer in list(self.observers):
+                    observer(self)
+
+        self._topics.turn.after_commit(tell)
+
+    def _change(self, layout: Layout) -> None:
+        self._topics.change(self, layout)
+
+    # the record
+
+    def record(self) -> Json:
+        """Return the record as REST shows it."""
+        record = {**self.layout.record(), "properties": self.properties}
+        return record if self.policy is None else {**record, "autoScalePolicy": self.policy}
+
+
+class ScalableTopics:
+    """The scalable topics of a cluster, by name."""
+
+    def __init__(self, stores: Context, metadata: Metadata, topics: Topics, schemas: SchemaRegistry) -> None:
+        self.topics = topics
+        topics.restores, topics.reserves = self._restores, self._reserves
+        self.turn = stores.turn
+        self.observers: dict[SetObserver, None] = {}
+        self._stores = stores
+        self._metadata = metadata
+        self._schemas = schemas
+        self._found: dict[str, ScalableTopic] = {}
+
+    def now_ms(self) -> int:
+        return self._stores.clock.now_ms()
+
+    def recover(self, kept: Mapping[str, bytes]) -> None:
+        """Load the records from the store, and forget the old topics."""
+        for topic in self._found.values():
+            topic.exists = False
+        self._found.clear()
+        for path, value in kept.items():
+            if path.startswith(ROOT):
+                record = json.loads(value)
+                name = TopicName.parse(record["name"])
+                topic = ScalableTopic(self, name, Layout.read(record), record["properties"])
+                topic.policy = record.get("autoScalePolicy")
+                topic.subscriptions.update(record["subscriptions"])
+                self._found[str(name)] = topic
+
+    # finding
+
+    def find(self, name: TopicName) -> ScalableTopic | None:
+        """Return the scalable topic with this name, also for its persistent:// name, or None."""
+        return self._found.get(str(scalable_name(name)))
+
+    def get(self, name: TopicName) -> ScalableTopic:
+        """Return a scalable topic, or raise `ScalableTopicNotFoundError`."""
+        found = self.find(name)
+        if found is None:
+            raise ScalableTopicNotFoundError(name)
+        return found
+
+    def all(self) -> list[ScalableTopic]:
+        return list(self._found.values())
+
+    def names(self, namespace: str, properties: Mapping[str, str] | None = None) -> list[str]:
+        """Return the names of a namespace's topics that have all of `properties`, sorted."""
+        wanted = (properties or {}).items()
+        return sorted(
+            name
+            for name, topic in self._found.items()
+            if name.startswith(f"{SCALABLE}://{namespace}/") and wanted <= topic.properties.items()
+        )
+
+    def of_segment(self, name: TopicName) -> tuple[ScalableTopic, Segment] | None:
+        """Return the scalable topic of a segment:// name with the segment, or None when the record has no such one."""
+        of = SegmentName.of(name)
+        topic = self.find(of.parent)
+        segment = None if topic is None else topic.layout.segments.get(of.id)
+        if topic is None or segment is None or segment.topic(topic.name) != name:
+            return None
+        return topic, segment
+
+    def _restores(self, name: TopicName) -> bool:
+        """Return whether a client that names an absent segment creates the segment's topic again, as in 5.0.1."""
+        found = self.of_segment(name) if name.is_segment and self._stores.profile.lookup_creates else None
+        return found is not None and found[1].active
+
+    def _reserves(self, name: TopicName) -> bool:
+        """Return whether clients may not auto-create a persistent topic, because a scalable topic has its name."""
+        return self._stores.profile.lookup_creates and name.domain == PERSISTENT and self.find(name) is not None
+
+    # creating
+
+    def buckets_of(self, segments: int) -> int:
+        """Return the number of entry buckets of each of `segments` new segments."""
+        config = self._stores.config
+        if not self._stores.profile.entry_buckets:
+            return 1
+        return min(
+            max(1, config.scalableTopicEntryBucketBudget // segments), config.scalableTopicEntryBucketMaxPerSegment
+        )
+
+    def may_auto_create(self, name: TopicName) -> bool:
+        """Return whether a lookup may create the topic."""
+        namespace = self._metadata.namespaces.get(str(name.namespace_name))
+        return namespace is not None and auto_creation(self._stores.config, namespace).allowed
+
+    def create(self, name: TopicName, segments: int = 1, properties: Mapping[str, str] | None = None) -> ScalableTopic:
+        """Create a topic with segments of equal width. Raise `ScalableTopicExistsError` when it exists."""
+        if self.find(name) is not None:
+            raise ScalableTopicExistsError(f"Scalable topic already exists: {name}")
+        self.topics.check_room(name, segments)
+        layout = Layout.initial(segments, now_ms=self.now_ms(), buckets=self.buckets_of(segments))
+        return self._add(ScalableTopic(self, name, layout, properties or {}))
+
+    def _add(self, topic: ScalableTopic) -> ScalableTopic:
+        for segment in topic.layout.active():
+            self.topics.create(topic.segment_topic(segment))
+        self._found[str(topic.name)] = topic
+        self.save(topic)
+
+        def added(error: Exception | None) -> None:
+            if error is not None:
+                self._found.pop(str(topic.name), None)
+                topic.exists = False
+
+        self.turn.after_commit(added)
+        self._tell_set(topic, exists=True)
+        return topic
+
+    # changing
+
+    def change(self, topic: ScalableTopic, layout: Layout) -> None:
+        """Give a topic a new layout: create its new segments with their cursors, and terminate the sealed ones."""
+        before = topic.layout
+        for segment in layout.segments.values():
+            if segment.id not in before.segments:
+                child = self.topics.create(topic.segment_topic(segment))
+                assert isinstance(child, PersistentTopic)
+                for subscription in topic.subscriptions:
+                    if subscription and subscription not in child.subscriptions:
+                        child.subscribe(subscription, earliest=True)
+        for segment in layout.segments.values():
+            if not segment.active and before.segments[segment.id].active:
+                self._terminate(topic.segment_topic(segment))
+        topic.layout = layout
+        self.save(topic)
+
+        def changed(error: Exception | None) -> None:
+            if error is not None and topic.layout.epoch > before.epoch:  # a later change may have gone back already
+                topic.layout = before
+
+        self.turn.after_commit(changed)
+        topic.tell()
+
+    def _terminate(self, name: TopicName) -> None:
+        if self.topics.exists(name):
+            self.topics.find_persistent(name).terminate()
+
+    def migrate(self, name: TopicName, *, force: bool = False) -> ScalableTopic:
+        """Make a persistent topic scalable. Its messages stay in sealed legacy segments.
+
+        Raise `LegacyClientsError` while clients are connected that do not know scalable topics, unless `force`.
+        """
+        scalable, legacy = scalable_name(name), persistent_name(name)
+        if self.find(scalable) is not None:
+            raise ScalableTopicExistsError(f"Topic is already scalable: {scalable}")
+        names = self.legacy_names(legacy)
+        if not self._metadata.partitions_of(legacy) and not self.topics.exists(legacy):
+            raise TopicNotFoundError(f"Topic does not exist: {legacy}")
+        attached = 0 if force else self._legacy_clients(names)
+        if attached:
+            raise LegacyClientsError(
+                f"{attached} legacy v4 client connection(s) still attached to {legacy}; disconnect them (or all "
+                "clients are V5) before migrating, or retry with force=true"
+            )
+        buckets = self.buckets_of(len(names))
+        layout = Layout.migrated([str(each) for each in names], now_ms=self.now_ms(), buckets=buckets)
+        topic = self._add(ScalableTopic(self, scalable, layout, {}))
+        for each in names:
+            self._terminate(each)
+        return topic
+
+    def legacy_names(self, name: TopicName) -> list[TopicName]:
+        """Return the partitions of a persistent topic, or the topic itself."""
+        partitions = self._metadata.partitions_of(name)
+        return [name.partition(index) for index in range(partitions)] if partitions else [name]
+
+    def _legacy_clients(self, names: Iterable[TopicName]) -> int:
+        loaded = [self.topics.loaded[str(each)] for each in names if str(each) in self.topics.loaded]
+        clients: list[Mapping[str, str]] = []
+        for topic in loaded:
+            clients += [producer.metadata for producer in topic.producers.by_name.values()]
+            clients += [
+                each.metadata for subscription in topic.subscriptions.values() for each in subscription.consumers
+            ]
+        return sum(metadata.get(V5_MANAGED) != "true" for metadata in clients)
+
+    # deleting
+
+    def delete(self, name: TopicName, *, force: bool = False) -> None:
+        """Delete a topic with its segments, its subscriptions and its schema.
+
+        Raise `TopicHasClientsError` when a segment has clients and the deletion is not forced.
+        """
+        topic = self.get(name)
+        segments = [topic.segment_topic(segment) for segment in topic.layout.segments.values()]
+        existing = [each for each in segments if each.is_segment and self.topics.exists(each)]
+        if not force:
+            for each in existing:
+                self.topics.check_unused(each)
+        del self._found[str(topic.name)]
+        topic.exists = False
+        self.turn.store(_path(topic.name), None)
+
+        def deleted(error: Exception | None) -> None:
+            if error is not None:
+                topic.exists = True
+                self._found[str(topic.name)] = topic
+
+        self.turn.after_commit(deleted)
+        self.delete_segments(existing, force=True)
+        self._schemas.delete(topic.name)
+        self._tell_set(topic, exists=False)
+
+    def delete_segments(self, names: Iterable[TopicName], *, force: bool) -> None:
+        """Delete the topics of segments. A legacy segment is deleted with its persistent topic only."""
+        for name in names:
+            if name.is_segment and self.topics.exists(name):
+                self.topics.delete(name, force=force)
+
+    # the store
+
+    def save(self, topic: ScalableTopic) -> None:
+        """Store a topic's record."""
+        record = {"name": str(topic.name), **topic.record(), "subscriptions": topic.subscriptions}
+        self.turn.store(_path(topic.name), json.dumps(record).encode())
+
+    def _tell_set(self, topic: ScalableTopic, *, exists: bool) -> None:
+        def tell(error: Exception | None) -> None:
+            if error is None:
+                for observer in list(self.observers):
+                    observer(topic, exists)
+
+        self.turn.after_commit(tell)
+
+
+def scalable_name(name: TopicName) -> TopicName:
+    """Return the topic:// name of a topic."""
+    return TopicName(SCALABLE, name.tenant, name.namespace, name.local_name) if name.domain == PERSISTENT else name
+
+
+def persistent_name(name: TopicName) -> TopicName:
+    """Return the persistent:// name of a scalable topic."""
+    return TopicName(PERSISTENT, name.tenant, name.namespace, name.local_name)
+
+
+def _path(name: TopicName) -> str:
+    return f"{ROOT}{name.tenant}/{name.namespace}/{quote_plus(name.local_name, safe='*')}"
