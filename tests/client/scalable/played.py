@@ -145,8 +145,8 @@ class PlayedBroker:
             self.closed_sessions.append(command.scalableTopicClose.session_id)
         elif command.type == Type.LOOKUP:
             where = pb.CommandLookupTopicResponse.Connect
-            asked = command.lookupTopic.request_id
-            await peer.say(Type.LOOKUP_RESPONSE, request_id=asked, response=where, brokerServiceUrl="pulsar://a:6650")
+            request = command.lookupTopic.request_id
+            await peer.say(Type.LOOKUP_RESPONSE, request_id=request, response=where, brokerServiceUrl="pulsar://a:6650")
         elif command.type == Type.PRODUCER:
             await self._producer(peer, command.producer)
         elif command.type == Type.SEND:
@@ -158,8 +158,8 @@ class PlayedBroker:
             asked = command.scalableTopicSubscribe
             self.subscribed.append(asked)
             self._registered.append((peer, asked.consumer_id))
-            found = {"request_id": asked.request_id, "assignment": self.assignment}
-            await peer.say(Type.SCALABLE_TOPIC_SUBSCRIBE_RESPONSE, **found)
+            reply = Type.SCALABLE_TOPIC_SUBSCRIBE_RESPONSE
+            await peer.say(reply, request_id=asked.request_id, assignment=self.assignment)
         elif command.type == Type.SCALABLE_TOPIC_UNSUBSCRIBE:
             self.left.append(command.scalableTopicUnsubscribe.consumer_id)
             await peer.say(Type.SUCCESS, request_id=command.scalableTopicUnsubscribe.request_id)
@@ -218,8 +218,8 @@ class PlayedBroker:
         if not self.keeps_receipts:
             self._numbers += 1
             position = {"ledgerId": 1, "entryId": self._numbers}
-            ids = {"producer_id": send.producer_id, "sequence_id": send.sequence_id}
-            await peer.say(Type.SEND_RECEIPT, **ids, message_id=position)
+            where: dict[str, Any] = {"producer_id": send.producer_id, "message_id": position}
+            await peer.say(Type.SEND_RECEIPT, sequence_id=send.sequence_id, **where)
 
 
 @asynccontextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pulsarium.client import ProducerAccessMode, ScalableProducer
@@ -154,7 +156,7 @@ async def test_a_sealed_segment_whose_layout_comes_later_holds_its_messages() ->
 @pytest.mark.parametrize("backend", ["trio", "asyncio"])
 def test_messages_of_a_sealed_segment_fail_without_a_newer_layout(backend: str) -> None:
     async def test() -> None:
-        settings = {"operation_timeout": 0.3}
+        settings: dict[str, Any] = {"operation_timeout": 0.3}
         async with played(ONE, **settings) as (broker, client), client.scalable.create_producer(TOPIC) as producer:
             broker.terminate(SPLIT)
             with pytest.raises(TopicTerminated):
@@ -176,7 +178,7 @@ async def test_older_and_broken_layouts_are_ignored() -> None:
 
 @on_both
 async def test_a_lost_connection_is_followed_by_the_newest_layout() -> None:
-    settings = {"starting_backoff_interval": 0.001}
+    settings: dict[str, Any] = {"starting_backoff_interval": 0.001}
     async with played(ONE, **settings) as (broker, client), client.scalable.create_producer(TOPIC) as producer:
         await producer.send(b"0", partition_key=KEYS[0])
         await broker.cut()
