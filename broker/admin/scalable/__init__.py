@@ -1,0 +1,1 @@
+"""Scalable topics and their segments over REST."""
