@@ -29,6 +29,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "mask": "pulsarium.cli.lab.mask:mask",
     "state": "pulsarium.cli.lab.state:state",
     "matrix": "pulsarium.cli.lab.matrix:matrix",
+    "conformance": "pulsarium.cli.conformance:conformance",
 }
 
 

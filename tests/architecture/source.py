@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("proto", "capture", "rest", "broker", "client", "pipeline", "matrix", "cli")
+ROOMS = ("proto", "capture", "rest", "broker", "client", "pipeline", "matrix", "kit", "cli")
 # Top-level folder -> import name; those that come with later issues are left out until they exist.
 FOLDERS = {name: f"pulsarium.{name}" for name in ROOMS}
 GENERATED = ROOT / "proto" / "generated"

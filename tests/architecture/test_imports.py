@@ -18,7 +18,8 @@ MAY_IMPORT = {
     "broker": {"broker", "capture", "proto"},
     "client": {"client", "rest", "proto"},
     "pipeline": {"pipeline", "client", "rest", "capture", "proto"},
-    "matrix": set(FOLDERS) - {"cli"},
+    "matrix": set(FOLDERS) - {"cli", "kit"},
+    "kit": {"kit", "broker", "client", "rest", "capture", "proto"},
     "cli": set(FOLDERS),
 }
 # broker -> rest.policies <- rest: the table of policies stands below all who speak of them.

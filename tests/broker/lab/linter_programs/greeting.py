@@ -81,7 +81,7 @@ async def _(client: Client, mended: bool) -> None:
     await wire.send(Type.LOOKUP, **LOOKUP)
 
 
-@breaks("feature-not-offered")
+@breaks("feature-not-offered", lambda: Config(transactionCoordinatorScalableTopicsEnabled=False))
 async def _(client: Client, mended: bool) -> None:
     wire = await client.connected()
     if not mended:

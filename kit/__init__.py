@@ -1,0 +1,1 @@
+"""Test clients of scalable topics for conformance with Pulsar's specification (PIP-494)."""

@@ -1,0 +1,52 @@
+"""An adapter and brokers that a test plays, without a broker."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from pulsarium.capture.file import Record
+
+ADAPTER = """
+import json, sys, time
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {answers}.get(request["do"], {{"ok": {{}}}})
+    if answer is None:
+        sys.exit(3)
+    print("a library that prints")
+    print(json.dumps({{"id": request["id"], **answer}}), flush=True)
+"""
+
+
+def adapter(**answers: Any) -> Sequence[str]:
+    """The command of an adapter with these answers, by operation. None ends the adapter."""
+    told = {name.replace("_", "-"): answer for name, answer in answers.items()}
+    told.setdefault(
+        "hello", {"ok": {"client": "played", "version": "1", "operations": ["open", "close", "producer", "send"]}}
+    )
+    return [sys.executable, "-c", ADAPTER.format(answers=repr(told))]
+
+
+class PlayedSide:
+    """Brokers that remember what was asked of them. `frames` are the records of each scenario."""
+
+    urls = ("pulsar://a:1", "pulsar://b:2")
+
+    def __init__(self, frames: Sequence[Record] = ()) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+        self._frames = frames
+
+    def begin(self) -> None: ...
+
+    def records(self) -> Sequence[Record]:
+        return self._frames
+
+    def namespace(self, name: str, **policies: Any) -> None: ...
+
+    def create(self, topic: str, segments: int, properties: dict[str, str]) -> None:
+        self.asked.append(("create", segments))
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given: self.asked.append((name, *given))
