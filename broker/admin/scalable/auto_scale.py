@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
-from pulsarium.broker.admin.scalable.leader import TOPIC, topic_of
+from pulsarium.broker.admin.scalable.topics import TOPIC, found
 from pulsarium.broker.auth.needs import namespace_policy
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
@@ -32,13 +32,13 @@ OVERRIDE_WITH_BUCKETS = _kind({**OVERRIDES, **BUCKET_OVERRIDES})
 @route("GET", OF_TOPIC, anywhere=True)
 def get(call: Call) -> Reply:
     """Return the override of a topic, or an empty body."""
-    return _shown(topic_of(call).policy)
+    return _shown(found(call).policy)
 
 
 @route("POST", OF_TOPIC, anywhere=True)
 def set_(call: Call) -> Reply:
     """Replace the override of a topic."""
-    override, topic = _override(call), topic_of(call)
+    override, topic = _override(call), found(call)
     _check(call, call.broker.metadata.namespaces.get(call.namespace, {}).get(POLICY), override)
     topic.set_policy(override)
     return done()
@@ -47,7 +47,7 @@ def set_(call: Call) -> Reply:
 @route("DELETE", OF_TOPIC, anywhere=True)
 def delete(call: Call) -> Reply:
     """Delete the override of a topic."""
-    topic_of(call).set_policy(None)
+    found(call).set_policy(None)
     return done()
 
 

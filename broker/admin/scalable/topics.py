@@ -9,9 +9,11 @@ from pulsarium.broker.admin.topic.backlog import number_in, number_of
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.http.call import Call
-from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.errors import AdminError, Elsewhere, unexpected_body
+from pulsarium.broker.http.owner import redirect
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
+from pulsarium.broker.model.scalable.controller import Controller
 from pulsarium.broker.model.scalable.layout import HASHES, LayoutError, SegmentNotFoundError
 from pulsarium.broker.model.scalable.topics import ScalableTopic
 
@@ -71,7 +73,7 @@ def split(call: Call) -> Reply:
     """Split a segment into its two halves."""
     segment = number_of(call, "segment", bits=64)
     with faults():
-        controlled(call).split(segment)
+        controller_of(call).topic.split(segment)
     return done()
 
 
@@ -80,7 +82,7 @@ def merge(call: Call) -> Reply:
     """Merge two adjacent segments."""
     first, second = (number_of(call, part, bits=64) for part in ("first", "second"))
     with faults():
-        controlled(call).merge(first, second)
+        controller_of(call).topic.merge(first, second)
     return done()
 
 
@@ -88,7 +90,7 @@ def merge(call: Call) -> Reply:
 def rebucket(call: Call) -> Reply:
     """Replace a segment by one of ?bucketCount= entry buckets."""
     segment, buckets = number_of(call, "segment", bits=64), number_in(call.query.get("bucketCount", "0"), bits=32)
-    topic, most = controlled(call), call.broker.config.scalableTopicEntryBucketMaxPerSegment
+    topic, most = controller_of(call).topic, call.broker.config.scalableTopicEntryBucketMaxPerSegment
     if not 1 <= buckets <= most:
         raise AdminError(412, f"bucketCount must be in [1, {most}]: {buckets}")
     try:
@@ -110,16 +112,20 @@ def found(call: Call) -> ScalableTopic:
     return call.broker.cluster.scalable.get(call.topic_anywhere)
 
 
-def controlled(call: Call) -> ScalableTopic:
-    """Return the scalable topic of the path, with a controller from now on."""
-    name = call.topic_anywhere
-    topic = call.broker.cluster.scalable.find(name)
+def controller_of(call: Call) -> Controller:
+    """Return the controller of the path's topic, which this broker leads if no other broker does.
+
+    Raise `Elsewhere` with the redirect to the broker that leads the topic. Pulsar answers 500 for an absent topic.
+    """
+    name, cluster = call.topic_anywhere, call.broker.cluster
+    topic = cluster.scalable.find(name)
     if topic is None:
         text = f"Failed to initialize controller for {name}"
         raise unexpected_body(text, AdminError(404, f"Scalable topic not found: {name}"))
-    if topic.controller is None:
-        topic.lead(call.broker.cluster.ownership.serving(name) or call.broker)
-    return topic
+    leader = topic.controller
+    if leader is not None and leader.alive and leader is not call.broker:
+        raise Elsewhere(redirect(call, leader, authoritative=True))
+    return cluster.controllers.lead(topic, call.broker)
 
 
 @contextmanager
