@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 log = Log("auth")
 
 SUBSCRIBE = topic_operation("SUBSCRIBE")
+SUBSCRIBES = (pb.CommandSubscribe, pb.CommandScalableTopicSubscribe)
 
 
 class Words(NamedTuple):
@@ -48,6 +49,7 @@ WORDS: Final[Mapping[int, Words]] = {
     pb.BaseCommand.PRODUCER: Words("Client is not authorized to Produce"),
     pb.BaseCommand.SUBSCRIBE: Words("Client is not authorized to subscribe"),
     pb.BaseCommand.SCALABLE_TOPIC_LOOKUP: Words("Client is not authorized to ScalableTopicLookup"),
+    pb.BaseCommand.SCALABLE_TOPIC_SUBSCRIBE: Words("Client is not authorized to ScalableTopicSubscribe"),
     pb.BaseCommand.GET_SCHEMA: Words("Client is not authorized to Get Schema"),
     pb.BaseCommand.GET_OR_CREATE_SCHEMA: Words("Client is not authorized to Get Or Create Schema"),
     pb.BaseCommand.GET_TOPICS_OF_NAMESPACE: Words(
@@ -113,7 +115,7 @@ def target_of(needs: Needs, cmd: Any) -> Target:
     """Return the target of a command. Raise `InvalidTopicName` when the command names none."""
     if needs.kind is Kind.NAMESPACE:
         return of_namespace(NamespaceName.parse(cmd.namespace))
-    subscription = text_of(cmd.subscription) if isinstance(cmd, pb.CommandSubscribe) else ""
+    subscription = text_of(cmd.subscription) if isinstance(cmd, SUBSCRIBES) else ""
     return of_topic(TopicName.parse(cmd.topic), subscription)
 
 
@@ -139,6 +141,12 @@ def answer(session: Session, command: int, cmd: Any, refused: Refused) -> None:
         )
         response = pb.BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE
         session.command(pb.BaseCommand(type=response, getOrCreateSchemaResponse=made))
+    elif command == pb.BaseCommand.SCALABLE_TOPIC_SUBSCRIBE:
+        subscribed = pb.CommandScalableTopicSubscribeResponse(
+            request_id=cmd.request_id, error=refused.code, message=refused.text
+        )
+        response = pb.BaseCommand.SCALABLE_TOPIC_SUBSCRIBE_RESPONSE
+        session.command(pb.BaseCommand(type=response, scalableTopicSubscribeResponse=subscribed))
     elif command == pb.BaseCommand.SCALABLE_TOPIC_LOOKUP:
         update = pb.CommandScalableTopicUpdate(session_id=cmd.session_id, error=refused.code, message=refused.text)
         session.command(pb.BaseCommand(type=pb.BaseCommand.SCALABLE_TOPIC_UPDATE, scalableTopicUpdate=update))

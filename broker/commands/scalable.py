@@ -189,8 +189,6 @@ def _segment(segment: Segment) -> pb.SegmentInfoProto:
     return info
 
 
-@handles(_T.SCALABLE_TOPIC_SUBSCRIBE, absent=WHY)
-@handles(_T.SCALABLE_TOPIC_UNSUBSCRIBE, absent=WHY)
 @handles(_T.WATCH_SCALABLE_TOPICS, absent=WHY)
 def refuse(session: Session, cmd: Any, trailing: bytes) -> None:
     answer = refusal(Command(_SPECS[cmd.DESCRIPTOR], cmd), pb.NotAllowedError, DISABLED)

@@ -26,6 +26,7 @@ from pulsarium.proto.text import text_of
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
     from pulsarium.broker.commands.scalable import LookupSession
+    from pulsarium.broker.commands.scalable_consumers import RegisteredConsumer
     from pulsarium.broker.commands.subscribe import PendingConsumer
     from pulsarium.broker.model.ledger.managed_ledger import Pending
     from pulsarium.broker.model.subscription.consumer import Consumer
@@ -67,6 +68,7 @@ class Session(ProducerClient):
         self.waiting_producers: dict[int, Producer] = {}  # queued (WaitForExclusive)
         self.watchers: dict[int, TopicListWatcher] = {}
         self.lookups: dict[int, LookupSession] = {}  # of scalable topics
+        self.registered: dict[int, RegisteredConsumer] = {}  # with controllers of scalable topics
         self.coordinator_watches: dict[int, Callable[[], None]] = {}
         self.pending_producers: set[int] = set()
         self.pending_consumers: dict[int, PendingConsumer] = {}
@@ -408,6 +410,8 @@ def _all_of(session: Session) -> Iterator[Callable[[], object]]:
         yield partial(producer.topic.producers.remove, producer)
     for watcher in session.watchers.values():
         yield partial(session.broker.topics.watchers.remove, watcher)
+    for registered in session.registered.values():
+        yield registered.disconnected
     for lookup in session.lookups.values():
         yield lookup.close
     coordinators = session.broker.cluster.scalable_coordinators

@@ -1,1 +1,1 @@
-"""Scalable topics and their segments over REST."""
+"""Scalable topics over REST: their segments, subscriptions, statistics and auto scale policies."""

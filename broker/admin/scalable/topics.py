@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pulsarium.broker.admin.scalable.leader import controller_of, topic_of
 from pulsarium.broker.admin.scalable.routes import NAMESPACE, TOPIC, scalable_route, since_5_0_1
 from pulsarium.broker.admin.topic.backlog import number_in, number_of
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
@@ -12,7 +13,6 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.model.scalable.layout import HASHES, LayoutError, SegmentNotFoundError
-from pulsarium.broker.model.scalable.topics import ScalableTopic
 
 
 @scalable_route("GET", NAMESPACE, needs=namespace_operation("GET_TOPICS"))
@@ -47,7 +47,7 @@ def create(call: Call) -> Reply:
 @scalable_route("GET", TOPIC, needs=topic_operation("GET_METADATA"))
 def get(call: Call) -> Reply:
     """Return the record of a scalable topic: its layout and its properties."""
-    return json_reply(found(call).record())
+    return json_reply(topic_of(call).record())
 
 
 @scalable_route("DELETE", TOPIC, needs=namespace_operation("DELETE_TOPIC"))
@@ -61,8 +61,11 @@ def delete(call: Call) -> Reply:
 def split(call: Call) -> Reply:
     """Split a segment into its two halves."""
     segment = number_of(call, "segment", bits=64)
+    controller = controller_of(call)
+    if isinstance(controller, Reply):
+        return controller
     with faults():
-        controlled(call).split(segment)
+        controller.topic.split(segment)
     return done()
 
 
@@ -70,8 +73,11 @@ def split(call: Call) -> Reply:
 def merge(call: Call) -> Reply:
     """Merge two adjacent segments."""
     first, second = (number_of(call, part, bits=64) for part in ("first", "second"))
+    controller = controller_of(call)
+    if isinstance(controller, Reply):
+        return controller
     with faults():
-        controlled(call).merge(first, second)
+        controller.topic.merge(first, second)
     return done()
 
 
@@ -79,11 +85,13 @@ def merge(call: Call) -> Reply:
 def rebucket(call: Call) -> Reply:
     """Replace a segment by one of ?bucketCount= entry buckets."""
     segment, buckets = number_of(call, "segment", bits=64), number_in(call.query.get("bucketCount", "0"), bits=32)
-    topic, most = controlled(call), call.broker.config.scalableTopicEntryBucketMaxPerSegment
+    controller, most = controller_of(call), call.broker.config.scalableTopicEntryBucketMaxPerSegment
+    if isinstance(controller, Reply):
+        return controller
     if not 1 <= buckets <= most:
         raise AdminError(412, f"bucketCount must be in [1, {most}]: {buckets}")
     try:
-        topic.rebucket(segment, buckets)
+        controller.topic.rebucket(segment, buckets)
     except LayoutError as error:
         raise AdminError(412, error.text) from None
     return done()
@@ -94,23 +102,6 @@ def migrate(call: Call) -> Reply:
     """Make the persistent topic of this name scalable. With force=true, disconnect clients of the older kind."""
     call.broker.cluster.scalable.migrate(call.topic_anywhere, force=call.flag("force"))
     return done()
-
-
-def found(call: Call) -> ScalableTopic:
-    """Return the scalable topic of the path. Raise a 404 when it does not exist."""
-    return call.broker.cluster.scalable.get(call.topic_anywhere)
-
-
-def controlled(call: Call) -> ScalableTopic:
-    """Return the scalable topic of the path, with a controller from now on."""
-    name = call.topic_anywhere
-    topic = call.broker.cluster.scalable.find(name)
-    if topic is None:
-        text = f"Failed to initialize controller for {name}"
-        raise unexpected_body(text, AdminError(404, f"Scalable topic not found: {name}"))
-    if topic.controller is None:
-        topic.lead(call.broker.cluster.ownership.serving(name) or call.broker)
-    return topic
 
 
 @contextmanager
