@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pulsarium.broker.admin.scalable.topics import with_buckets
+from pulsarium.broker.admin.scalable.routes import scalable_route, since_5_0_1
 from pulsarium.broker.admin.topic.backlog import number_in
 from pulsarium.broker.admin.topic.stats import writer_of
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, ContainerError, unexpected_body
-from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import NAMES, Reply, Written, done, json_reply
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.subscription.skip import skip_all
@@ -19,7 +18,7 @@ SEGMENT = "/admin/v2/segments/{tenant}/{namespace}/{topic}/{descriptor}"
 SUBSCRIPTION = f"{SEGMENT}/subscription/{{subscription}}"
 
 
-@route("PUT", SEGMENT, anywhere=True)
+@scalable_route("PUT", SEGMENT)
 def create(call: Call) -> Reply:
     """Create a segment's topic with the subscriptions of the body, which begin at the first message."""
     name, subscriptions = _name(call), call.json_list() or []
@@ -30,21 +29,21 @@ def create(call: Call) -> Reply:
     return done()
 
 
-@route("DELETE", SEGMENT, anywhere=True)
+@scalable_route("DELETE", SEGMENT)
 def delete(call: Call) -> Reply:
     """Delete a segment's topic, if it exists. With force=true, disconnect its clients."""
     call.broker.cluster.scalable.delete_segments([_name(call)], force=call.flag("force"))
     return done()
 
 
-@route("POST", f"{SEGMENT}/terminate", anywhere=True)
+@scalable_route("POST", f"{SEGMENT}/terminate")
 def terminate(call: Call) -> Reply:
     """Terminate a segment's topic: it accepts no more messages."""
     _topic(call, 404, "found").terminate()
     return done()
 
 
-@route("PUT", SUBSCRIPTION, anywhere=True)
+@scalable_route("PUT", SUBSCRIPTION)
 def create_subscription(call: Call) -> Reply:
     """Create a subscription at the first message, if the segment does not have it."""
     name = _name(call)
@@ -54,7 +53,7 @@ def create_subscription(call: Call) -> Reply:
     return done()
 
 
-@route("DELETE", SUBSCRIPTION, anywhere=True)
+@scalable_route("DELETE", SUBSCRIPTION)
 def delete_subscription(call: Call) -> Reply:
     """Delete a subscription, if it exists, and disconnect its consumers."""
     name, subscription = _name(call), call.encoded_parameter("subscription")
@@ -66,20 +65,20 @@ def delete_subscription(call: Call) -> Reply:
     return done()
 
 
-@route("GET", f"{SUBSCRIPTION}/backlog", anywhere=True)
+@scalable_route("GET", f"{SUBSCRIPTION}/backlog")
 def backlog(call: Call) -> Reply:
     """Return how many entries a subscription has not acknowledged."""
     return json_reply(_subscription(call, 404).cursor.backlog())
 
 
-@route("POST", f"{SUBSCRIPTION}/skip-all", anywhere=True)
+@scalable_route("POST", f"{SUBSCRIPTION}/skip-all")
 def skip(call: Call) -> Reply:
     """Acknowledge the whole backlog of a subscription."""
     skip_all(_subscription(call, 503))
     return done()
 
 
-@route("POST", f"{SUBSCRIPTION}/seek", anywhere=True)
+@scalable_route("POST", f"{SUBSCRIPTION}/seek")
 def seek(call: Call) -> Reply:
     """Reset a subscription to the first message published at or after ?timestamp=, in milliseconds since the epoch."""
     timestamp = number_in(call.query.get("timestamp", "0"), bits=64)
@@ -91,7 +90,7 @@ def seek(call: Call) -> Reply:
     return done()
 
 
-@route("GET", "/admin/v2/scalable/{tenant}/{namespace}/{topic}/segments/{segment}/stats", offered=with_buckets)
+@scalable_route("GET", "/admin/v2/scalable/{tenant}/{namespace}/{topic}/segments/{segment}/stats", offered=since_5_0_1)
 async def stats(call: Call) -> Reply:
     """Return the stats of one segment's topic."""
     parent, number = call.topic_anywhere, call.parameter("segment")

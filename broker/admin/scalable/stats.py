@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pulsarium.broker.admin.scalable.topics import TOPIC, controller_of
+from pulsarium.broker.admin.scalable.leader import controller_of
+from pulsarium.broker.admin.scalable.routes import TOPIC, scalable_route
 from pulsarium.broker.admin.topic.stats_json import time_text
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.http.call import Call
-from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply
 from pulsarium.broker.model.scalable.auto_scale import (
     MAX_BUCKETS,
@@ -37,7 +37,7 @@ Json = dict[str, Any]
 SHOWN_AS_BLOCKED = (MAX_SEGMENTS, MAX_BUCKETS, UNSPLITTABLE)
 
 
-@route("GET", f"{TOPIC}/stats", needs=topic_operation("GET_STATS"), anywhere=True)
+@scalable_route("GET", f"{TOPIC}/stats", needs=topic_operation("GET_STATS"))
 def stats(call: Call) -> Reply:
     """Return the segments, subscriptions and consumers of a scalable topic. 5.0.0-M1 shows less."""
     controller = controller_of(call)

@@ -172,3 +172,16 @@ async def test_permissions_are_granted_on_a_scalable_topic(rest: Rest) -> None:
 async def test_http_looks_up_scalable_topics_and_segments(rest: Rest, path: str) -> None:
     found: dict[str, Any] = await rest.get(f"/lookup/v2/topic/{path}")
     assert found["brokerUrl"].startswith("pulsar://")
+
+
+@pytest.mark.parametrize(
+    ("profile", "config", "status"),
+    [
+        ("pulsar-4.2", Config(), 404),
+        ("pulsar-5.0", Config(scalableTopicsEnabled=False), 404),
+        ("pulsar-5.0-m1", Config(scalableTopicsEnabled=False), 204),
+    ],
+)
+async def test_only_brokers_with_scalable_topics_have_the_routes(profile: str, config: Config, status: int) -> None:
+    async with serving(config, profile=PROFILES[profile]) as bed:
+        assert (await rest_of(bed).call("PUT", f"{SCALABLE}/t")).status == status
