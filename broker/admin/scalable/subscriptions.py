@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.broker.admin.scalable.leader import TOPIC, controller_of
+from pulsarium.broker.admin.scalable.leader import controller_of
+from pulsarium.broker.admin.scalable.routes import TOPIC, scalable_route
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, ContainerError
-from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import NAMES, Reply, done
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.scalable.registrations import QUEUE, STREAM
@@ -19,15 +19,13 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 SUBSCRIPTION = f"{TOPIC}/subscriptions/{{subscription}}"
 
 
-@route("PUT", SUBSCRIPTION, anywhere=True)
+@scalable_route("PUT", SUBSCRIPTION)
 def create(call: Call) -> Reply:
     """Create a subscription, with a cursor at the earliest message of each active segment."""
     kind = call.query.get("type", STREAM)
     if kind not in (STREAM, QUEUE):  # as Jersey refuses the value of an enum
         return Reply(404)
     controller = controller_of(call)
-    if isinstance(controller, Reply):
-        return controller
     subscription = call.parameter("subscription")
     controller.registrations.create(subscription, kind)
     for segment in controller.topic.layout.active():
@@ -37,12 +35,10 @@ def create(call: Call) -> Reply:
     return done()
 
 
-@route("DELETE", SUBSCRIPTION, anywhere=True)
+@scalable_route("DELETE", SUBSCRIPTION)
 def delete(call: Call) -> Reply:
     """Delete a subscription with its registrations and cursors. Clients are told nothing, and keep cursors in use."""
     controller = controller_of(call)
-    if isinstance(controller, Reply):
-        return controller
     name = call.parameter("subscription")
     controller.registrations.delete(name)
     for topic, subscription in _on_segments(controller.topic, name):
@@ -51,7 +47,7 @@ def delete(call: Call) -> Reply:
     return done()
 
 
-@route("POST", f"{SUBSCRIPTION}/seek", anywhere=True)
+@scalable_route("POST", f"{SUBSCRIPTION}/seek")
 def seek(call: Call) -> Reply:
     """Move a subscription to the first message that was published at a time or later, on each segment."""
     text = call.query.get("timestamp", "0")
@@ -60,20 +56,16 @@ def seek(call: Call) -> Reply:
     except ValueError:
         raise ContainerError(404, NAMES[404]) from None
     controller = controller_of(call)
-    if isinstance(controller, Reply):
-        return controller
     for topic, subscription in _on_segments(controller.topic, call.parameter("subscription")):
         position = topic.position_at(time_ms)
         _reset(subscription, position)
     return done()
 
 
-@route("POST", f"{SUBSCRIPTION}/skip-all", anywhere=True)
+@scalable_route("POST", f"{SUBSCRIPTION}/skip-all")
 def skip(call: Call) -> Reply:
     """Skip the whole backlog of a subscription on each segment."""
     controller = controller_of(call)
-    if isinstance(controller, Reply):
-        return controller
     for _, subscription in _on_segments(controller.topic, call.parameter("subscription")):
         skip_all(subscription)
     return done()
