@@ -127,20 +127,18 @@ class ScalableTopic:
         self._topics.save(self)
 
     def lead(self, broker: Any | None) -> None:
-        """Make a broker the controller, and tell the observers. None releases the topic."""
+        """Make a broker the controller, and tell the observers before any change of it. None releases the topic."""
         if self.controller is not broker:
             self.controller = broker
-            self.tell()
+            self._tell()
 
     def tell(self) -> None:
         """Tell the observers once all changes so far are committed."""
+        self._topics.turn.after_commit(lambda error: self._tell() if error is None else None)
 
-        def tell(error: Exception | None) -> None:
-            if error is None:
-                for observer in list(self.observers):
-                    observer(self)
-
-        self._topics.turn.after_commit(tell)
+    def _tell(self) -> None:
+        for observer in list(self.observers):
+            observer(self)
 
     def _change(self, layout: Layout) -> None:
         self._topics.change(self, layout)
