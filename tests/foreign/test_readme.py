@@ -33,6 +33,7 @@ def test_pages_show_the_programs_of_examples() -> None:
         "examples/java/Hello.java",
         "examples/python/async_client.py",
         "examples/python/hello.py",
+        "examples/python/outgrow.py",
         "examples/python/spark_read.py",
         "examples/python/spark_read_stream.py",
         "examples/python/spark_write.py",
