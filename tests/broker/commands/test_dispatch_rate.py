@@ -32,7 +32,7 @@ def of_topic(**limits: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", [Exclusive, Shared, KeyShared])
-async def test_so_many_at_once_and_so_many_each_second(bed: Bed, wire: Wire, sender: Wire, kind: int) -> None:
+async def test_the_rate_bounds_the_messages_of_each_second(bed: Bed, wire: Wire, sender: Wire, kind: int) -> None:
     put(bed, **of_topic(messages=5))
     await sender.publish(*[plain(b"x")] * 12)
     await wire.subscribe(type=kind, initialPosition=Earliest)

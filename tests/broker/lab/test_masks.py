@@ -236,7 +236,7 @@ async def test_who_is_connected_keeps_what_it_has(bed: Bed) -> None:
     await other.alive()
 
 
-async def test_it_costs_nothing_but_at_connect(bed: Bed) -> None:
+async def test_a_mask_has_no_cost_after_connect(bed: Bed) -> None:
     cluster = bed.broker.cluster
     worn = masks_of(bed).add(Mask(max_protocol_version=5))
     await bed.connect()

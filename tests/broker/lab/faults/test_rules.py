@@ -117,7 +117,7 @@ async def test_who_it_is(faults: Faults, bed: Bed) -> None:
     assert first.hits == 1 + 3  # FLOW and the three messages
 
 
-async def test_which_broker() -> None:
+async def test_a_rule_can_name_its_broker() -> None:
     async with serving(brokers=2) as bed:
         lab = bed.broker.cluster.lab
         assert lab is not None

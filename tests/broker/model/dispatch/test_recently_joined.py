@@ -89,7 +89,7 @@ async def test_alone_there_is_nothing_to_wait_for(classic: Bed, sender: Wire) ->
 
 
 @pytest.mark.req("B-12")
-async def test_where_everything_is_acknowledged_nobody_waits(classic: Bed, sender: Wire) -> None:
+async def test_a_consumer_that_joins_waits_for_nothing_when_all_is_acknowledged(classic: Bed, sender: Wire) -> None:
     old = await joined(classic, "c0")
     await sender.publish(*keyed(KEYS))
     await old.ack(*[message.position for message in await got(old)])
