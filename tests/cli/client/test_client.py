@@ -224,7 +224,7 @@ def test_who_waits_for_a_broker_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     assert result.exit_code == 1
     waiting, failed = result.stderr.splitlines()
     remedy = f"{place}: connection refused; is a broker running? Start one with `pulsarium serve`, or name another with"
-    assert waiting == f"pulsarium: waiting for {remedy} --url"
+    assert waiting == f"pulsarium: trying again: {remedy} --url"
     assert f"{remedy} --url" in failed
 
 
