@@ -90,7 +90,8 @@ def test_a_message_larger_than_the_broker_accepts_goes_in_chunks_and_comes_whole
     assert done(*read) == [("null", "", large)]
 
 
-def test_a_listener_is_chosen_by_its_name() -> None:
+def test_a_listener_is_chosen_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulsarium.client, "connect", partial(connect, operation_timeout=1))
     with running(set={"advertisedListeners": "inside:pulsar://127.0.0.1:1,outside:pulsar://127.0.0.1:2"}) as broker:
         result = run("--url", broker.service_url, "--listener-name", "nowhere", "produce", "t", "-m", "x")
     assert result.exit_code == 1
