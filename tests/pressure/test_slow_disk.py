@@ -149,7 +149,7 @@ async def test_small_reads_count_as_well() -> None:
         store.release()
 
 
-async def test_who_waits_for_its_share_does_not_wait_for_others() -> None:
+async def test_a_publisher_within_its_share_does_not_wait_for_others() -> None:
     store = HeldStorage()
     async with serving(storage=store) as bed, trio.open_nursery() as nursery:
         wires = [await bed.connect() for _ in range(6)]

@@ -37,7 +37,7 @@ async def bed() -> AsyncIterator[Bed]:
 # finding one
 
 
-async def test_one_for_each_broker() -> None:
+async def test_each_broker_has_a_coordinator() -> None:
     for brokers in (1, 3):
         async with serving(ON, brokers=brokers) as bed:
             wire = await bed.connect()

@@ -177,7 +177,7 @@ async def test_a_broker_has_a_rate_for_all_together_which_may_change() -> None:
 
 
 @pytest.mark.usefixtures("autojump_clock")
-async def test_who_keeps_up_may_be_exempt() -> None:
+async def test_a_consumer_without_backlog_may_be_exempt_from_the_rate() -> None:
     config = Config(dispatchThrottlingOnNonBacklogConsumerEnabled=False, managedLedgerCursorBackloggedThreshold=10)
     async with serving(config) as bed:
         put(bed, **of_topic(messages=4))

@@ -59,7 +59,7 @@ async def test_a_late_receipt_is_not_taken_for_another_chunk() -> None:
         assert await receipt.wait() == MessageId(9, 8)
 
 
-def test_who_was_opened_again_is_given_time() -> None:
+def test_a_reopened_producer_gets_the_full_send_timeout() -> None:
     """Its receipts may come as late as those of one that has just begun."""
 
     class Connection:
@@ -611,7 +611,7 @@ def test_a_message_may_exceed_the_memory_limit_when_some_memory_is_free() -> Non
 
 
 @on_both
-async def test_who_waits_gets_it_in_turn() -> None:
+async def test_waiting_senders_get_memory_in_turn() -> None:
     memory = MemoryLimit(1)
     order: list[int] = []
     memory.acquire_nowait(1)

@@ -200,7 +200,7 @@ async def test_one_job_at_a_time(stage: Stage) -> None:
         assert first.compaction.status == "ERROR"
 
 
-def test_who_waits_has_no_folder(tmp_path: Path) -> None:
+def test_a_waiting_job_has_no_folder_yet(tmp_path: Path) -> None:
     """Many topics are due at once: only one of them is on disk, and its end is the next one's turn."""
     engine = SparkCompactor(work_dir=str(tmp_path))
     called: list[int] = []
