@@ -173,7 +173,7 @@ class Stage:
             got += some
             missing -= {each["value"] for each in some}
             for each in some if acknowledge else []:
-                self.ask("acknowledge", consumer=consumer, id=each["id"])
+                self.ask("acknowledge", consumer=consumer, message=each["id"])
         self.equal(sorted(each["value"] for each in got), sorted(values), "values that the consumer received")
         return got
 
@@ -183,7 +183,7 @@ class Stage:
         self.that(not got, f"the consumer received {[each['value'] for each in got]}, and nothing was due")
 
     def acknowledge(self, consumer: str, message: Message, **options: Any) -> None:
-        self.ask("acknowledge", consumer=consumer, id=message["id"], **options)
+        self.ask("acknowledge", consumer=consumer, message=message["id"], **options)
 
     def close(self, handle: str) -> None:
         self.ask("close", handle=handle)

@@ -82,7 +82,7 @@ def queue_redelivers_one_message(stage: Stage) -> None:
     consumer = stage.queue(topic)
     stage.send(stage.producer(topic), keyed(0, 6))
     got = stage.receive_all(consumer, values_of(keyed(0, 6)))
-    stage.ask("negative-acknowledge", consumer=consumer, id=got[2]["id"])
+    stage.ask("negative-acknowledge", consumer=consumer, message=got[2]["id"])
     for each in got[:2] + got[3:]:
         stage.acknowledge(consumer, each)
     stage.side.advance(61)

@@ -34,8 +34,8 @@ class Adapter:
             "receive": self._tell(
                 lambda r: {"messages": self._things[r["consumer"]].receive(r["count"], r["seconds"])}
             ),
-            "acknowledge": self._tell(lambda r: self._things[r["consumer"]].acknowledge(r["id"])),
-            "negative-acknowledge": self._tell(lambda r: self._things[r["consumer"]].nack(r["id"])),
+            "acknowledge": self._tell(lambda r: self._things[r["consumer"]].acknowledge(r["message"])),
+            "negative-acknowledge": self._tell(lambda r: self._things[r["consumer"]].nack(r["message"])),
             "checkpoint": self._tell(lambda r: {"checkpoint": self._things[r["consumer"]].checkpoint()}),
             "close": self._tell(lambda r: self._things[r["handle"]].close()),
         }

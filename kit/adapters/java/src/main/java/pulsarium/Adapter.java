@@ -109,7 +109,7 @@ public final class Adapter {
         operations.put("receive", this::receive);
         operations.put("acknowledge", this::acknowledge);
         operations.put("negative-acknowledge", (r, ok) ->
-                this.<QueueConsumer<String>>thing(r, "consumer").negativeAcknowledge(ids.get(r.get("id").asText())));
+                this.<QueueConsumer<String>>thing(r, "consumer").negativeAcknowledge(ids.get(r.get("message").asText())));
         operations.put("checkpoint", (r, ok) -> ok.put("checkpoint", Base64.getEncoder()
                 .encodeToString(this.<CheckpointConsumer<String>>thing(r, "consumer").checkpoint().toByteArray())));
         operations.put("transaction", (r, ok) -> keep(r, client(r).newTransaction()));
@@ -202,7 +202,7 @@ public final class Adapter {
 
     private void acknowledge(JsonNode request, ObjectNode ok) throws Exception {
         Object consumer = things.get(request.get("consumer").asText());
-        MessageId id = ids.get(request.get("id").asText());
+        MessageId id = ids.get(request.get("message").asText());
         Transaction transaction = request.has("transaction") ? thing(request, "transaction") : null;
         if (consumer instanceof StreamConsumer<?> stream) {
             if (transaction == null) {
