@@ -200,6 +200,7 @@ class Broker:
         topics, ownership = list(self.loaded_topics()), self.cluster.ownership
         self.alive = False
         self.close_sessions()
+        self.cluster.controllers.release_all_of(self)
         for topic in topics:
             if not topic.closed:  # an unused topic closed with its last client
                 try:

@@ -18,6 +18,7 @@ from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
 from pulsarium.broker.model.rate.rates import BrokerLimits, Limits, ResourceGroups
+from pulsarium.broker.model.scalable.controller import Controllers
 from pulsarium.broker.model.scalable.topics import ScalableTopics
 from pulsarium.broker.model.schema.registry import SchemaRegistry
 from pulsarium.broker.model.topic.topics import Topics
@@ -82,6 +83,7 @@ class Cluster:
         if self.authorization is not None:
             watch_grants(self.authorization, self.metadata, self.topics)
         self.ownership: Ownership[Broker] = Ownership(config, self.metadata)
+        self.controllers = Controllers(self, self.metadata, self.scalable, self.ownership)
         self.coordinators: Coordinators[Broker] | None = None  # transactionCoordinatorEnabled
         if config.transactionCoordinatorEnabled:
             self.coordinators = Coordinators(self, self.ownership, self.metadata, self.topics)
@@ -121,6 +123,7 @@ class Cluster:
                 if (namespace, ownership.bundle_of(topic.name)) in bundles:
                     self.topics.unload(topic.name, assigned)
                 await slice_.pause()
+            self.controllers.release_bundles(bundles)
             for namespace, bundle in bundles:
                 if destination is None:
                     ownership.release(namespace, bundle)
@@ -203,6 +206,7 @@ class Cluster:
         self.topics.forget_all()
         self.turn.forget_notes()
         self.ownership.forget_all()
+        self.controllers.forget_all()
         self._recover(kept)
         if self.coordinators is not None:
             self.coordinators.recover()

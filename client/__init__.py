@@ -62,6 +62,13 @@ from pulsarium.client.producer.options import (
 )
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.scalable.checkpoint import Checkpoint
+from pulsarium.client.scalable.checkpoint_consumer import CheckpointConsumer
+from pulsarium.client.scalable.message import ScalableMessage
+from pulsarium.client.scalable.producer import ScalableProducer
+from pulsarium.client.scalable.queue_consumer import QueueConsumer
+from pulsarium.client.scalable.stream_consumer import StreamConsumer
+from pulsarium.client.scalable.topics import ScalableTopics
 from pulsarium.client.schema.avro_schema import AvroSchema
 from pulsarium.client.schema.key_value import KeyValue, KeyValueEncodingType, KeyValueSchema
 from pulsarium.client.schema.of_info import AutoProduceBytesSchema
@@ -106,6 +113,8 @@ __all__ = [
     "BatchingType",
     "BooleanSchema",
     "BytesSchema",
+    "Checkpoint",
+    "CheckpointConsumer",
     "Client",
     "CompressionType",
     "Consumer",
@@ -152,6 +161,7 @@ __all__ = [
     "ProducerStatistics",
     "ProtobufNativeSchema",
     "PulsarError",
+    "QueueConsumer",
     "RawMessage",
     "RawReader",
     "Reader",
@@ -159,8 +169,12 @@ __all__ = [
     "RedeliveryBackoff",
     "RegexSubscriptionMode",
     "RetryError",
+    "ScalableMessage",
+    "ScalableProducer",
+    "ScalableTopics",
     "Schema",
     "SchemaInfo",
+    "StreamConsumer",
     "StringSchema",
     "TableView",
     "TimeSchema",

@@ -45,6 +45,7 @@ from pulsarium.client.producer.options import (
     ProducerOptions,
 )
 from pulsarium.client.producer.producer import Producer
+from pulsarium.client.scalable.topics import ScalableTopics
 from pulsarium.client.schema.schema import BYTES, Schema, SchemaInfo, T
 from pulsarium.client.schema.versions import VERSION_BYTES, fetch
 from pulsarium.client.table_view import TableView
@@ -64,6 +65,7 @@ class Client:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._scalable = ScalableTopics(core)
 
     def create_producer(
         self,
@@ -434,6 +436,11 @@ class Client:
             InvalidUrl: The `admin_url` cannot be read.
         """
         return self._core.admin
+
+    @property
+    def scalable(self) -> ScalableTopics:
+        """Return the scalable topics of the cluster (PIP-460), which need a broker of Pulsar 5."""
+        return self._scalable
 
     async def aclose(self) -> None:
         """Close all connections. Producers, consumers and requests that are open end with `AlreadyClosed`."""

@@ -40,6 +40,7 @@ class Brokers:
         self._producer_ids = itertools.count()
         self._consumer_ids = itertools.count()
         self._watcher_ids = itertools.count()
+        self._session_ids = itertools.count()
         self._closed = False
 
     def next_producer_id(self) -> int:
@@ -53,6 +54,10 @@ class Brokers:
     def next_watcher_id(self) -> int:
         """Return a watcher id that is unique in this client."""
         return next(self._watcher_ids)
+
+    def next_session_id(self) -> int:
+        """Return an id of a session of a scalable topic, unique in this client."""
+        return next(self._session_ids)
 
     def new_backoff(self) -> Backoff:
         """Return the backoff of one producer, consumer or request."""

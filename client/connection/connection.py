@@ -16,6 +16,7 @@ from pulsarium.client.connection.routes import (
     ProducerHandler,
     Reply,
     Routes,
+    SessionHandler,
     Waiter,
     WatcherHandler,
     again,
@@ -43,7 +44,7 @@ _MOST_REQUEST_IDS = 2**64 - 1  # this id itself marks commands that the broker s
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-__all__ = ["Connection", "ConsumerHandler", "ProducerHandler", "Reply", "WatcherHandler"]
+__all__ = ["Connection", "ConsumerHandler", "ProducerHandler", "Reply", "SessionHandler", "WatcherHandler"]
 
 
 class Connection:
@@ -208,6 +209,14 @@ class Connection:
     def detach_watcher(self, watcher_id: int) -> None:
         """Ignore further commands for this watcher."""
         self._routes.watchers.pop(watcher_id, None)
+
+    def attach_session(self, update: int, session_id: int, handler: SessionHandler) -> None:
+        """Route updates of a session to `handler`, until it is detached or lost. `update` is their command type."""
+        self._routes.sessions[update, session_id] = handler
+
+    def detach_session(self, update: int, session_id: int) -> None:
+        """Ignore further updates of this session."""
+        self._routes.sessions.pop((update, session_id), None)
 
     def touch(self) -> None:
         """Restart the time of idleness, because the connection is about to be used."""

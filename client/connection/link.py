@@ -79,6 +79,7 @@ class Link:
         counts: Links,
         *,
         on_failed: Callable[[PulsarError], None] | None = None,
+        connect: Callable[[], Awaitable[Connection]] | None = None,
         what: str = "",
     ) -> None:
         """Take the function that opens and attaches a handler.
@@ -89,6 +90,7 @@ class Link:
             open: Sends SUBSCRIBE or PRODUCER on a connection, and attaches a handler.
             counts: The counts of reconnections.
             on_failed: Called when an error forbids further attempts (errors.FATAL), or the client was closed.
+            connect: Connects to the broker. With None, the broker that serves the topic is looked up.
             what: The name of the link in the log.
         """
         self.topic = topic
@@ -97,6 +99,7 @@ class Link:
         self._brokers = brokers
         self._open = open
         self._on_failed = on_failed
+        self._connect_to = connect
         self._backoff = brokers.new_backoff()
         self._state = State.NEW
         self._changed = anyio.Event()  # set at the next change of the state, then replaced
@@ -190,6 +193,8 @@ class Link:
         self._since = now
 
     async def _connect(self) -> Connection:
+        if self._connect_to is not None:
+            return await self._connect_to()
         owner, self._owner = self._owner, None
         if owner is not None and not owner.migrated:
             with suppress(PulsarError):

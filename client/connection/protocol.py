@@ -150,6 +150,8 @@ class ClientProtocol:
                 supports_auth_refresh=auth_method_name != "none",
                 supports_broker_entry_metadata=True,
                 supports_get_partitioned_metadata_without_auto_creation=True,
+                supports_scalable_topics=True,
+                supports_tc_metadata_discovery=True,
             ),
         )
         if auth_method_name != "none":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import anyio
 
@@ -82,6 +82,37 @@ class WatcherHandler(Protocol):
         ...
 
 
+class SessionHandler(Protocol):
+    """Handle the updates that the broker pushes to one session of a scalable topic. No method may block."""
+
+    def on_update(self, update: SessionUpdate) -> None:
+        """Handle an update of the session."""
+        ...
+
+    def on_lost(self, error: PulsarError) -> None:
+        """Handle the end of the connection. The handler is detached already."""
+        ...
+
+
+SessionUpdate: TypeAlias = (
+    pb.CommandScalableTopicUpdate
+    | pb.CommandScalableTopicAssignmentUpdate
+    | pb.CommandWatchScalableTopicsUpdate
+    | pb.CommandWatchTcAssignmentsUpdate
+)
+"""An update of a layout (71), an assignment (75), a set of topics (77) or transaction coordinators (80)."""
+
+_SESSION_IDS: Mapping[int, str] = MappingProxyType(
+    {
+        pb.BaseCommand.SCALABLE_TOPIC_UPDATE: "session_id",
+        pb.BaseCommand.SCALABLE_TOPIC_ASSIGNMENT_UPDATE: "consumer_id",
+        pb.BaseCommand.WATCH_SCALABLE_TOPICS_UPDATE: "watch_id",
+        pb.BaseCommand.WATCH_TC_ASSIGNMENTS_UPDATE: "watch_id",
+    }
+)
+"""The field that names the session, for each command that pushes an update."""
+
+
 class Waiter:
     """A request without its reply."""
 
@@ -105,11 +136,12 @@ class Routes:
         self.consumers: dict[int, ConsumerHandler] = {}
         self.producers: dict[int, ProducerHandler] = {}
         self.watchers: dict[int, WatcherHandler] = {}
+        self.sessions: dict[tuple[int, int], SessionHandler] = {}  # by the type of their updates, and their id
 
     @property
     def is_idle(self) -> bool:
         """Return whether no request waits and no handler is attached."""
-        return not (self.waiters or self.consumers or self.producers or self.watchers)
+        return not (self.waiters or self.consumers or self.producers or self.watchers or self.sessions)
 
     def is_stuck(self) -> bool:
         """Return whether a producer is stuck. Ask every producer, because each remembers its last answer."""
@@ -135,14 +167,16 @@ class Routes:
         for waiter in waiters.values():
             waiter.error = again(error)
             waiter.done.set()
-        handlers: list[ProducerHandler | ConsumerHandler | WatcherHandler] = [
+        handlers: list[ProducerHandler | ConsumerHandler | WatcherHandler | SessionHandler] = [
             *self.producers.values(),
             *self.consumers.values(),
             *self.watchers.values(),
+            *self.sessions.values(),
         ]
         self.producers.clear()
         self.consumers.clear()
         self.watchers.clear()
+        self.sessions.clear()
         for handler in handlers:
             handler.on_lost(again(error))
 
@@ -222,6 +256,12 @@ class Routes:
         if watcher is not None:
             watcher.on_update(command.watchTopicUpdate)
 
+    def _session_updated(self, command: pb.BaseCommand, trailing: bytes) -> None:
+        update = getattr(command, COMMANDS[command.type].field)
+        handler = self.sessions.get((command.type, getattr(update, _SESSION_IDS[command.type])))
+        if handler is not None:
+            handler.on_update(update)
+
     def _active_change(self, command: pb.BaseCommand, trailing: bytes) -> None:
         handler = self.consumers.get(command.active_consumer_change.consumer_id)
         if handler is not None:
@@ -245,6 +285,7 @@ _TO = {
     pb.BaseCommand.TOPIC_MIGRATED: Routes._migrated,
     pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS: Routes._topics_listed,
     pb.BaseCommand.WATCH_TOPIC_UPDATE: Routes._topics_changed,
+    **dict.fromkeys(_SESSION_IDS, Routes._session_updated),
 }
 
 

@@ -40,6 +40,8 @@ def subscribe(topic: str, consumer_id: int, options: ConsumerOptions[Any], *, du
     if policy is not None:
         body.keySharedMeta.keySharedMode = policy.key_shared_mode.value
         body.keySharedMeta.allowOutOfOrderDelivery = policy.allow_out_of_order_delivery
+        if policy.entry_buckets:
+            body.keySharedMeta.entryBucketDispatch = True
         for first, last in policy.sticky_ranges:
             body.keySharedMeta.hashRanges.add(start=first, end=last)
     return pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=body)

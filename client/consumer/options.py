@@ -59,6 +59,8 @@ class ConsumerKeySharedPolicy:
     key_shared_mode: KeySharedMode = KeySharedMode.AutoSplit
     allow_out_of_order_delivery: bool = False
     sticky_ranges: tuple[tuple[int, int], ...] = ()
+    entry_buckets: bool = False
+    """The ranges are the entry buckets of a segment, which the broker divides among the consumers (PIP-486)."""
 
 
 class RegexSubscriptionMode(enum.Enum):

@@ -58,6 +58,10 @@ class Draft:
     receipt: Receipt
     txn: TxnId | None = None
     """The transaction of the message, or None."""
+    bucket: int | None = None
+    """The entry bucket of the key in a segment of a scalable topic (PIP-486), or None."""
+    bucket_hash: int | None = None
+    """The hash of the key that chose the bucket."""
 
     @property
     def sequence_id(self) -> int:
@@ -68,8 +72,10 @@ class Draft:
         return self.metadata.partition_key if self.metadata.HasField("partition_key") else None
 
     @property
-    def batch_key(self) -> bytes | str | None:
-        """Return the key that the messages of one batch share with `BatchingType.KeyBased`."""
+    def batch_key(self) -> bytes | str | int | None:
+        """Return what the messages of one batch share with `BatchingType.KeyBased`: the key, or the entry bucket."""
+        if self.bucket is not None:
+            return self.bucket
         return self.metadata.ordering_key if self.metadata.HasField("ordering_key") else self.key
 
     def message(self, topic: str) -> Message[Any]:

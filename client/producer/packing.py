@@ -49,7 +49,7 @@ class KeyBatch(Batch):
     """
 
     def take(self) -> list[list[Draft]]:
-        by_key: dict[bytes | str | None, list[Draft]] = {}
+        by_key: dict[bytes | str | int | None, list[Draft]] = {}
         for drafts in super().take():
             for message in drafts:
                 by_key.setdefault(message.batch_key, []).append(message)
@@ -69,6 +69,8 @@ def metadata_of(producer_name: str, drafts: Sequence[Draft], sequence_id: int) -
     first = drafts[0].metadata
     if (txn := drafts[0].txn) is not None:
         metadata.txnid_most_bits, metadata.txnid_least_bits = txn
+    if hashes := [one.bucket_hash for one in drafts if one.bucket_hash is not None]:
+        metadata.entry_hash_min, metadata.entry_hash_max = min(hashes), max(hashes)
     if len(drafts) > 1:
         _copy(_KEYS, first, metadata)  # Key_Shared and compaction read the keys here
         if drafts[-1].sequence_id != sequence_id:

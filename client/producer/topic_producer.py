@@ -130,6 +130,11 @@ class TopicProducer:
         return self._outbox.connection is not None
 
     @property
+    def has_ended(self) -> bool:
+        """Return whether the producer was closed or refused for good."""
+        return self._error is not None
+
+    @property
     def has_batch(self) -> bool:
         """Return whether messages wait for a batch."""
         return bool(self._batch.drafts)
@@ -205,6 +210,18 @@ class TopicProducer:
                 if connection is not None:
                     await self._close_on(connection)  # sends its command before it waits
         await self._link.aclose()
+
+    async def retire(self, error: PulsarError) -> None:
+        """Close the producer on the broker, and take the receipts that arrive before the broker's answer.
+
+        Afterwards, messages without a receipt fail with `error`, in the order of the calls.
+        """
+        connection = self._outbox.connection
+        try:
+            if connection is not None:
+                await self._close_on(connection)
+        finally:
+            self._end(error)
 
     def abandon(self) -> None:
         """Close the producer at once. Messages without a receipt fail with `AlreadyClosed`."""

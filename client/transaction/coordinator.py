@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import anyio
 
@@ -35,11 +37,17 @@ class Coordinator:
     Each request is repeated, at the coordinator's current broker, for `operation_timeout`.
     """
 
-    def __init__(self, brokers: Brokers, number: int, topic: str) -> None:
-        """Make coordinator `number`, whose broker serves `topic`, a partition of ASSIGN."""
+    def __init__(
+        self, brokers: Brokers, number: int, connect: Callable[[], Awaitable[Connection]], *, is_scalable: bool = False
+    ) -> None:
+        """Make coordinator `number`. `connect` connects to its current broker.
+
+        With `is_scalable`, the coordinator is one of those for transactions of scalable topics (PIP-473).
+        """
         self.number = number
+        self.is_scalable = is_scalable
         self._brokers = brokers
-        self._topic = topic
+        self._connect = connect
         self._connection: Connection | None = None
         self._connecting = anyio.Lock()
 
@@ -96,7 +104,7 @@ class Coordinator:
     async def _attempt(self, command: pb.BaseCommand) -> pb.BaseCommand:
         connection = await self._connected()
         try:
-            return await _request(connection, command)
+            return await self._request(connection, command)
         except MOVING:
             if self._connection is connection:
                 self._connection = None
@@ -107,14 +115,21 @@ class Coordinator:
         async with self._connecting:
             connection = self._connection
             if connection is None or connection.is_lost:
-                connection = await self._brokers.connect_to(self._topic)
+                connection = await self._connect()
                 if connection.protocol_version >= CONNECTS_SINCE:
                     body = pb.CommandTcClientConnectRequest(tc_id=self.number)
                     command = pb.BaseCommand(type=Type.TC_CLIENT_CONNECT_REQUEST, tcClientConnectRequest=body)
-                    await _request(connection, command)
+                    await self._request(connection, command)
                 self._connection = connection
             connection.touch()
             return connection
+
+    async def _request(self, connection: Connection, command: pb.BaseCommand) -> pb.BaseCommand:
+        body = getattr(command, COMMANDS[command.type].field)
+        body.request_id = connection.next_request_id()
+        if self.is_scalable:
+            body.scalable = True
+        return (await connection.request(command)).command
 
 
 class Coordinators:
@@ -145,9 +160,5 @@ class Coordinators:
         if not count:
             reason = "transactions are off: set transactionCoordinatorEnabled=true in broker.conf"
             raise TransactionCoordinatorNotFoundError(reason)
-        return [Coordinator(brokers, number, topic) for number, topic in enumerate(partitions_of(ASSIGN, count))]
-
-
-async def _request(connection: Connection, command: pb.BaseCommand) -> pb.BaseCommand:
-    getattr(command, COMMANDS[command.type].field).request_id = connection.next_request_id()
-    return (await connection.request(command)).command
+        topics = enumerate(partitions_of(ASSIGN, count))
+        return [Coordinator(brokers, number, partial(brokers.connect_to, topic)) for number, topic in topics]

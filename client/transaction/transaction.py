@@ -6,6 +6,7 @@ import enum
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import anyio
 import anyio.lowlevel
@@ -19,7 +20,7 @@ from pulsarium.client.errors import (
 )
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.receipt import Receipt
-from pulsarium.client.transaction.coordinator import Coordinator, Coordinators
+from pulsarium.client.transaction.coordinator import Coordinator
 from pulsarium.proto.message_id import TxnId
 
 LAST_WORDS = 1.0  # seconds that the abort of a canceled block may take; after that, the transaction times out
@@ -159,6 +160,15 @@ class Transaction:
         """Register a topic with the coordinator, once, before the first message is sent to the topic."""
         await self._produced.once(topic, lambda: self._coordinator.add_partition(self._id, topic))
 
+    def _has_produced_to(self, topic: str) -> bool:
+        """Return whether a topic is registered with the coordinator."""
+        return topic in self._produced
+
+    @property
+    def _is_scalable(self) -> bool:
+        """Return whether the transaction is for scalable topics."""
+        return self._coordinator.is_scalable
+
     async def _acknowledges_on(self, topic: str, subscription: str) -> None:
         """Register a subscription with the coordinator, once, before the first acknowledgement on the subscription."""
         await self._acknowledged.once(
@@ -219,6 +229,9 @@ class Registrations:
         self._made: set[Hashable] = set()
         self._making: dict[Hashable, anyio.Lock] = {}
 
+    def __contains__(self, what: Hashable) -> bool:
+        return what in self._made
+
     async def once(self, what: Hashable, register: Callable[[], Awaitable[object]]) -> None:
         """Return when `what` is registered. Concurrent callers return in the order of their calls."""
         if what in self._made and what not in self._making:
@@ -232,6 +245,14 @@ class Registrations:
         finally:
             if not lock.locked():  # no other caller waits
                 self._making.pop(what, None)
+
+
+class Coordinators(Protocol):
+    """Choose the coordinator of each new transaction."""
+
+    async def next(self) -> Coordinator:
+        """Return the coordinator of the next transaction."""
+        ...
 
 
 async def begin(coordinators: Coordinators, options: TransactionOptions) -> Transaction:

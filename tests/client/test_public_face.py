@@ -19,6 +19,7 @@ from trio.testing import MockClock
 import pulsarium.client
 from pulsarium.client import (
     AvroSchema,
+    CheckpointConsumer,
     Client,
     Consumer,
     FixError,
@@ -29,10 +30,15 @@ from pulsarium.client import (
     MessageId,
     Producer,
     PulsarError,
+    QueueConsumer,
     RawReader,
     Reader,
     Receipt,
     RetryError,
+    ScalableMessage,
+    ScalableProducer,
+    ScalableTopics,
+    StreamConsumer,
     StringSchema,
     TableView,
     TimestampSchema,
@@ -47,12 +53,19 @@ from tests.client.consumer.started import started
 
 SHOWN: Mapping[type, str] = {
     Client: "aclose admin begin_transaction create_producer create_raw_reader create_reader create_table_view"
-    " get_schema get_topic_partitions get_topics subscribe transaction",
+    " get_schema get_topic_partitions get_topics scalable subscribe transaction",
     Producer: "abandon aclose flush is_connected last_sequence_id producer_name send send_nowait statistics submit"
     " topic topic_epoch",
     Consumer: "acknowledge acknowledge_cumulative acknowledge_index aclose batch_receive consumer_name"
     " get_last_message_ids has_reached_end_of_topic is_active negative_acknowledge pause receive reconsume_later"
     " redeliver_unacknowledged_messages resume seek seek_to_index statistics subscription_name topic unsubscribe",
+    ScalableTopics: "begin_transaction create_checkpoint_consumer create_producer subscribe_queue subscribe_stream"
+    " transaction",
+    ScalableProducer: "abandon aclose flush last_sequence_id producer_name send statistics submit topic",
+    QueueConsumer: "acknowledge negative_acknowledge subscription_name",
+    StreamConsumer: "acknowledge_cumulative aclose consumer_name segment_ids subscription_name",
+    CheckpointConsumer: "aclose checkpoint",
+    ScalableMessage: "of segment_id",
     Reader: "aclose get_last_message_ids has_message_available read_next seek seek_to_index topic",
     RawReader: "aclose get_last_message_ids has_message_available read_next seek topic",
     TableView: "for_each for_each_and_listen listen refresh topic",
@@ -77,7 +90,9 @@ def test_what_an_object_tells_is_a_method(shown: type) -> None:
         for node in ast.walk(ast.parse(inspect.getsource(shown)))
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"
     }
-    assert {name for name in attributes if not name.startswith("_")} == ({"admin"} if shown is Client else set())
+    assert {name for name in attributes if not name.startswith("_")} == (
+        {"admin", "scalable"} if shown is Client else set()
+    )
 
 
 # ---- Rules of the client's own rooms: who owns what, and what every part may rely on

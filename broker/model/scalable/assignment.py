@@ -6,27 +6,12 @@ Consumers are names, and each algorithm depends only on its arguments. So a new 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
+
+from pulsarium.broker.model.scalable.layout import Segment
 
 LAST_HASH = 0xFFFF
 Range = tuple[int, int]  # first and last hash
-
-
-class Assignable(Protocol):
-    """A segment, as its assignment sees it."""
-
-    @property
-    def id(self) -> int: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def active(self) -> bool: ...
-    @property
-    def parents(self) -> Sequence[int]: ...
-    @property
-    def splits(self) -> Sequence[int]: ...
 
 
 class Share(NamedTuple):
@@ -42,14 +27,12 @@ def bucket_ranges(splits: Iterable[int]) -> tuple[Range, ...]:
     return tuple(zip(starts, [*(each - 1 for each in starts[1:]), LAST_HASH], strict=True))
 
 
-def in_order(segments: Iterable[Assignable]) -> list[Assignable]:
+def in_order(segments: Iterable[Segment]) -> list[Segment]:
     """Return segments by range, then by id."""
-    return sorted(segments, key=lambda each: (each.start, each.end, each.id))
+    return sorted(segments, key=lambda each: each.place)
 
 
-def assignable(
-    segments: Mapping[int, Assignable], drained: Set[int], *, ordered: bool, ancestors: bool
-) -> list[Assignable]:
+def assignable(segments: Mapping[int, Segment], drained: Set[int], *, ordered: bool, ancestors: bool) -> list[Segment]:
     """Return the segments that consumers may have, in order.
 
     With `ordered`, a segment waits until consumers have drained the segments before it, so that each key keeps its
@@ -57,14 +40,14 @@ def assignable(
     has no consumer any more. Without, as in 5.0.0-M1, only active segments wait, and only for their parents.
     """
 
-    def waits_for(segment: Assignable) -> Iterable[Assignable]:
+    def waits_for(segment: Segment) -> Iterable[Segment]:
         for parent in segment.parents:
             if parent in segments:
                 yield segments[parent]
                 if ancestors:
                     yield from waits_for(segments[parent])
 
-    def may_be_read(segment: Assignable) -> bool:
+    def may_be_read(segment: Segment) -> bool:
         if ancestors and not segment.active and segment.id in drained:
             return False
         if not ordered or not (segment.active or ancestors):
@@ -74,12 +57,12 @@ def assignable(
     return in_order(filter(may_be_read, segments.values()))
 
 
-def undrained(segments: Mapping[int, Assignable], drained: Set[int]) -> list[int]:
+def undrained(segments: Mapping[int, Segment], drained: Set[int]) -> list[int]:
     """Return the sealed segments that are not known to be drained."""
     return [each.id for each in in_order(segments.values()) if not each.active and each.id not in drained]
 
 
-def round_robin(segments: Sequence[Assignable], consumers: Collection[str]) -> dict[str, list[Share]]:
+def round_robin(segments: Sequence[Segment], consumers: Collection[str]) -> dict[str, list[Share]]:
     """Assign whole segments in turn, as 5.0.0-M1 does. Consumers that are left over have none."""
     names = sorted(consumers)
     shares: dict[str, list[Share]] = {name: [] for name in names}
@@ -88,12 +71,12 @@ def round_robin(segments: Sequence[Assignable], consumers: Collection[str]) -> d
     return shares
 
 
-def shared(segments: Sequence[Assignable], consumers: Collection[str]) -> dict[str, list[Share]]:
+def shared(segments: Sequence[Segment], consumers: Collection[str]) -> dict[str, list[Share]]:
     """Assign segments as 5.0.1 does: consumers that are left over share the entry buckets of segments."""
     names = sorted(consumers)
     if len(names) <= len(segments) or not segments:
         return round_robin(segments, names)
-    owners = _owners([len(each.splits) + 1 for each in segments], len(names))
+    owners = _owners([each.buckets for each in segments], len(names))
     shares: dict[str, list[Share]] = {name: [] for name in names}
     free = iter(names)
     for segment, count in zip(segments, owners, strict=True):

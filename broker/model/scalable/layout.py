@@ -66,6 +66,10 @@ class Segment:
         """Return the topic that has the messages of this segment of `parent`."""
         if self.legacy_topic is not None:
             return TopicName.parse(self.legacy_topic)
+        return self.topic_of_its_own(parent)
+
+    def topic_of_its_own(self, parent: TopicName) -> TopicName:
+        """Return the segment:// name, also for a legacy segment, which has no topic with this name."""
         return SegmentName(parent, self.start, self.end, self.id).topic
 
     def record(self) -> Json:

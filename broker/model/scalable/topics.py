@@ -13,11 +13,12 @@ from typing import Any, Final
 from urllib.parse import quote_plus
 
 from pulsarium.broker.model.context import Context
-from pulsarium.broker.model.errors import BrokerServiceError, TopicNotFoundError
+from pulsarium.broker.model.errors import NotAllowedError, TopicNotFoundError
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.policy.policies import auto_creation
 from pulsarium.broker.model.scalable.layout import Json, Layout, Segment
 from pulsarium.broker.model.schema.registry import SchemaRegistry
+from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.model.topic.topics import Topics
 from pulsarium.proto.topic_name import PERSISTENT, SCALABLE, SegmentName, TopicName
@@ -29,7 +30,7 @@ Observer = Callable[["ScalableTopic"], None]  # called after the commit of a cha
 SetObserver = Callable[["ScalableTopic", bool], None]  # called after the commit, with whether the topic exists now
 
 
-class ScalableTopicExistsError(BrokerServiceError):
+class ScalableTopicExistsError(NotAllowedError):
     """A topic that exists already, or is scalable already."""
 
 
@@ -40,15 +41,15 @@ class ScalableTopicNotFoundError(TopicNotFoundError):
         super().__init__(f"Scalable topic not found: {name}")
 
 
-class LegacyClientsError(BrokerServiceError):
+class LegacyClientsError(NotAllowedError):
     """A migration that would disconnect clients that do not know scalable topics."""
 
 
 class ScalableTopic:
     """A scalable topic: its layout, its properties, and the override of its auto scale policy.
 
-    `observers` are told after the commit of each change. `subscriptions` are the names that the metadata has: those of
-    registered consumers and those that REST made. Their cursors are created on each new segment.
+    `observers` are told after the commit of each change. The record has the subscriptions that REST made, with their
+    types, and the names of the registered consumers of each subscription.
     """
 
     def __init__(self, topics: ScalableTopics, name: TopicName, layout: Layout, properties: Mapping[str, str]) -> None:
@@ -56,7 +57,8 @@ class ScalableTopic:
         self.layout = layout
         self.properties = dict(properties)
         self.policy: Json | None = None
-        self.subscriptions: dict[str, str] = {}  # STREAM or QUEUE by name
+        self.made: dict[str, str] = {}
+        self.registered: dict[str, list[str]] = {}
         self.observers: dict[Observer, None] = {}
         self.exists = True
         self.controller: Any | None = None  # the broker that leads it, from its first use on
@@ -69,6 +71,30 @@ class ScalableTopic:
     def segment_topic(self, segment: Segment) -> TopicName:
         """Return the topic that has the messages of a segment."""
         return segment.topic(self.name)
+
+    @property
+    def subscriptions(self) -> list[str]:
+        """Return the subscriptions of the record. Their cursors are created on each new segment."""
+        return sorted({*self.made, *self.registered})
+
+    def assigned_name(self, segment: Segment) -> TopicName:
+        """Return the topic that the controller names for a segment: in 5.0.0-M1 an absent one for a legacy segment."""
+        return self.segment_topic(segment) if self._topics.has_buckets else segment.topic_of_its_own(self.name)
+
+    def loaded_segment(self, segment: Segment) -> Topic | None:
+        """Return the topic of a segment, or None if it is not loaded."""
+        return self._topics.topics.loaded.get(str(self.segment_topic(segment)))
+
+    def opened_segment(self, segment: Segment) -> PersistentTopic | None:
+        """Return the topic of a segment, loaded if necessary, or None if it does not exist."""
+        topics, name = self._topics.topics, self.segment_topic(segment)
+        return topics.find_persistent(name) if topics.exists(name) else None
+
+    def is_drained(self, segment: Segment, subscription: str) -> bool:
+        """Return whether a subscription has acknowledged all of a segment. A missing cursor has not."""
+        topic = self.opened_segment(segment)
+        found = None if topic is None else topic.subscriptions.get(subscription)
+        return found is not None and not found.cursor.backlog()
 
     # changes
 
@@ -96,16 +122,9 @@ class ScalableTopic:
         self.policy = policy
         self._topics.save(self)
 
-    def put_subscription(self, name: str, kind: str = "STREAM") -> None:
-        """Keep a subscription in the metadata. A known one keeps its type."""
-        if name not in self.subscriptions:
-            self.subscriptions[name] = kind
-            self._topics.save(self)
-
-    def forget_subscription(self, name: str) -> None:
-        """Remove a subscription from the metadata. Its cursors stay."""
-        if self.subscriptions.pop(name, None) is not None:
-            self._topics.save(self)
+    def save(self) -> None:
+        """Store the record."""
+        self._topics.save(self)
 
     def lead(self, broker: Any | None) -> None:
         """Make a broker the controller, and tell the observers. None releases the topic."""
@@ -161,7 +180,7 @@ class ScalableTopics:
                 name = TopicName.parse(record["name"])
                 topic = ScalableTopic(self, name, Layout.read(record), record["properties"])
                 topic.policy = record.get("autoScalePolicy")
-                topic.subscriptions.update(record["subscriptions"])
+                topic.made, topic.registered = record["subscriptions"], record["consumers"]
                 self._found[str(name)] = topic
 
     # finding
@@ -209,10 +228,15 @@ class ScalableTopics:
 
     # creating
 
+    @property
+    def has_buckets(self) -> bool:
+        """Return whether segments have entry buckets."""
+        return self._stores.profile.entry_buckets
+
     def buckets_of(self, segments: int) -> int:
         """Return the number of entry buckets of each of `segments` new segments."""
         config = self._stores.config
-        if not self._stores.profile.entry_buckets:
+        if not self.has_buckets:
             return 1
         return min(
             max(1, config.scalableTopicEntryBucketBudget // segments), config.scalableTopicEntryBucketMaxPerSegment
@@ -351,7 +375,7 @@ class ScalableTopics:
 
     def save(self, topic: ScalableTopic) -> None:
         """Store a topic's record."""
-        record = {"name": str(topic.name), **topic.record(), "subscriptions": topic.subscriptions}
+        record = {"name": str(topic.name), **topic.record(), "subscriptions": topic.made, "consumers": topic.registered}
         self.turn.store(_path(topic.name), json.dumps(record).encode())
 
     def _tell_set(self, topic: ScalableTopic, *, exists: bool) -> None:

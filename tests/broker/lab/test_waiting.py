@@ -20,6 +20,7 @@ from pulsarium.broker.model.transaction.coordinators import ASSIGN
 from pulsarium.broker.rates import Rates
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import by_token, token
 from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.sharing import subscription
@@ -28,6 +29,7 @@ from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Failover, Shared,
 
 DAY = 86_400
 HOUR = 3600
+SCALABLE = TopicName.parse("topic://public/default/t")
 
 
 @asynccontextmanager
@@ -152,6 +154,36 @@ async def test_transactions_over_scalable_topics_time_out_and_are_forgotten() ->
         await lab.clock.advance(HOUR)
         answer = await wire.ask(Type.END_TXN, **txn, txn_action=pb.ABORT, scalable=True)
         assert answer.error == pb.TransactionNotFound
+
+
+async def test_registered_consumers_leave_after_their_grace_period() -> None:
+    async with stage(scalableTopicConsumerSessionGracePeriodSeconds=DAY) as (bed, lab, _):
+        topic = bed.broker.cluster.scalable.create(SCALABLE)
+        registered = await bed.connect()
+        await registered.ask(
+            Type.SCALABLE_TOPIC_SUBSCRIBE,
+            topic=str(SCALABLE),
+            subscription="s",
+            consumer_name="c",
+            consumer_id=1,
+            consumer_type=0,
+        )
+        await registered.aclose()
+        await lab.clock.advance(DAY - 60)
+        assert topic.registered == {"s": ["c"]}
+        await lab.clock.advance(120)
+        assert topic.registered == {}
+
+
+async def test_cold_segments_of_scalable_topics_are_merged() -> None:
+    async with stage(scalableTopicMergeWindowSeconds=HOUR) as (bed, lab, _):
+        topic = bed.broker.cluster.scalable.create(SCALABLE, 2)
+        controller = bed.broker.cluster.controllers.lead(topic, bed.broker)
+        await lab.clock.advance(120)
+        assert len(topic.layout.active()) == 2
+        await lab.clock.advance(2 * HOUR)
+        assert controller.last is not None
+        assert (controller.last.kind, len(topic.layout.active())) == ("merge", 1)
 
 
 async def test_what_lives_shorter_than_it_is_delayed_is_never_delivered() -> None:

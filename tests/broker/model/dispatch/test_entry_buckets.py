@@ -105,15 +105,16 @@ async def test_a_cumulative_acknowledgement_has_no_effect(bed: Bed, sender: Wire
     assert len(dispatcher(bed).consumers[0].pending) == 4
 
 
+START_AT_0 = (
+    "Entry-bucket boundaries must be ascending, contiguous and start at 0: found [1,65535] where start 0 was expected"
+)
+
+
 @pytest.mark.parametrize(
     ("ranges", "text"),
     [
         ((), "Entry-bucket subscription must declare the segment's bucket boundaries"),
-        (
-            ((1, 0xFFFF),),
-            "Entry-bucket boundaries must be ascending, contiguous and start at 0: found [1,65535] where start 0 was "
-            "expected",
-        ),
+        (((1, 0xFFFF),), START_AT_0),
         (((0, 0xFFFE),), "Entry-bucket boundaries must tile the 16-bit ring: last range ends at 65534"),
         (((0, 0), (1, 0xFFFF)), "Entry-bucket 0 must span at least [0,1] to hold the canonical hash"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,25 +16,32 @@ from pulsarium.broker.model.scalable.assignment import (
     shared,
     undrained,
 )
+from pulsarium.broker.model.scalable.layout import NEVER, Segment, equal_splits
 
 
-@dataclass(frozen=True)
-class Segment:
-    id: int
-    start: int = 0
-    end: int = 0xFFFF
-    active: bool = True
-    parents: tuple[int, ...] = ()
-    splits: tuple[int, ...] = ()
-
-
-def equal(buckets: int) -> tuple[int, ...]:
-    return tuple(index * 65536 // buckets for index in range(1, buckets))
+def segment(
+    number: int,
+    start: int = 0,
+    end: int = 0xFFFF,
+    *,
+    sealed: bool = False,
+    parents: tuple[int, ...] = (),
+    buckets: int = 1,
+) -> Segment:
+    return Segment(
+        id=number,
+        start=start,
+        end=end,
+        parents=parents,
+        sealed_epoch=1 if sealed else NEVER,
+        created_ms=0,
+        splits=equal_splits(buckets),
+    )
 
 
 NAMES = st.sets(st.text(min_size=1, max_size=3), max_size=12)
 SEGMENTS = st.lists(st.integers(1, 6), max_size=8).map(
-    lambda counts: [Segment(n, n * 16, n * 16 + 15, splits=equal(count)) for n, count in enumerate(counts)]
+    lambda counts: [segment(n, n * 16, n * 16 + 15, buckets=count) for n, count in enumerate(counts)]
 )
 
 
@@ -58,13 +64,13 @@ def test_consumers_share_a_segment_only_when_there_are_too_few_and_never_beyond_
     assert shares.keys() == names
     if not names:
         return
-    assert all(1 <= owners[each.id] <= len(each.splits) + 1 for each in segments)
+    assert all(1 <= owners[each.id] <= each.buckets for each in segments)
     if len(names) <= len(segments):
         assert shares == round_robin(segments, names)
     else:
         busy = [name for name, each in shares.items() if each]
         assert all(len(shares[name]) == 1 for name in busy)
-        assert len(busy) == min(len(names), sum(len(each.splits) + 1 for each in segments))
+        assert len(busy) == min(len(names), sum(each.buckets for each in segments))
         for each in shares.values():
             for share in each:
                 whole = bucket_ranges(segments[share.segment_id].splits)
@@ -79,7 +85,7 @@ def test_an_assignment_does_not_depend_on_the_order_in_which_consumers_joined(
 
 
 def test_surplus_consumers_are_dealt_over_the_segments_in_rounds() -> None:
-    segments = [Segment(0, splits=equal(4)), Segment(1, splits=equal(2)), Segment(2)]
+    segments = [segment(0, buckets=4), segment(1, buckets=2), segment(2)]
     shares = shared(segments, [f"c{index}" for index in range(6)])
     assert [[share.segment_id for share in each] for each in shares.values()] == [[0], [0], [0], [1], [1], [2]]
     assert shares["c5"] == [Share(2)]
@@ -87,17 +93,17 @@ def test_surplus_consumers_are_dealt_over_the_segments_in_rounds() -> None:
 
 
 def test_bucket_ranges_tile_the_hashes() -> None:
-    assert bucket_ranges(equal(4)) == ((0, 0x3FFF), (0x4000, 0x7FFF), (0x8000, 0xBFFF), (0xC000, 0xFFFF))
+    assert bucket_ranges(equal_splits(4)) == ((0, 0x3FFF), (0x4000, 0x7FFF), (0x8000, 0xBFFF), (0xC000, 0xFFFF))
     assert bucket_ranges(()) == ((0, 0xFFFF),)
 
 
 # grandparent 0 -> 1, 2; 1 -> 3, 4
 FAMILY = {
-    0: Segment(0, active=False),
-    1: Segment(1, 0, 0x7FFF, active=False, parents=(0,)),
-    2: Segment(2, 0x8000, 0xFFFF, parents=(0,)),
-    3: Segment(3, 0, 0x3FFF, parents=(1,)),
-    4: Segment(4, 0x4000, 0x7FFF, parents=(1,)),
+    0: segment(0, sealed=True),
+    1: segment(1, 0, 0x7FFF, sealed=True, parents=(0,)),
+    2: segment(2, 0x8000, 0xFFFF, parents=(0,)),
+    3: segment(3, 0, 0x3FFF, parents=(1,)),
+    4: segment(4, 0x4000, 0x7FFF, parents=(1,)),
 }
 
 

@@ -1,0 +1,1 @@
+"""Scalable topics over REST: their segments, subscriptions, statistics and auto scale policies."""

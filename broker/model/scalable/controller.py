@@ -1,0 +1,297 @@
+"""The controllers of scalable topics: each has its topic's registrations, measures its segments, and scales it.
+
+One broker leads a topic, from the first use of the controller on. When that broker gives the topic's bundle away or
+stops, the controller ends. The next use makes another, which restores the registrations from the topic's record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pulsarium.broker.clock import Timer
+from pulsarium.broker.logs import Log
+from pulsarium.broker.model.context import Context
+from pulsarium.broker.model.errors import BrokerServiceError
+from pulsarium.broker.model.namespace.metadata import Metadata
+from pulsarium.broker.model.namespace.ownership import Ownership
+from pulsarium.broker.model.scalable.auto_scale import (
+    MERGE_COOLDOWN,
+    NOTHING,
+    REBUCKET_COOLDOWN,
+    SPLIT_COOLDOWN,
+    Decision,
+    Merge,
+    Nothing,
+    Policy,
+    PolicyError,
+    Rebucket,
+    Situation,
+    Split,
+    Times,
+    decide,
+    effective,
+)
+from pulsarium.broker.model.scalable.collection import collectable
+from pulsarium.broker.model.scalable.layout import Layout, Segment
+from pulsarium.broker.model.scalable.measuring import Meter
+from pulsarium.broker.model.scalable.registrations import Registrations, Rules
+from pulsarium.broker.model.scalable.topics import ScalableTopic, ScalableTopics
+from pulsarium.proto.topic_name import TopicName
+
+log = Log("scalable")
+
+COLLECTION: Final = 60.0  # seconds between two looks for sealed segments that nobody needs
+POLICY: Final = "scalableTopicAutoScalePolicy"  # in the policies of a namespace
+BY_HAND = "manual"
+
+
+class NotLeaderError(BrokerServiceError):
+    """A request to a broker that does not lead the topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The last change of a topic's segments, or the last attempt: `error` is "" after a success."""
+
+    kind: str
+    trigger: str
+    segments: tuple[int, ...]
+    at_ms: int
+    error: str = ""
+
+
+class Controller:
+    """The controller of one topic."""
+
+    def __init__(self, topic: ScalableTopic, stores: Context, metadata: Metadata, ownership: Ownership[Any]) -> None:
+        self.topic = topic
+        self.times = Times()
+        self.last: Operation | None = None
+        self.decision: Decision = NOTHING
+        self.meter = Meter(topic, stores.config.scalableTopicLoadReportRateChangeThreshold)
+        self._stores = stores
+        self._metadata = metadata
+        self._ownership = ownership
+        self._layout = topic.layout
+        self._again: Timer | None = None
+        self._trigger = BY_HAND
+        self._evaluating = False
+        buckets = stores.profile.entry_buckets
+        rules = Rules(stores.config.scalableTopicConsumerSessionGracePeriodSeconds, as_m1=not buckets)
+        self.registrations = Registrations(topic, stores.clock, stores.turn, rules)
+        self.registrations.on_changed = self.evaluate_soon
+        topic.observers[self._changed] = None
+
+    def close(self) -> None:
+        """Stop all timers, because the topic is deleted or its broker leads it no more."""
+        self.topic.observers.pop(self._changed, None)
+        self.registrations.close()
+        self.registrations.on_changed = lambda: None
+        self._stop_waiting()
+
+    def _changed(self, topic: ScalableTopic) -> None:
+        """Note an operation, by hand or not, and assign the new segments."""
+        before, self._layout = self._layout, topic.layout
+        if topic.layout.epoch == before.epoch:
+            return
+        self._note(topic.layout)
+        self.registrations.layout_changed()
+
+    def _note(self, layout: Layout) -> None:
+        added = [each for each in layout.segments.values() if each.created_epoch == layout.epoch]
+        if not added:  # segments were pruned
+            return
+        now_ms, parents = self._stores.clock.now_ms(), added[0].parents
+        kind = "split" if len(added) > 1 else "merge" if len(parents) > 1 else "rebucket"
+        self.times = replace(self.times, **{kind: now_ms})
+        self.last = Operation(kind, self._trigger, tuple(parents), now_ms)
+
+    def owner_of(self, segment: Segment) -> Any | None:
+        """Return the broker that serves a segment, or None."""
+        return self._ownership.owner(self.topic.segment_topic(segment))
+
+    # auto scale
+
+    @property
+    def policy(self) -> Policy:
+        """Return the effective policy."""
+        namespace = self._metadata.namespaces.get(str(self.topic.name.namespace_name), {})
+        buckets = self._stores.profile.entry_buckets
+        return effective(self._stores.config, namespace.get(POLICY), self.topic.policy, entry_buckets=buckets)
+
+    def situation(self) -> Situation:
+        """Return all that a decision depends on."""
+        consumers = max(self.registrations.counts().values(), default=0)
+        now_ms = self._stores.clock.now_ms()
+        return Situation(self.topic.layout, self.meter.loads, consumers, self.policy, now_ms, self.times)
+
+    def evaluate_soon(self) -> None:
+        """Decide in a turn of its own, after the present work."""
+        if not self._evaluating:
+            self._evaluating = True
+            self._stores.turn.later(self._evaluate_now)
+
+    def _evaluate_now(self) -> None:
+        self._evaluating = False
+        self.evaluate()
+
+    def evaluate(self) -> None:
+        """Scale the topic if its load or its consumers ask for it. A cool-down is followed by another look."""
+        if not self.topic.exists or self._changed not in self.topic.observers:
+            return
+        try:
+            now = self.situation()
+        except PolicyError as error:  # a change of broker.conf can contradict an older override
+            log.error("the auto scale policy is contradictory", topic=self.topic.name, reason=error)
+            return
+        self.decision = decision = decide(now)
+        if isinstance(decision, Nothing):
+            self._wait_for_cool_down(decision, now)
+            return
+        log.info("scaling", topic=self.topic.name, decision=decision)
+        kind, segments = _described(decision)
+        self._trigger = decision.reason
+        try:
+            self._apply(decision)
+        except BrokerServiceError as error:
+            self.last = Operation(kind, decision.reason, segments, now.now_ms, error.text)
+            log.error("scaling failed", topic=self.topic.name, decision=decision, reason=error.text)
+        self._stores.turn.after_commit(self._applied)
+
+    def _applied(self, error: Exception | None) -> None:
+        self._trigger = BY_HAND
+        if error is None:
+            self.evaluate_soon()
+
+    def _apply(self, decision: Split | Merge | Rebucket) -> None:
+        if isinstance(decision, Split):
+            self.topic.split(decision.segment)
+        elif isinstance(decision, Merge):
+            self.topic.merge(decision.first, decision.second)
+        else:
+            for segment in decision.segments:
+                self.topic.rebucket(segment, decision.buckets)
+
+    def _wait_for_cool_down(self, decision: Nothing, now: Situation) -> None:
+        self._stop_waiting()
+        cool_downs = {
+            SPLIT_COOLDOWN: (now.times.split, now.policy.split_cooldown),
+            MERGE_COOLDOWN: (now.times.merge, now.policy.merge_cooldown),
+            REBUCKET_COOLDOWN: (now.times.rebucket, now.policy.rebucket_cooldown),
+        }
+        last_ms, seconds = cool_downs.get(decision.blocked, (None, 0))
+        if last_ms is not None:
+            rest = seconds - (now.now_ms - last_ms) / 1000
+            self._again = self._stores.clock.call_later(max(rest, 0.001), self.evaluate)
+
+    def _stop_waiting(self) -> None:
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+
+
+def _described(decision: Split | Merge | Rebucket) -> tuple[str, tuple[int, ...]]:
+    if isinstance(decision, Split):
+        return "split", (decision.segment,)
+    if isinstance(decision, Merge):
+        return "merge", (decision.first, decision.second)
+    return "rebucket", decision.segments
+
+
+class Controllers:
+    """The controllers of a cluster's topics, and their periodic work."""
+
+    def __init__(self, stores: Context, metadata: Metadata, topics: ScalableTopics, ownership: Ownership[Any]) -> None:
+        self._stores = stores
+        self._metadata = metadata
+        self._topics = topics
+        self._ownership = ownership
+        self._controllers: dict[ScalableTopic, Controller] = {}
+        topics.observers[self._topic_changed] = None
+        config, clock = stores.config, stores.clock
+        clock.every(config.scalableTopicLoadReportIntervalSeconds, self._measure)
+        clock.every(config.scalableTopicAutoScaleIntervalSeconds, self._evaluate)
+        clock.every(COLLECTION, self._collect)
+
+    def find(self, topic: ScalableTopic) -> Controller | None:
+        """Return the controller of a topic, or None before its first use."""
+        return self._controllers.get(topic)
+
+    def lead(self, topic: ScalableTopic, broker: Any) -> Controller:
+        """Return the controller of a topic. `broker` leads the topic if no broker does.
+
+        Raise `NotLeaderError` when another broker leads the topic.
+        """
+        leader = topic.controller
+        if leader is not None and not leader.alive:
+            self.release(topic)
+            leader = None
+        if leader is not None and leader is not broker:
+            raise NotLeaderError(f"This broker is not the leader for topic: {topic.name}")
+        controller = self._controllers.get(topic)
+        if controller is None:
+            topic.lead(broker)
+            controller = self._controllers[topic] = Controller(topic, self._stores, self._metadata, self._ownership)
+        return controller
+
+    def release(self, topic: ScalableTopic) -> None:
+        """End the controller of a topic. The next use makes another."""
+        controller = self._controllers.pop(topic, None)
+        if controller is not None:
+            controller.close()
+            topic.lead(None)
+
+    def release_bundles(self, bundles: Collection[tuple[str, str]]) -> None:
+        """End the controllers of all topics in these bundles, each (namespace, range)."""
+        for topic in list(self._controllers):
+            namespace = str(topic.name.namespace_name)
+            if (namespace, self._ownership.bundle_of(topic.name)) in bundles:
+                self.release(topic)
+
+    def release_all_of(self, broker: Any) -> None:
+        """End the controllers that a broker leads, because the broker stops."""
+        for topic in list(self._controllers):
+            if topic.controller is broker:
+                self.release(topic)
+
+    def forget_all(self) -> None:
+        """End all controllers, because another state replaces the current one."""
+        for controller in self._controllers.values():
+            controller.close()
+        self._controllers.clear()
+
+    def disconnected(self, name: TopicName, subscription: str, consumer: str, client: Any) -> None:
+        """Let the grace period of a registered consumer begin, because its connection has ended."""
+        topic = self._topics.find(name)
+        controller = None if topic is None else self._controllers.get(topic)
+        if controller is not None:
+            controller.registrations.disconnected(subscription, consumer, client)
+
+    def _topic_changed(self, topic: ScalableTopic, exists: bool) -> None:
+        if not exists and topic in self._controllers:
+            self._controllers.pop(topic).close()
+
+    # periodic work
+
+    def _measure(self) -> None:
+        now_ms = self._stores.clock.now_ms()
+        for controller in self._controllers.values():
+            controller.meter.measure(now_ms)
+
+    def _evaluate(self) -> None:
+        for controller in list(self._controllers.values()):
+            controller.evaluate()
+
+    def _collect(self) -> None:
+        now_ms = self._stores.clock.now_ms()
+        for topic in list(self._controllers):
+            if ids := collectable(topic, now_ms, self._retention_ms):
+                log.info("pruning drained segments", topic=topic.name, segments=ids)
+                topic.prune(ids)
+
+    def _retention_ms(self, topic: ScalableTopic, segment: Segment) -> int:
+        """Return how long a sealed segment is kept in milliseconds; negative is forever."""
+        policies = self._topics.topics.policies_of(topic.segment_topic(segment))
+        return policies.retention.minutes * 60_000
