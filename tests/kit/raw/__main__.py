@@ -53,7 +53,7 @@ class Adapter:
     def _stream(self, request: Request) -> StreamConsumer:
         return StreamConsumer(self._client(request), request["topic"], request["subscription"], request["name"])
 
-    def _reader(self, request: Request) -> Reader:
+    def _reader(self, request: Request) -> Reader | GroupReader:
         client = self._client(request)
         if "group" in request:
             return GroupReader(client, request["topic"], request["start"], request["group"], request["name"])

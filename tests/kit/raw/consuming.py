@@ -324,4 +324,4 @@ class GroupReader(Positioned, Registered):
 
     def __init__(self, client: Client, topic: str, start: str, group: str, name: str) -> None:
         self.positions = positions_of(client, topic, start)
-        super().__init__(client, topic, group, name)  # type: ignore[call-arg]  # Registered's
+        super().__init__(client, topic, group, name)
