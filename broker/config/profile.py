@@ -75,11 +75,13 @@ class Profile:
     the earliest entry of a topic that was terminated while empty and was loaded again.
     forbids_as_pips_say: answer 403 to unauthorized roles on skipByMessageIds and getMessageIdByIndex (S423-23,
     S415-15), where 4.2.4 answers 401 as for every call about topics.
+    lookup_names_broker: the answer to an HTTP lookup has the id of the broker (5.0).
     lookup_creates: SCALABLE_TOPIC_LOOKUP with create_if_missing creates an absent topic, and a client that names a
     lost segment gets it back (5.0.1).
     leaves_schemas_open: every role may read and add schemas of every topic by binary commands, and read about
     transactions of every topic over REST, as in 4.2.4.
     entry_buckets: segments of scalable topics have entry buckets, which consumers can share (PIP-486).
+    newer_error_pages: error pages of the servlet container name the whole URL and no servlet, as in 5.0.
     """
 
     name: str
@@ -109,7 +111,9 @@ class Profile:
     abandoned_consumers_refuse: bool = False
     refused_producers_stay_exclusive: bool = False
     entry_buckets: bool = True
+    newer_error_pages: bool = False
     lookup_creates: bool = True
+    lookup_names_broker: bool = False
 
     @property
     def scalable_topics(self) -> bool:
@@ -180,8 +184,10 @@ PULSAR_5_0_M1: Final = replace(
     server_version="Pulsar Server5.0.0-M1",
     flags=PIP.flags,
     unknown=BROUGHT_BY_5_0_1,
+    newer_error_pages=True,
     entry_buckets=False,
     lookup_creates=False,
+    lookup_names_broker=True,
 )
 PULSAR_5_0: Final = replace(
     PULSAR_5_0_M1,
