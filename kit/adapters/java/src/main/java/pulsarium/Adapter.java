@@ -28,6 +28,7 @@ import org.apache.pulsar.client.api.v5.PulsarClient;
 import org.apache.pulsar.client.api.v5.QueueConsumer;
 import org.apache.pulsar.client.api.v5.StreamConsumer;
 import org.apache.pulsar.client.api.v5.Transaction;
+import org.apache.pulsar.client.api.v5.config.BackoffPolicy;
 import org.apache.pulsar.client.api.v5.config.ProducerAccessMode;
 import org.apache.pulsar.client.api.v5.config.SubscriptionInitialPosition;
 import org.apache.pulsar.client.api.v5.config.TransactionPolicy;
@@ -45,6 +46,7 @@ public final class Adapter {
     }
 
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Duration REDELIVERY = Duration.ofMillis(100);
     private static final Duration OPERATION = Duration.ofSeconds(15);
     private static final Map<String, String> KINDS = Map.ofEntries(
             Map.entry("NotFoundException", "NotFound"),
@@ -104,6 +106,7 @@ public final class Adapter {
                 .topic(r.get("topic").asText())
                 .subscriptionName(r.get("subscription").asText())
                 .subscriptionInitialPosition(SubscriptionInitialPosition.EARLIEST)
+                .negativeAckRedeliveryBackoff(BackoffPolicy.fixed(REDELIVERY, REDELIVERY))
                 .subscribe()));
         operations.put("reader", this::reader);
         operations.put("receive", this::receive);
