@@ -264,9 +264,6 @@ async def test_a_lookup_of_a_scalable_topic_needs_a_grant() -> None:
             )
 
 
-<<<<<<< HEAD
-def test_messages_are_not_authorized_one_by_one() -> None:
-=======
 async def test_a_registration_with_a_scalable_topic_needs_a_grant() -> None:
     async with serving(by_token()) as bed:
         bed.broker.cluster.scalable.create(TopicName.parse("topic://public/default/t"))
@@ -285,8 +282,7 @@ async def test_a_registration_with_a_scalable_topic_needs_a_grant() -> None:
         assert (told.request_id, told.error, told.message) == (7, pb.AuthorizationError, text)
 
 
-def test_what_costs_nothing() -> None:
->>>>>>> scalable
+def test_messages_are_not_authorized_one_by_one() -> None:
     """Nothing is asked per message, and nothing at all where authorization is off."""
     plain_ones, asked = handlers(connected=True), handlers(connected=True, authorize=True)
     changed = {command for command, handler in plain_ones.items() if asked[command] is not handler}
