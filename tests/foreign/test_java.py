@@ -20,6 +20,11 @@ from .scenario import MESSAGES, Combination, matrix, on_each_subscription
 
 ON_EXCLUSIVE_AND_FAILOVER = ("ack-cumulative",)
 
+ROWS_OF_ONE = {"ack-timeout": "B-20", "reader-time": "C-08"} | {
+    each: "B-30" for each in ALONE if each.startswith("schema-")
+}
+"""Scenario -> the row it proves."""
+
 SUBSCRIBING = {
     "batch-index-cumulative": ("Exclusive", "S54-21"),
     "chunks-shared": ("Shared", "B-28"),
@@ -40,7 +45,10 @@ SLOW = {*SUBSCRIBING} - {"batch-index-cumulative", "dead-letter-batch", "dedupli
 
 ON_SHARED_TYPES = {"batch-index": "S54-12", "delayed": "B-21"}
 
-COMPACTED = {"compacted-batch": ("S429-10", "S429-13", "S429-14"), "compacted-encrypted": ("S429-14", "S429-17")}
+COMPACTED = {
+    "compacted-batch": ("S429-10", "S429-11", "S429-13", "S429-14"),
+    "compacted-encrypted": ("S429-14", "S429-17"),
+}
 """Scenario -> the rows it proves."""
 
 AROUND_A_RESTART = ("batches-acknowledge", "batches-publish", "batches-rest")
@@ -67,7 +75,8 @@ def test_ten_thousand_messages(java: LineProgram, topic: str, combination: Combi
 
 
 @pytest.mark.parametrize(
-    "scenario", [pytest.param(each, marks=[pytest.mark.req("B-30")] * each.startswith("schema-")) for each in ALONE]
+    "scenario",
+    [pytest.param(each, marks=[pytest.mark.req(ROWS_OF_ONE[each])] if each in ROWS_OF_ONE else []) for each in ALONE],
 )
 def test_scenario(java: LineProgram, topic: str, own_namespace: str, scenario: str) -> None:
     java.run(scenario, topic=topic, namespace=own_namespace)

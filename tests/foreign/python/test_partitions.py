@@ -42,6 +42,7 @@ def test_a_topic_of_a_missing_namespace_is_refused(client: Any, topic: str) -> N
         client.create_producer("persistent://public/no-such-namespace/t")
 
 
+@pytest.mark.req("B-36")
 def test_round_robin_uses_all_partitions(client: Any, admin: Admin, topic: str) -> None:
     admin.create_partitioned(topic, 3)
     ids = send_all(client.create_producer(topic), payloads(30))
@@ -74,6 +75,7 @@ def test_each_key_keeps_its_order_and_partition(client: Any, admin: Admin, topic
     assert len(set().union(*places.values())) > 1
 
 
+@pytest.mark.req("B-02")
 def test_failover_consumers_share_the_partitions(client: Any, admin: Admin, topic: str) -> None:
     admin.create_partitioned(topic, 4)
     consumers = [client.subscribe(topic, "s", pulsar.ConsumerType.Failover, consumer_name=name) for name in "ab"]

@@ -26,6 +26,7 @@ def later_than(moment: int) -> int:
 
 
 @kinds
+@pytest.mark.req("B-34")
 def test_to_a_message(client: Any, topic: str, kind: Any) -> None:
     consumer = client.subscribe(topic, "s", kind)
     sent = payloads(20)
@@ -48,6 +49,7 @@ def test_to_a_message_inclusive(client: Any, topic: str, kind: Any) -> None:
 
 
 @kinds
+@pytest.mark.req("B-34")
 def test_to_a_time(client: Any, topic: str, kind: Any) -> None:
     consumer = client.subscribe(topic, "s", kind)
     producer = client.create_producer(topic)
