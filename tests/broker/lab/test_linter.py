@@ -13,9 +13,8 @@ from pulsarium.broker.lab.faults import Corrupt, Drop, Duplicate, Reorder
 from pulsarium.broker.lab.linter import KEPT
 from pulsarium.capture.lint.checker import Finding
 from tests.broker.admin.rest import rest_of
+from tests.broker.lab.linter_programs.program import Client, message, send
 from tests.broker.wire import TOPIC, Bed, Exclusive, Type, Wire, frame_of, message_id, serving
-
-from .linter_programs.program import Client, message, send
 
 
 @pytest.fixture
