@@ -65,12 +65,12 @@ def new_topic(transactional: Address) -> str:
         for each in JAVA_SCENARIOS
     ],
 )
-def test_java(java: LineProgram, new_topic: str, scenario: str) -> None:
+def test_a_transaction_of_java_passes(java: LineProgram, new_topic: str, scenario: str) -> None:
     java.run(scenario, topic=new_topic)
 
 
 @pytest.mark.parametrize("scenario", GO_SCENARIOS)
-def test_go(go: LineProgram, new_topic: str, scenario: str) -> None:
+def test_a_transaction_of_go_passes(go: LineProgram, new_topic: str, scenario: str) -> None:
     if scenario in ABORTED_BY_GO and not is_pulsarium():
         pytest.skip("a real broker shows what this client aborts")
     go.run(scenario, topic=new_topic)

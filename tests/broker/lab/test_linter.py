@@ -208,7 +208,7 @@ async def test_a_consumer_that_is_closed_answers_nothing(bed: Bed, lab: Lab) -> 
 # HTTP
 
 
-async def test_over_http(bed: Bed, lab: Lab) -> None:
+async def test_the_linter_is_asked_over_http(bed: Bed, lab: Lab) -> None:
     rest = rest_of(bed)
     assert await rest.get("/lab/violations") == {"running": False, "counts": {}, "violations": []}
     started = await rest.call("POST", "/lab/violations/start")

@@ -58,7 +58,7 @@ def done(*arguments: str) -> list[tuple[str, str, str]]:
     return [(one[1], one[2], one[3]) for one in found if one is not None]
 
 
-def test_there_and_back(url: str, topic: str) -> None:
+def test_what_is_produced_is_consumed(url: str, topic: str) -> None:
     produce = ("--url", url, "produce", topic, "-m", "hello,world", "-n", "2", "-k", "key1", "-p", "a=b,c", "-p", "d=e")
     result = run(*produce)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "4 messages successfully produced\n")
@@ -178,7 +178,7 @@ def test_what_is_refused_before_anything_is_sent(arguments: str, code: int, said
     assert said in result.stderr
 
 
-def test_nobody_listens() -> None:
+def test_pulsarium_client_says_that_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     code = (

@@ -49,7 +49,7 @@ def test_round_robin_uses_all_partitions(client: Any, admin: Admin, topic: str) 
     assert {message_id.partition() for message_id in ids} == {0, 1, 2}
 
 
-def test_single_partition_routing_keeps_to_one(client: Any, admin: Admin, topic: str) -> None:
+def test_the_official_client_keeps_to_a_single_partition(client: Any, admin: Admin, topic: str) -> None:
     admin.create_partitioned(topic, 3)
     producer = client.create_producer(topic, message_routing_mode=pulsar.PartitionsRoutingMode.UseSinglePartition)
     assert len({message_id.partition() for message_id in send_all(producer, payloads(30))}) == 1

@@ -92,7 +92,7 @@ def test_readers_do_not_take_from_each_other_nor_stay(client: Any, admin: Admin,
     assert admin.stats(topic)["subscriptions"] == {}
 
 
-def test_over_partitions(client: Any, admin: Admin, topic: str) -> None:
+def test_a_reader_reads_over_partitions(client: Any, admin: Admin, topic: str) -> None:
     admin.create_partitioned(topic, 3)
     sent = payloads(60)
     send_all(client.create_producer(topic), sent)

@@ -230,7 +230,7 @@ def test_other_methods_paths_and_names_are_refused(client: Any, admin: Admin, to
 
 
 @pytest.mark.req("S423-59", "SREV-02", "SREV-04", "SREV-05", "SREV-11")
-def test_skipping_by_count_takes_no_ids(client: Any, admin: Admin, topic: str) -> None:
+def test_the_older_skip_takes_a_count_and_no_ids(client: Any, admin: Admin, topic: str) -> None:
     subscribe(client, topic).close()
     ids = publish(client, topic, 5)
     by_count = path_of(topic).removesuffix("ByMessageIds")
