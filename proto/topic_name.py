@@ -84,10 +84,12 @@ class TopicName:
 
     @property
     def is_persistent(self) -> bool:
+        """Return whether the domain is persistent."""
         return self.domain == PERSISTENT
 
     @property
     def namespace_name(self) -> NamespaceName:
+        """Return the namespace of the topic."""
         return NamespaceName(self.tenant, self.namespace)
 
     @property
@@ -101,6 +103,7 @@ class TopicName:
 
     @property
     def is_partition(self) -> bool:
+        """Return whether the name is that of a partition."""
         return self.partition_index >= 0
 
     @property

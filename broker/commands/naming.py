@@ -12,10 +12,14 @@ from pulsarium.proto.topic_name import TopicName
 
 
 class InvalidNameError(BrokerServiceError):
+    """The name of a topic or namespace is invalid."""
+
     code = pb.InvalidTopicName
 
 
 class MetadataTooLargeError(BrokerServiceError):
+    """The metadata of a producer or consumer is larger than maxMetadataSize."""
+
     code = pb.MetadataError
 
 

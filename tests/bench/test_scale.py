@@ -37,6 +37,7 @@ def test_they_are_one_group_together_with_many_consumers() -> None:
     assert not set(SCALE) & set(chosen([], large=False))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["scale-topics", "scale-connections", "scale-backlog", "big-backlog", "cold-read"])
 def test_one_at_a_tiny_size(name: str) -> None:
     told = medians(bench(name, "--quick", "--scale", "0.2", "--json", "-"))

@@ -93,7 +93,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     [
         ("string", "0461", "2 bytes wanted, 1 left"),
         ("string", "01", "-1 bytes wanted"),
-        ("int", "0200", "1 bytes behind the value"),
+        ("int", "0200", "1 unread bytes follow the value"),
         ("long", "ff" * 11, "does not end"),
         (COLOR, "04", "choice 2 of 2"),
         (["null", "int"], "01", "choice -1 of 2"),

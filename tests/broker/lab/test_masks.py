@@ -251,7 +251,7 @@ async def test_it_costs_nothing_but_at_connect(bed: Bed) -> None:
     ("given", "text"),
     [
         ({"profile": "pulsar-1.0"}, "no profile 'pulsar-1.0'; there are pip, pulsar-4.2"),
-        ({"max_protocol_version": 23}, "max_protocol_version is 23; it is 0 to 22"),
+        ({"max_protocol_version": 23}, "max_protocol_version is 23; it must be 0 to 22"),
         ({"flags": {"supports_all": True}}, "no feature flag 'supports_all'; there are supports_auth_refresh"),
         ({"client_flags": {"x": True}}, "no feature flag 'x'"),
         ({"allowed": frozenset({"MESSAGE"})}, "no command 'MESSAGE' of a client; there are ACK"),

@@ -59,7 +59,7 @@ async def test_who_is_connected(here: Bed) -> None:
         ({"version": 3}, "version: a mask takes profile, maxProtocolVersion"),
         ({"maxProtocolVersion": "3"}, "maxProtocolVersion: it is a number"),
         ({"maxProtocolVersion": True}, "maxProtocolVersion: it is a number"),
-        ({"maxProtocolVersion": 23}, "max_protocol_version is 23; it is 0 to 22"),
+        ({"maxProtocolVersion": 23}, "max_protocol_version is 23; it must be 0 to 22"),
         ({"flags": {"supports_topic_watchers": 1}}, "flags: each is true or false"),
         ({"allowed": [1]}, "allowed: names of commands, such as SEND"),
         ({"profile": "x"}, "no profile 'x'; there are pip"),
