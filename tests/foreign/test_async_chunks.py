@@ -44,7 +44,7 @@ async def settled(admin: Admin, topic: str) -> None:
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "encrypted"])
 @pytest.mark.parametrize("compression", [CompressionType.NONE, CompressionType.LZ4])
 @on_both
-async def test_what_the_official_client_sends(
+async def test_our_client_reads_chunks_of_the_official_client(
     broker: Address,
     official: pulsar.Client,
     admin: Admin,

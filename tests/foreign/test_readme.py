@@ -83,7 +83,7 @@ def test_commands_of_a_page_succeed_in_its_order(page: str, launch: Launch, tmp_
 
 
 @pytest.mark.parametrize("program", ["examples/python/hello.py"], indirect=True)
-def test_python(program: Path) -> None:
+def test_the_example_in_python_runs(program: Path) -> None:
     assert "Hello from Python" in output([sys.executable, "-P", program])
 
 
@@ -102,7 +102,7 @@ def test_transactions(launch: Launch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", ["examples/java/Hello.java"], indirect=True)
-def test_java(program: Path) -> None:
+def test_the_example_in_java_runs(program: Path) -> None:
     classpath = require(JAVA)
     folder = classpath.parent
     assert "Hello from Java" in output(["java", "-cp", classpath.read_text().strip(), program], folder)
@@ -110,7 +110,7 @@ def test_java(program: Path) -> None:
 
 @pytest.mark.timeout(SECONDS + 10)
 @pytest.mark.parametrize("program", ["examples/go/hello.go"], indirect=True)
-def test_go(program: Path) -> None:
+def test_the_example_in_go_runs(program: Path) -> None:
     require(GO)
     assert "Hello from Go" in output(["go", "run", program], GO.folder)
 

@@ -206,7 +206,7 @@ def test_preparation_that_is_refused(
     assert (result.outcome, result.reason) == (Outcome.FAIL, "PUT it: 500")
 
 
-def test_masks() -> None:
+def test_a_mask_is_an_option_of_the_broker() -> None:
     assert Mask.named("none").options() == []
     assert Mask.named("v19").options() == ["--max-protocol-version", "19"]
     for wrong in ("19", "v23", "v", "older"):

@@ -48,7 +48,7 @@ RECORD = {
         ({"type": "map", "values": "boolean"}, {"a": True}, "02026101" + "00"),
     ],
 )
-def test_vectors(schema: Any, value: Any, encoded: str) -> None:
+def test_avro_fits_its_vectors(schema: Any, value: Any, encoded: str) -> None:
     codec = AvroCodec(schema)
     assert codec.encode(value).hex() == encoded
     assert codec.decode(bytes.fromhex(encoded)) == value
@@ -131,7 +131,7 @@ def test_values_that_multiply() -> None:
 
 
 @pytest.mark.parametrize("schema", [5, {}, {"type": "record"}, {"type": "array"}, {"type": "record", "fields": [5]}])
-def test_what_is_no_schema(schema: Any) -> None:
+def test_a_definition_that_is_no_avro_is_refused(schema: Any) -> None:
     with pytest.raises(AvroError):
         AvroCodec(schema).decode(b"\2\2")
 

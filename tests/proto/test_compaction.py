@@ -47,7 +47,7 @@ def test_the_recorded_batch_comes_out_byte_for_byte() -> None:
 
 @pytest.mark.req("S429-10", "S429-11", "S429-12", "S429-15", "S429-21", "S429-28")
 @pytest.mark.parametrize("kind", [pb.NONE, pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY])
-def test_the_example_of_the_pip(kind: pb.CompressionType) -> None:
+def test_the_proposals_example_is_compacted(kind: pb.CompressionType) -> None:
     rewritten = rewrite(keyed_batch(*EXAMPLE, compression=kind), [1])
     assert rewritten is not None
     metadata = parse_metadata(rewritten)

@@ -199,7 +199,7 @@ async def test_a_paused_connection_is_not_taken_for_dead(bed: Bed, wire: Wire) -
     await wire.expect(Type.SEND_RECEIPT)
 
 
-async def test_a_client_that_leaves_is_forgotten(bed: Bed, wire: Wire) -> None:
+async def test_a_limited_client_that_leaves_is_forgotten(bed: Bed, wire: Wire) -> None:
     await wire.producer()
     put(bed, **rate(1))
     await wire.write(wire.sends(*[plain(b"x")] * 4))

@@ -299,7 +299,7 @@ def test_a_small_one_is_told_without_percents(data: Path, caplog: pytest.LogCapt
     assert "percent" not in caplog.text
 
 
-async def test_a_signal_ends_it(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_signal_ends_a_migration(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = files(data)
     monkeypatch.setattr(migration, "SLICE_BYTES", 1)
 

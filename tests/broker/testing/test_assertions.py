@@ -91,7 +91,7 @@ def test_assertions_wait_for_messages_that_come_later(broker: PulsarBroker, clie
         acked.result()
 
 
-def test_delivered(broker: PulsarBroker, client: Any, topic: str) -> None:
+def test_a_delivered_message_is_asserted(broker: PulsarBroker, client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s", receiver_queue_size=1, consumer_name="slow")
     producer = client.create_producer(topic, batching_enabled=False)
     producer.send(b"a")

@@ -41,7 +41,7 @@ def test_the_broker_url_comes_from_option_variable_or_file(played: Played, tmp_p
     assert where(played, "--admin-url", "http://option:4", "--config", str(conf)) == "http://option:4"
 
 
-def test_certificates_as_other_clients_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_take_certificates_as_other_clients_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.13 and later want extensions that many private authorities do not write."""
     made = ssl.create_default_context()
     made.verify_flags |= ssl.VERIFY_X509_STRICT

@@ -137,7 +137,7 @@ def test_its_folders_can_be_named(home: Home, variable: str, monkeypatch: pytest
         ([], 1, ""),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_the_daemon_refuses_what_cannot_be(
     home: Home, arguments: list[str], status: int, said: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -143,7 +143,7 @@ def test_a_variable_that_was_not_applied_is_named(bench: Bench, applied: bool, m
         (["-c", "no.conf"], "pulsarium: --config no.conf: cannot be read: No such file or directory\n"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(bench: Bench, given: list[str], said: str) -> None:
+def test_standalone_refuses_in_one_line_what_cannot_be(bench: Bench, given: list[str], said: str) -> None:
     assert bench.refusal(*given) == said
 
 

@@ -165,7 +165,7 @@ def test_what_is_waited_for_is_repeated_once_a_minute(caplog: pytest.LogCaptureF
 
 
 @on_both
-async def test_a_host_that_there_is_not_is_named() -> None:
+async def test_the_client_names_a_host_that_does_not_exist() -> None:
     async def unknown(address: Address) -> ByteStream:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

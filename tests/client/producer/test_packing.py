@@ -107,7 +107,7 @@ async def test_a_receipt_has_many_readers() -> None:
         {"message_router": lambda message, count: 0},
     ],
 )
-def test_options_that_make_no_sense(wrong: dict[str, object]) -> None:
+def test_options_of_batches_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidConfiguration):
         ProducerOptions("t", **wrong)  # type: ignore[arg-type]
 

@@ -68,7 +68,7 @@ def test_numbers_that_are_none_are_texts(number: float) -> None:
         ({"main": "x"}, "main: Home, not str"),
     ],
 )
-def test_values_that_do_not_fit(change: dict[str, Any], text: str) -> None:
+def test_json_values_that_do_not_fit_are_refused(change: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidMessage, match=text):
         JsonSchema(Person).decode(changed(**change))
 

@@ -142,7 +142,7 @@ async def test_others_do_not_ask(
     assert asked.versions == []
 
 
-async def test_nothing_is_lost_by_cancelling(autojump_clock: MockClock, asked: Asked) -> None:
+async def test_cancelling_loses_no_version_of_a_schema(autojump_clock: MockClock, asked: Asked) -> None:
     async with started() as (_, client), client.subscribe("t", "s", schema=AvroSchema(New)) as consumer:
         await publish(client, Old("a"), Old("b"))
         asked.first = trio.sleep_forever

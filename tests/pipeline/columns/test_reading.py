@@ -29,7 +29,7 @@ def read(columns: Columns, messages: list[Message[Any]], wanted: StructType | No
     return rows
 
 
-def test_metadata() -> None:
+def test_metadata_are_read_with_each_message() -> None:
     full_id = MessageId(5, 6, 1, 2, 4)
     full = message(
         b"x",
@@ -227,7 +227,7 @@ MILLIS = int(MOMENT.timestamp() * 1000)
         ("int", None, None),
     ],
 )
-def test_json(kind: Any, value: Any, expected: Any) -> None:
+def test_json_is_read_into_columns(kind: Any, value: Any, expected: Any) -> None:
     assert json_value(kind, value) == expected
 
 

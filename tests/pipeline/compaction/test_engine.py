@@ -307,12 +307,12 @@ def test_the_job_ends_with_the_broker(stage: Stage) -> None:
         (("chunk-bytes", "0"), "chunk-bytes must be a number of at least 1, not 0"),
     ],
 )
-def test_options_that_cannot_be(option: tuple[str, str], reason: str) -> None:
+def test_the_engine_refuses_options_that_cannot_be(option: tuple[str, str], reason: str) -> None:
     with pytest.raises(ConfigError, match=f"^compaction engine spark: {reason}"):
         make_engine("spark", [option])
 
 
-def test_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_engine_says_that_java_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(NoJava):
         SparkCompactor()

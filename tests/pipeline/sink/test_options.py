@@ -18,7 +18,7 @@ GIVEN = {"service.url": "pulsar://here:6650", "topic": "t"}
 VALUE = StructType().add("value", BinaryType())
 
 
-def test_defaults() -> None:
+def test_the_sink_has_defaults() -> None:
     """Those that the tables show."""
     options = SinkOptions.of(GIVEN)
     assert options.topic == "t"

@@ -71,7 +71,7 @@ def test_the_connectors_ids_for_the_ends(message_id: MessageId, place: Place) ->
     assert start(json.dumps({"t": list(message_id.serialize())})).of(T) == place
 
 
-def test_times() -> None:
+def test_a_place_may_be_a_time() -> None:
     assert start("1000", "startingTime") == Places(AtTime(1000))
     assert start('{"t": 1000}', "startingTime").of(T) == AtTime(1000)
     assert ending(Options({"endingTime": "1970-01-01T00:00:01Z"})) == Places(AtTime(1000))

@@ -362,7 +362,7 @@ async def test_a_command_whose_connection_ended_before_its_answer_leaves_its_tur
         (Drop(), "SEND", {"probability": 1.5}, "it must be from 0 to 1"),
     ],
 )
-async def test_what_cannot_be_is_refused(
+async def test_an_action_that_cannot_be_is_refused(
     faults: Faults, action: Any, command: str, options: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(FaultError, match=why):

@@ -137,7 +137,7 @@ async def test_there_is_no_such_rule(rest: Rest, number: str) -> None:
         (DROP | {"command": "FLOW", "stage": "after"}, "FLOW has no answer"),
     ],
 )
-async def test_what_is_wrong_is_said(rest: Rest, body: Any, says: str) -> None:
+async def test_a_wrong_fault_is_named_over_rest(rest: Rest, body: Any, says: str) -> None:
     status, reason = await rest.refused("POST", ROOT, body)
     assert status == 400
     assert says in reason

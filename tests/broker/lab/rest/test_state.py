@@ -29,7 +29,7 @@ def topics(bed: Bed) -> list[str]:
     return bed.broker.topics.names("public/default")
 
 
-async def test_there_and_back(here: Bed) -> None:
+async def test_a_snapshot_is_restored_over_rest(here: Bed) -> None:
     rest = rest_of(here)
     wire = await here.connect()
     await wire.producer()
