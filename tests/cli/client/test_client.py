@@ -90,14 +90,15 @@ def test_a_message_larger_than_the_broker_accepts_goes_in_chunks_and_comes_whole
     assert done(*read) == [("null", "", large)]
 
 
-def test_a_listener_is_chosen_by_its_name() -> None:
+def test_a_listener_is_chosen_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulsarium.client, "connect", partial(connect, operation_timeout=1))
     with running(set={"advertisedListeners": "inside:pulsar://127.0.0.1:1,outside:pulsar://127.0.0.1:2"}) as broker:
         result = run("--url", broker.service_url, "--listener-name", "nowhere", "produce", "t", "-m", "x")
     assert result.exit_code == 1
     assert "nowhere" in result.stderr
 
 
-def test_how_it_is_shown(url: str, topic: str) -> None:
+def test_messages_can_be_shown_in_hex_and_without_content(url: str, topic: str) -> None:
     run("--url", url, "produce", topic, "-m", "hi")
     read = ("--url", url, "read", topic, "-m", "earliest")
     assert done(*read, "--hex") == [("null", "", "68 69")]
@@ -111,7 +112,7 @@ def test_how_it_is_shown(url: str, topic: str) -> None:
     )
 
 
-def test_where_reading_begins(url: str, topic: str) -> None:
+def test_reading_begins_at_the_given_message(url: str, topic: str) -> None:
     run("--url", url, "produce", topic, "-m", "a,b", "-db")
     ((_, _, first),) = done("--url", url, "read", topic, "-m", "earliest", "-mp")
     found = re.search(r"message-id:(\d+:\d+):", first)
@@ -223,7 +224,7 @@ def test_who_waits_for_a_broker_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     assert result.exit_code == 1
     waiting, failed = result.stderr.splitlines()
     remedy = f"{place}: connection refused; is a broker running? Start one with `pulsarium serve`, or name another with"
-    assert waiting == f"pulsarium: waiting for {remedy} --url"
+    assert waiting == f"pulsarium: trying again: {remedy} --url"
     assert f"{remedy} --url" in failed
 
 
