@@ -75,11 +75,6 @@ def test_every_group_is_there() -> None:
     assert groups == set(admin.list_commands(click.Context(admin)))
 
 
-def test_the_recorded_grammar_is_whole() -> None:
-    assert len(COMMANDS) == 484 + 7  # scalable-topics came with 5.0
-    assert len([row for row in ROWS if row.kind == "option"]) > 500
-
-
 @pytest.mark.parametrize("group", dict.fromkeys(group for group, _ in COMMANDS))
 def test_the_commands_of_a_group_take_what_pulsar_admin_takes(group: str) -> None:
     for of, name in COMMANDS:
