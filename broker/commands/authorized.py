@@ -17,9 +17,11 @@ from pulsarium.broker.auth.authorization import (
     of_topic,
 )
 from pulsarium.broker.auth.needs import Kind, Needs, topic_operation
+from pulsarium.broker.commands.answers import refusal
 from pulsarium.broker.commands.lookup import lookup_failed, metadata_failed
-from pulsarium.broker.commands.registry import Handler
+from pulsarium.broker.commands.registry import Command, Handler
 from pulsarium.broker.logs import Log
+from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
@@ -32,6 +34,16 @@ log = Log("auth")
 
 SUBSCRIBE = topic_operation("SUBSCRIBE")
 SUBSCRIBES = (pb.CommandSubscribe, pb.CommandScalableTopicSubscribe)
+
+
+# commands whose own answers have an error and its text
+SCALABLE = frozenset(
+    {
+        pb.BaseCommand.SCALABLE_TOPIC_LOOKUP,
+        pb.BaseCommand.SCALABLE_TOPIC_SUBSCRIBE,
+        pb.BaseCommand.WATCH_SCALABLE_TOPICS,
+    }
+)
 
 
 class Words(NamedTuple):
@@ -50,6 +62,7 @@ WORDS: Final[Mapping[int, Words]] = {
     pb.BaseCommand.SUBSCRIBE: Words("Client is not authorized to subscribe"),
     pb.BaseCommand.SCALABLE_TOPIC_LOOKUP: Words("Client is not authorized to ScalableTopicLookup"),
     pb.BaseCommand.SCALABLE_TOPIC_SUBSCRIBE: Words("Client is not authorized to ScalableTopicSubscribe"),
+    pb.BaseCommand.WATCH_SCALABLE_TOPICS: Words("Client is not authorized to WatchScalableTopics"),
     pb.BaseCommand.GET_SCHEMA: Words("Client is not authorized to Get Schema"),
     pb.BaseCommand.GET_OR_CREATE_SCHEMA: Words("Client is not authorized to Get Or Create Schema"),
     pb.BaseCommand.GET_TOPICS_OF_NAMESPACE: Words(
@@ -141,14 +154,9 @@ def answer(session: Session, command: int, cmd: Any, refused: Refused) -> None:
         )
         response = pb.BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE
         session.command(pb.BaseCommand(type=response, getOrCreateSchemaResponse=made))
-    elif command == pb.BaseCommand.SCALABLE_TOPIC_SUBSCRIBE:
-        subscribed = pb.CommandScalableTopicSubscribeResponse(
-            request_id=cmd.request_id, error=refused.code, message=refused.text
-        )
-        response = pb.BaseCommand.SCALABLE_TOPIC_SUBSCRIBE_RESPONSE
-        session.command(pb.BaseCommand(type=response, scalableTopicSubscribeResponse=subscribed))
-    elif command == pb.BaseCommand.SCALABLE_TOPIC_LOOKUP:
-        update = pb.CommandScalableTopicUpdate(session_id=cmd.session_id, error=refused.code, message=refused.text)
-        session.command(pb.BaseCommand(type=pb.BaseCommand.SCALABLE_TOPIC_UPDATE, scalableTopicUpdate=update))
+    elif command in SCALABLE:
+        told = refusal(Command(COMMANDS[command], cmd), refused.code, refused.text)
+        assert told is not None
+        session.command(told)
     else:
         session.error(cmd.request_id, refused.code, refused.text)

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.commands.registry import CloseConnection, handles
+from pulsarium.broker.commands.transaction import join
 from pulsarium.broker.model.cursor.pending_record import Acked
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TransactionConflictError
 from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.ledger.position_set import LAST_ID, PositionSet
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.transaction.coordinator import Part
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.text import text_of
@@ -47,7 +49,7 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
     subscription = consumer.subscription
     if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
         try:
-            _ack_in_transaction(consumer, cmd)
+            _ack_in_transaction(session, consumer, cmd)
         except BrokerServiceError as refused:
             if reply is not None:
                 reply.error = refused.code
@@ -120,7 +122,7 @@ def _acknowledge_many(
         session.broker.turn.after_commit(lambda error: _answer(session, reply, error))
 
 
-def _ack_in_transaction(consumer: Consumer, cmd: pb.CommandAck) -> None:
+def _ack_in_transaction(session: Session, consumer: Consumer, cmd: pb.CommandAck) -> None:
     """Acknowledge in a transaction, without a check that the transaction exists (B-29)."""
     subscription = consumer.subscription
     individual = cmd.ack_type == Individual
@@ -129,6 +131,12 @@ def _ack_in_transaction(consumer: Consumer, cmd: pb.CommandAck) -> None:
     if not isinstance(subscription, PersistentSubscription) or subscription.pending_acks is None:
         raise NotAllowedError("Server don't support transaction ack!")
     txn = TxnId(cmd.txnid_most_bits, cmd.txnid_least_bits)
+    topic = subscription.topic.name
+    if topic.is_segment:
+        try:
+            join(session, txn, Part(str(topic), subscription.name))
+        except NotAllowedError as error:
+            raise TransactionConflictError(error.text) from None
     acks = [Acked.of(message_id) for message_id in cmd.message_id]
     if individual:
         subscription.acknowledge_in(txn, consumer, acks)

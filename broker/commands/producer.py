@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.commands.naming import check_metadata, parse_name, texts_of
 from pulsarium.broker.commands.registry import CloseConnection, handles
+from pulsarium.broker.commands.transaction import join
 from pulsarium.broker.logs import Log
-from pulsarium.broker.model.errors import BrokerServiceError, OwnerMustAnswerError
+from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, OwnerMustAnswerError
 from pulsarium.broker.model.ledger.managed_ledger import Pending
 from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.schema.data import SchemaError
@@ -16,6 +17,7 @@ from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.joining import of_producer
 from pulsarium.broker.model.topic.producers import ProducerOptions
 from pulsarium.broker.model.topic.shadow import NOT_A_SHADOW
+from pulsarium.broker.model.transaction.coordinator import Part
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.text import text_of
@@ -148,6 +150,12 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
             raise CloseConnection("SEND in a transaction to a non-persistent topic")
         pending.txn = TxnId(cmd.txnid_most_bits, cmd.txnid_least_bits)
         pending.highest_sequence_id = cmd.highest_sequence_id  # unchanged, because Pulsar answers so
+        if publisher.topic.name.is_segment:
+            try:
+                join(session, pending.txn, Part(str(publisher.topic.name)))
+            except NotAllowedError as error:
+                publisher.refuse(pending, error.code, error.text)
+                return
     elif cmd.HasField("message_id") and not publisher.topic.takes_message_ids:
         pending.highest_sequence_id = 0
         publisher.refuse(pending, pb.NotAllowedError, NOT_A_SHADOW)

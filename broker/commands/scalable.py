@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pulsarium.broker.auth.needs import topic_operation
-from pulsarium.broker.commands.answers import refusal
 from pulsarium.broker.commands.naming import DISABLED
-from pulsarium.broker.commands.registry import CloseConnection, Command, handles
+from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TopicNotFoundError
 from pulsarium.broker.model.scalable.layout import Layout, Segment
 from pulsarium.broker.model.scalable.topics import ScalableTopic, ScalableTopicNotFoundError, scalable_name
-from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -20,9 +18,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
     from pulsarium.broker.session.session import Session
 
-WHY = "scalable topics are not built; answered as with scalableTopicsEnabled=false"
 _T = pb.BaseCommand
-_SPECS: Final = {pb.BaseCommand.DESCRIPTOR.fields_by_name[each.field].message_type: each for each in COMMANDS.values()}
 
 
 class LookupSession:
@@ -187,15 +183,3 @@ def _segment(segment: Segment) -> pb.SegmentInfoProto:
     if segment.legacy_topic is not None:
         info.legacy_topic_name = segment.legacy_topic
     return info
-
-
-@handles(_T.WATCH_SCALABLE_TOPICS, absent=WHY)
-def refuse(session: Session, cmd: Any, trailing: bytes) -> None:
-    answer = refusal(Command(_SPECS[cmd.DESCRIPTOR], cmd), pb.NotAllowedError, DISABLED)
-    assert answer is not None
-    session.command(answer)
-
-
-@handles(_T.WATCH_SCALABLE_TOPICS_CLOSE, absent=WHY)
-def close(session: Session, cmd: Any, trailing: bytes) -> None:
-    """Ignore a close: nothing was opened, and a close has no answer."""

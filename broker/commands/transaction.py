@@ -149,6 +149,17 @@ def _coordinator(session: Session, number: int, *, scalable: bool) -> Coordinato
     return cluster.scalable_coordinators.coordinator(number)
 
 
+def join(session: Session, txn: TxnId, part: Part) -> None:
+    """Add the segment or subscription that a transaction over scalable topics changes now.
+
+    Raise `NotAllowedError` when the transaction is not open.
+    """
+    coordinators = session.broker.cluster.scalable_coordinators
+    if coordinators is None:
+        raise NotAllowedError(SCALABLE_DISABLED)
+    coordinators.join(txn, part)
+
+
 def _check_owner(session: Session, coordinator: Coordinator, txn: TxnId) -> None:
     """Raise `TransactionNotFoundError` for a role that neither owns the transaction nor is a superuser.
 

@@ -25,8 +25,10 @@ from pulsarium.proto.text import text_of
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
+    from pulsarium.broker.commands.coordinator_watch import CoordinatorWatch
     from pulsarium.broker.commands.scalable import LookupSession
     from pulsarium.broker.commands.scalable_consumers import RegisteredConsumer
+    from pulsarium.broker.commands.scalable_watch import TopicWatch
     from pulsarium.broker.commands.subscribe import PendingConsumer
     from pulsarium.broker.model.ledger.managed_ledger import Pending
     from pulsarium.broker.model.subscription.consumer import Consumer
@@ -69,7 +71,8 @@ class Session(ProducerClient):
         self.watchers: dict[int, TopicListWatcher] = {}
         self.lookups: dict[int, LookupSession] = {}  # of scalable topics
         self.registered: dict[int, RegisteredConsumer] = {}  # with controllers of scalable topics
-        self.coordinator_watches: dict[int, Callable[[], None]] = {}
+        self.topic_watches: dict[int, TopicWatch] = {}  # of scalable topics in namespaces
+        self.coordinator_watches: dict[int, CoordinatorWatch] = {}
         self.pending_producers: set[int] = set()
         self.pending_consumers: dict[int, PendingConsumer] = {}
         self.late_sends = LateSends(broker.clock.keep_alive, config.keepAliveIntervalSeconds)
@@ -412,9 +415,10 @@ def _all_of(session: Session) -> Iterator[Callable[[], object]]:
         yield partial(session.broker.topics.watchers.remove, watcher)
     for registered in session.registered.values():
         yield registered.disconnected
-    for lookup in session.lookups.values():
-        yield lookup.close
-    coordinators = session.broker.cluster.scalable_coordinators
-    if coordinators is not None:
-        for watch in session.coordinator_watches.values():
-            yield partial(coordinators.watchers.discard, watch)
+    opened: list[LookupSession | TopicWatch | CoordinatorWatch] = [
+        *session.lookups.values(),
+        *session.topic_watches.values(),
+        *session.coordinator_watches.values(),
+    ]
+    for watch in opened:
+        yield watch.close

@@ -12,7 +12,7 @@ from pulsarium.broker.model.cursor.records import NO_LEDGER, AcksRecord, BatchAc
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
-from pulsarium.broker.model.ledger.stores import Stat, Stores
+from pulsarium.broker.model.ledger.stores import Stat, Stores, takes_transactions
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
 
@@ -68,7 +68,7 @@ class ManagedCursor:
         self.read_position = ledger.next(start)
         # the error at this position, until a read is tried again
         self.unreadable: tuple[Position, StorageError] | None = None
-        self.pending_acks = PendingAcks(self, stores) if stores.config.transactionCoordinatorEnabled else None
+        self.pending_acks = PendingAcks(self, stores) if takes_transactions(stores.config, ledger.name) else None
         self.consumed = self._consumed_before()
 
     # life cycle

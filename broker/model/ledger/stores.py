@@ -12,6 +12,7 @@ from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.turn import Turn
+from pulsarium.proto.topic_name import TopicName
 
 
 @dataclass(slots=True)
@@ -25,6 +26,13 @@ class Stat:
     def changed(self, now_ms: int) -> None:
         """Count a change at `now_ms`."""
         self.modified_ms, self.version = now_ms, self.version + 1
+
+
+def takes_transactions(config: Config, managed_ledger: str) -> bool:
+    """Return whether a topic, which its managed ledger names, takes messages and acknowledgements of transactions."""
+    if TopicName.from_managed_ledger(managed_ledger).is_segment:
+        return config.transactionCoordinatorScalableTopicsEnabled
+    return config.transactionCoordinatorEnabled
 
 
 class Stores(Protocol):

@@ -15,7 +15,7 @@ from pulsarium.broker.model.ledger.info_compression import unpack
 from pulsarium.broker.model.ledger.managed_ledger import LedgerListener, ManagedLedger
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.shadow_ledger import ShadowLedger
-from pulsarium.broker.model.ledger.stores import Stores
+from pulsarium.broker.model.ledger.stores import Stores, takes_transactions
 from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.transaction.record import BufferRecord
 from pulsarium.proto.generated import MLDataFormats_pb2 as ml
@@ -47,7 +47,7 @@ class TopicLog(LedgerListener):
             cursor = self.open_cursor(unquote(cursor_name), self.ledger.first_position())
             cursor.restore(value)
         self.compaction = CompactionRecord(self, stores)
-        enabled = stores.config.transactionCoordinatorEnabled and kind is not ShadowLedger
+        enabled = takes_transactions(stores.config, name) and kind is not ShadowLedger
         self.transactions = BufferRecord(self.ledger, stores) if enabled else None
 
     def reopen(self) -> None:

@@ -141,7 +141,7 @@ class ScalableCoordinators(StoredCoordinators[ScalableCoordinator], Generic[M]):
 
     def __init__(self, stores: Stores, ownership: Ownership[M], topics: Participants) -> None:
         super().__init__(ScalableCoordinator, stores, topics)
-        self.watchers: set[Callable[[], None]] = set()  # called when coordinators have other leaders
+        self.watchers: dict[Callable[[], None], None] = {}  # called when coordinators have other leaders
         self._ownership = ownership
         config = stores.config
         for seconds, check in (

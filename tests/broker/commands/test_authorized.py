@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.commands import handlers, lookup
+from pulsarium.broker.commands.authorized import SCALABLE
 from pulsarium.broker.config.profile import PULSAR_4_2
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
@@ -59,7 +60,6 @@ REFUSED: dict[str, tuple[int, dict[str, Any], str]] = {
         "Client is not authorized to Get Or Create Schema",
     ),
 }
-SCALABLE = {Type.SCALABLE_TOPIC_LOOKUP}  # refused in an answer of their own
 # what else is answered, to a role with which grant
 MAY = {
     "produce": {"lookup", "metadata", "producer", "topics", "watch", "schema", "new schema"},

@@ -9,7 +9,8 @@ import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.wire import Type, Wire, serving
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.wire import Bed, Earliest, Exclusive, Individual, Shared, Type, Wire, message_id, plain, serving
 
 MINUTE = 60_000
 UNKNOWN = {"txnid_most_bits": 3, "txnid_least_bits": 987654}
@@ -62,6 +63,97 @@ async def test_a_transaction_and_its_end_survive_a_restart(tmp_path: Path) -> No
         assert not (await end(wire, over, pb.ABORT)).HasField("error")
         assert not (await end(wire, opened, pb.COMMIT)).HasField("error")
         assert (await begin(wire))["txnid_least_bits"] == 2
+
+
+def create(bed: Bed) -> str:
+    """Create a scalable topic; return its only segment."""
+    topic = bed.broker.cluster.scalable.create(TopicName.parse("topic://public/default/t"))
+    return str(topic.segment_topic(topic.layout.segments[0]))
+
+
+async def send(wire: Wire, payload: bytes, txn: dict[str, int] | None = None, producer: int = 0, seq: int = 0) -> Any:
+    """Send a message, in a transaction if one is given; return the receipt or the refusal."""
+    fields: dict[str, Any] = {"sequence_id": seq, **(txn or {})}
+    await wire.send(Type.SEND, plain(payload, **fields), producer_id=producer, **fields)
+    answer = (await wire.next()).command
+    return answer.send_receipt if answer.type == Type.SEND_RECEIPT else answer.send_error
+
+
+async def test_a_commit_shows_the_messages_of_a_segment_that_no_request_named(bed: Bed, wire: Wire) -> None:
+    segment = create(bed)
+    await wire.subscribe(segment, type=Exclusive, initialPosition=Earliest)
+    await wire.producer(segment)
+    txn = await begin(wire)
+    await send(wire, b"in", txn)
+    await send(wire, b"behind", seq=1)
+    await wire.flow()
+    await wire.quiet()
+    await end(wire, txn, pb.COMMIT)
+    assert await wire.payloads(2) == [b"in", b"behind"]
+
+
+async def test_an_abort_hides_the_messages_of_a_segment_and_gives_its_acknowledgements_back(
+    bed: Bed, wire: Wire
+) -> None:
+    segment = create(bed)
+    await wire.producer(segment)
+    await send(wire, b"input")
+    await wire.subscribe(segment, type=Shared, initialPosition=Earliest)
+    await wire.flow()
+    position = (await wire.message()).position
+    txn = await begin(wire)
+    answer = await wire.ask(Type.ACK, consumer_id=0, ack_type=Individual, message_id=[message_id(position)], **txn)
+    assert not answer.HasField("error")
+    await send(wire, b"output", txn, seq=1)
+    await end(wire, txn, pb.ABORT)
+    assert (await wire.message()).position == position
+    await wire.quiet()
+
+
+@pytest.mark.parametrize("action", [pb.COMMIT, pb.ABORT])
+async def test_a_transaction_ends_on_a_segment_that_was_split_and_on_its_child(
+    bed: Bed, wire: Wire, action: Any
+) -> None:
+    segment = create(bed)
+    await wire.producer(segment)
+    txn = await begin(wire)
+    await send(wire, b"before", txn)
+    topic = bed.broker.cluster.scalable.get(TopicName.parse("topic://public/default/t"))
+    topic.split(0)
+    await wire.expect(Type.CLOSE_PRODUCER)
+    child = str(topic.segment_topic(topic.layout.segments[1]))
+    await wire.producer(child, 1)
+    await send(wire, b"after", txn, producer=1)
+    await send(wire, b"plain", producer=1, seq=1)
+    await end(wire, txn, action)
+    seen = []
+    for consumer_id, name in enumerate((segment, child)):
+        await wire.subscribe(name, consumer_id=consumer_id, type=Exclusive, initialPosition=Earliest)
+        await wire.flow(consumer_id=consumer_id)
+        seen += [frame.command.type for frame in await wire.rest()]
+    assert seen.count(Type.MESSAGE) == (3 if action == pb.COMMIT else 1)
+
+
+async def test_a_segment_refuses_messages_and_acknowledgements_of_transactions_that_are_not_open(
+    bed: Bed, wire: Wire
+) -> None:
+    segment = create(bed)
+    await wire.producer(segment)
+    await send(wire, b"input")
+    await wire.subscribe(segment, type=Shared, initialPosition=Earliest)
+    await wire.flow()
+    position = (await wire.message()).position
+    over = await begin(wire)
+    await end(wire, over, pb.COMMIT)
+    for txn, status in ((over, "COMMITTED"), (UNKNOWN, "ABORTED")):
+        refused = await send(wire, b"late", txn, seq=1)
+        who = f"({txn['txnid_most_bits']},{txn['txnid_least_bits']})"
+        assert (refused.error, refused.message) == (
+            pb.NotAllowedError,
+            f"Transaction {who} is already {status} — TxnConflict",
+        )
+        answer = await wire.ask(Type.ACK, consumer_id=0, ack_type=Individual, message_id=[message_id(position)], **txn)
+        assert answer.error == pb.TransactionConflict
 
 
 async def test_a_broker_without_these_coordinators_refuses_their_transactions(autojump_clock: object) -> None:
