@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -76,7 +76,7 @@ class Dispatch:
         self._pump_again = False
         self._error: PulsarError | None = None
         self._settled_one = anyio.Event()
-        self._scope = anyio.CancelScope()
+        self._scopes: set[anyio.CancelScope] = set()  # around tasks that end with the dispatch
 
     @property
     def last_sequence_id(self) -> int:
@@ -106,7 +106,8 @@ class Dispatch:
         if self._error is not None:
             return
         self._error = error
-        self._scope.cancel()
+        for scope in self._scopes:
+            scope.cancel()
         for lane in self._lanes.all:
             self._lanes.end(lane)
             self._close(lane)
@@ -187,17 +188,29 @@ class Dispatch:
         txn = sending.txn
         if txn is None or txn._has_produced_to(lane.segment.topic):
             return True
-        self._core.brokers.task_group.start_soon(self._register, txn, lane.segment, sending)
+        self._spawn(partial(self._register, txn, lane.segment, sending))
         return False
 
     async def _register(self, txn: Transaction, segment: Segment, sending: Sending) -> None:
-        with self._scope:
-            try:
-                await txn._produces_to(segment.topic)
-            except PulsarError as error:
-                if self._lanes.remove(sending):
-                    self.fail(sending, error)
-            self._pump()
+        try:
+            await txn._produces_to(segment.topic)
+        except PulsarError as error:
+            if self._lanes.remove(sending):
+                self.fail(sending, error)
+        self._pump()
+
+    def _spawn(self, call: Callable[[], Awaitable[None]]) -> None:
+        """Run a task until the dispatch ends."""
+
+        async def run() -> None:
+            with anyio.CancelScope() as scope:
+                self._scopes.add(scope)
+                try:
+                    await call()
+                finally:
+                    self._scopes.discard(scope)
+
+        self._core.brokers.task_group.start_soon(run)
 
     # ---- the segments
 
@@ -294,19 +307,18 @@ class Dispatch:
         for over in self._lanes.over():
             self._close(over)
         if lane.state is State.DRAINED:
-            self._core.brokers.task_group.start_soon(self._expire, lane)
+            self._spawn(partial(self._expire, lane))
         self._pump()
 
     async def _expire(self, lane: Lane) -> None:
         """Fail the messages of a segment that is gone if no newer layout comes."""
-        with self._scope:
-            await anyio.sleep(self._core.brokers.operation_timeout)
-            if lane.state is State.DRAINED and lane.error is not None:
-                self._lanes.end(lane)
-                self._close(lane)
-                for sending in self._lanes.take_of(lane.segment.id):
-                    self.fail(sending, lane.error)
-                self._settled_one.set()
+        await anyio.sleep(self._core.brokers.operation_timeout)
+        if lane.state is State.DRAINED and lane.error is not None:
+            self._lanes.end(lane)
+            self._close(lane)
+            for sending in self._lanes.take_of(lane.segment.id):
+                self.fail(sending, lane.error)
+            self._settled_one.set()
 
     def _close(self, lane: Lane) -> None:
         lane.scope.cancel()
