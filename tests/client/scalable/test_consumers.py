@@ -153,6 +153,27 @@ async def test_an_older_assignment_is_ignored() -> None:
 
 
 @on_both
+async def test_an_assignment_of_no_topic_is_ignored() -> None:
+    async with played(SPLIT) as (broker, client):
+        broker.assignment = assignment(1, (1, LOW))
+        async with client.scalable.subscribe_stream(TOPIC, "s") as stream:
+            await broker.assign(assignment(2, (2, "x://y/z")))
+            await broker.deliver(LOW, 0, b"")
+            await stream.receive()
+            assert stream.segment_ids() == [1]
+
+
+@on_both
+async def test_a_consumer_registers_again_when_the_controller_has_moved() -> None:
+    async with played(dag(0, *ONE.segments, controller="pulsar://b:6650")) as (broker, client):
+        broker.assignment = assignment(0, (0, WHOLE))
+        async with client.scalable.subscribe_stream(TOPIC, "s"):
+            await broker.push(dag(0, *ONE.segments, controller="pulsar://c:6650"))
+            await broker.until(lambda: len(broker.subscribed) == 2)
+            assert [str(address) for address in broker.dialled] == ["a:6650", "b:6650", "c:6650"]
+
+
+@on_both
 async def test_a_shared_segment_is_read_by_buckets_and_acknowledged_message_by_message() -> None:
     ranges = ((0, 0x7FFF), (0x8000, 0xFFFF))
     async with played(ONE) as (broker, client):
