@@ -1,17 +1,12 @@
 """A scalable topic under load, while its segments are split and merged, its namespace unloaded and its brokers killed.
 
-  python -m tests.soak.scalable --seconds 600          ten minutes, a seed at random
-  python -m tests.soak.scalable --seconds 30 --seed 1  as in the tests
-
 Each confirmed message is accounted for, once or more, by every consumer. Ordered consumers get the messages of each key
 in the order of the calls. A message may come again, because its receipt or its acknowledgement may be lost.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
-import secrets
 import socket
 import sys
 import tempfile
@@ -243,21 +238,15 @@ def _two_ports() -> int:
             return port
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser("soak", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=600.0, metavar="N", help="of load (default: 600)")
-    parser.add_argument("--seed", type=int, metavar="N", help="does about the same in the same order")
-    parser.add_argument("--backend", choices=("trio", "asyncio"), default="trio", help="the client's event loop")
-    options = parser.parse_args()
-    seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
-    print(f"seed {seed}", file=sys.stderr)
+def scalable(seconds: float, seed: int) -> Outcome:
+    """Run the load in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="pulsarium-soak-") as folder:
-        outcome = anyio.run(soak, Path(folder), options.seconds, seed, backend=options.backend)
+        return anyio.run(soak, Path(folder), seconds, seed, backend="trio")
+
+
+def report(outcome: Outcome) -> int:
+    """Print the outcome, and return the exit code."""
     print(outcome)
     for violation in outcome.violations:
         print(f"VIOLATION, {violation}")
     return 1 if outcome.violations else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
