@@ -36,7 +36,8 @@ def lookup(call: Call) -> Reply:
     web = urls._replace(**{"https" if call.secure else "http": web_url(call, found.broker)})
     tls = {"brokerUrlTls": urls.pulsar_ssl, "httpUrlTls": web.https}
     plain = {"brokerUrl": urls.pulsar, "httpUrl": web.http, "nativeUrl": urls.pulsar}
-    return json_reply({**{name: url for name, url in {**plain, **tls}.items() if url}, "brokerUrlSsl": ""})
+    answer = {**{name: url for name, url in {**plain, **tls}.items() if url}, "brokerUrlSsl": ""}
+    return json_reply({**answer, "brokerId": found.broker.web_address} if asked.profile.lookup_names_broker else answer)
 
 
 @route("GET", f"{LOOKUP}/bundle", needs=namespace_operation("GET_BUNDLE"), anywhere=True)
