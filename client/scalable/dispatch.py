@@ -117,6 +117,11 @@ class Dispatch:
 
     # ---- the way of a message
 
+    def _go_on(self) -> None:
+        """Send messages that had to wait. They do not wait for their batches, too."""
+        self._pump()
+        self.send_batches()
+
     def _pump(self) -> None:
         """Open the producers of segments that messages wait for, and send the messages that can be sent now."""
         self._pump_again = True
@@ -197,7 +202,7 @@ class Dispatch:
         except PulsarError as error:
             if self._lanes.remove(sending):
                 self.fail(sending, error)
-        self._pump()
+        self._go_on()
 
     def _spawn(self, call: Callable[[], Awaitable[None]]) -> None:
         """Run a task until the dispatch ends."""
@@ -222,7 +227,7 @@ class Dispatch:
             self._close(lane)
         for lane in self._lanes.all:
             self._retire(lane)
-        self._pump()
+        self._go_on()
 
     def _retire(self, lane: Lane) -> None:
         """Close the producer of a sealed segment in a task. Messages without a receipt come back then."""
@@ -260,7 +265,7 @@ class Dispatch:
                 return
             lane.producer = producer
             lane.step(Event.OPENED)
-            self._pump()
+            self._go_on()
 
     async def _opened(self, segment: Segment) -> TopicProducer:
         core = self._core
@@ -308,7 +313,7 @@ class Dispatch:
             self._close(over)
         if lane.state is State.DRAINED:
             self._spawn(partial(self._expire, lane))
-        self._pump()
+        self._go_on()
 
     async def _expire(self, lane: Lane) -> None:
         """Fail the messages of a segment that is gone if no newer layout comes."""
