@@ -264,6 +264,24 @@ async def test_a_lookup_of_a_scalable_topic_needs_a_grant() -> None:
             )
 
 
+async def test_a_registration_with_a_scalable_topic_needs_a_grant() -> None:
+    async with serving(by_token()) as bed:
+        bed.broker.cluster.scalable.create(TopicName.parse("topic://public/default/t"))
+        wire = await bed.connect(**connecting("me"))
+        await wire.send(
+            Type.SCALABLE_TOPIC_SUBSCRIBE,
+            request_id=7,
+            topic="topic://public/default/t",
+            subscription="s",
+            consumer_name="c",
+            consumer_id=1,
+            consumer_type=pb.STREAM,
+        )
+        told = await wire.expect(Type.SCALABLE_TOPIC_SUBSCRIBE_RESPONSE)
+        text = "Client is not authorized to ScalableTopicSubscribe"
+        assert (told.request_id, told.error, told.message) == (7, pb.AuthorizationError, text)
+
+
 def test_what_costs_nothing() -> None:
     """Nothing is asked per message, and nothing at all where authorization is off."""
     plain_ones, asked = handlers(connected=True), handlers(connected=True, authorize=True)
