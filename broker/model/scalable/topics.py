@@ -142,7 +142,6 @@ class ScalableTopic:
 
     def tell(self) -> None:
         """Tell the observers once all changes so far are committed."""
-
         self._topics.turn.after_commit(lambda error: self._tell_now() if error is None else None)
 
     def _tell_now(self) -> None:
