@@ -9,7 +9,7 @@ from pulsarium.broker.auth.grants import Grants
 from pulsarium.broker.auth.identity import Principal
 from pulsarium.broker.auth.needs import Kind, Needs
 from pulsarium.broker.config.keys import Config
-from pulsarium.proto.topic_name import NamespaceName, TopicName
+from pulsarium.proto.topic_name import NamespaceName, SegmentName, TopicName
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.namespace.metadata import Metadata
@@ -72,6 +72,9 @@ class Target:
 
 
 def of_topic(topic: TopicName, subscription: str = "") -> Target:
+    """Return a topic as a target. A segment has the grants of its scalable topic."""
+    if topic.is_segment:
+        topic = SegmentName.of(topic).parent
     return Target(topic.tenant, topic.namespace_name, topic, subscription)
 
 

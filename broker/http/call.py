@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,13 @@ from pulsarium.broker.auth.identity import NOBODY, Principal
 from pulsarium.broker.http.errors import AdminError, UnreadableBody, WrongMediaType
 from pulsarium.broker.jackson import WANTED, place
 from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.topic_name import NamespaceName, TopicName
+from pulsarium.proto.topic_name import NON_PERSISTENT, PERSISTENT, SCALABLE, NamespaceName, TopicName
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
     from pulsarium.broker.rates import Rates
 
+DOMAIN_OF = {NON_PERSISTENT: NON_PERSISTENT, "scalable": SCALABLE, "segments": SCALABLE}
 DIGITS = re.compile(rb"\d+")
 
 
@@ -40,6 +41,7 @@ class Call:
     body_file: Path | None = None  # the body of a spooled route
     principal: Principal = NOBODY  # the caller
     secure: bool = False  # over HTTPS
+    pairs: Sequence[tuple[str, str]] = ()  # the query, with each value of a repeated name
 
     # path
 
@@ -71,13 +73,13 @@ class Call:
 
     @property
     def domain(self) -> str:
-        """Return "persistent" or "non-persistent" from a path below /admin/v2 or /topics.
+        """Return the domain of a path below /admin/v2 or /topics.
 
-        Paths without a domain, as those of schemas and transactions, mean persistent topics.
+        Paths below /scalable and /segments mean scalable topics. Other paths without a domain, as those of schemas and
+        transactions, mean persistent topics.
         """
         parts = self.path.split("/")
-        found = parts[2] if parts[1] == "topics" else parts[3]
-        return found if found == "non-persistent" else "persistent"
+        return DOMAIN_OF.get(parts[2] if parts[1] == "topics" else parts[3], PERSISTENT)
 
     @property
     def topic_anywhere(self) -> TopicName:
@@ -100,6 +102,10 @@ class Call:
         return name
 
     # query
+
+    def values(self, name: str) -> list[str]:
+        """Return all values of a name that the query may repeat."""
+        return [value for each, value in self.pairs if each == name]
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Return a boolean of the query as Java reads it: every text other than "true" is false."""

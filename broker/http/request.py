@@ -72,7 +72,12 @@ class Request:
     @cached_property
     def query(self) -> Mapping[str, str]:
         """Return the values of the query by name. The first of several counts, as with JAX-RS's @QueryParam."""
-        return _first_of(parse_qsl(self._query.decode("latin-1"), keep_blank_values=True))
+        return _first_of(self.pairs)
+
+    @property
+    def pairs(self) -> Sequence[tuple[str, str]]:
+        """Return all values of the query, each with its name."""
+        return parse_qsl(self._query.decode("latin-1"), keep_blank_values=True)
 
     async def read(self, limit: int) -> bytes:
         """Return the whole body. Raise `BodyTooLarge` or `BodyTooSlow`."""

@@ -114,6 +114,7 @@ class Resource:
             path=request.path,
             parameters=parameters,
             query=request.query,
+            pairs=request.pairs,
             headers=request.headers,
             body=b"",
             until_sent=until_sent,

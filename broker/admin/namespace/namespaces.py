@@ -82,7 +82,7 @@ def remove_namespace(broker: Broker, namespace: str, *, force: bool) -> None:
     """Delete a namespace. Raise `AdminError` 409 if topics exist, unless `force`."""
     names = broker.topics.names(namespace, non_persistent=True, system=False)
     partitioned = (broker.metadata.partitioned_of(namespace, domain) for domain in (PERSISTENT, NON_PERSISTENT))
-    if (names or any(partitioned)) and not force:
+    if (names or any(partitioned) or broker.cluster.scalable.names(namespace)) and not force:
         raise AdminError(409, "Cannot delete non empty namespace")
     broker.cluster.delete_namespace(namespace)
 

@@ -142,7 +142,9 @@ def revoke_subscription(call: Call) -> Reply:
 
 def existing_topic(call: Call, name: TopicName) -> TopicName:
     """Return the topic. Raise `AdminError` 404 when it does not exist."""
-    if not (call.broker.topics.exists(name) or call.broker.metadata.partitions_of(name)):
+    broker = call.broker
+    scalable = name.is_scalable and broker.cluster.scalable.find(name) is not None
+    if not (scalable or broker.topics.exists(name) or broker.metadata.partitions_of(name)):
         raise AdminError(404, f"Topic {name} not found")
     return name
 

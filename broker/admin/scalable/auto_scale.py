@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from pulsarium.broker.admin.policies.namespaces import NAMESPACE
-from pulsarium.broker.admin.scalable.leader import TOPIC, topic_of
+from pulsarium.broker.admin.scalable.leader import topic_of
+from pulsarium.broker.admin.scalable.routes import TOPIC, scalable_route
 from pulsarium.broker.auth.needs import namespace_policy
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
-from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply, nothing
 from pulsarium.broker.http.values import BOOLEAN, DATA, INTEGER, Kind, double, record
 from pulsarium.broker.model.scalable.auto_scale import BUCKET_OVERRIDES, OVERRIDES, PolicyError, effective
@@ -29,13 +29,13 @@ OVERRIDE = _kind(OVERRIDES)
 OVERRIDE_WITH_BUCKETS = _kind({**OVERRIDES, **BUCKET_OVERRIDES})
 
 
-@route("GET", OF_TOPIC, anywhere=True)
+@scalable_route("GET", OF_TOPIC)
 def get(call: Call) -> Reply:
     """Return the override of a topic, or an empty body."""
     return _shown(topic_of(call).policy)
 
 
-@route("POST", OF_TOPIC, anywhere=True)
+@scalable_route("POST", OF_TOPIC)
 def set_(call: Call) -> Reply:
     """Replace the override of a topic."""
     override, topic = _override(call), topic_of(call)
@@ -44,20 +44,20 @@ def set_(call: Call) -> Reply:
     return done()
 
 
-@route("DELETE", OF_TOPIC, anywhere=True)
+@scalable_route("DELETE", OF_TOPIC)
 def delete(call: Call) -> Reply:
     """Delete the override of a topic."""
     topic_of(call).set_policy(None)
     return done()
 
 
-@route("GET", OF_NAMESPACE, needs=namespace_policy("AUTO_TOPIC_CREATION", write=False))
+@scalable_route("GET", OF_NAMESPACE, needs=namespace_policy("AUTO_TOPIC_CREATION", write=False))
 def get_of_namespace(call: Call) -> Reply:
     """Return the override of a namespace, or an empty body."""
     return _shown(call.broker.metadata.namespaces[call.existing_namespace].get(POLICY))
 
 
-@route("POST", OF_NAMESPACE, needs=namespace_policy("AUTO_TOPIC_CREATION", write=True))
+@scalable_route("POST", OF_NAMESPACE, needs=namespace_policy("AUTO_TOPIC_CREATION", write=True))
 def set_of_namespace(call: Call) -> Reply:
     """Replace the override of a namespace."""
     override = _override(call)
@@ -65,7 +65,7 @@ def set_of_namespace(call: Call) -> Reply:
     return _change_namespace(call, override)
 
 
-@route("DELETE", OF_NAMESPACE, needs=namespace_policy("AUTO_TOPIC_CREATION", write=True))
+@scalable_route("DELETE", OF_NAMESPACE, needs=namespace_policy("AUTO_TOPIC_CREATION", write=True))
 def delete_of_namespace(call: Call) -> Reply:
     """Delete the override of a namespace."""
     return _change_namespace(call, None)

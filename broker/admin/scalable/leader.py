@@ -8,23 +8,11 @@ from pulsarium.broker.http.owner import redirect
 from pulsarium.broker.http.reply import Reply
 from pulsarium.broker.model.scalable.controller import Controller
 from pulsarium.broker.model.scalable.topics import ScalableTopic
-from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.topic_name import SCALABLE, TopicName
-
-TOPIC = "/admin/v2/scalable/{tenant}/{namespace}/{topic}"
-
-
-def name_of(call: Call) -> TopicName:
-    """Return the topic:// name of a path. Neither topic nor namespace need exist."""
-    try:
-        return TopicName.parse(f"{SCALABLE}://{call.namespace}/{call.encoded_parameter('topic')}")
-    except InvalidTopicName:
-        raise AdminError(412, "Topic name is not valid") from None
 
 
 def topic_of(call: Call) -> ScalableTopic:
     """Return the scalable topic of a path. Raise `AdminError` 404 when it does not exist."""
-    name = name_of(call)
+    name = call.topic_anywhere
     found = call.broker.cluster.scalable.find(name)
     if found is None:
         raise AdminError(404, f"Scalable topic not found: {name}")
@@ -36,7 +24,7 @@ def controller_of(call: Call) -> Controller | Reply:
 
     Pulsar answers 500 for an absent topic.
     """
-    name, cluster = name_of(call), call.broker.cluster
+    name, cluster = call.topic_anywhere, call.broker.cluster
     topic = cluster.scalable.find(name)
     if topic is None:
         absent = AdminError(404, f"Scalable topic not found: {name}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pulsarium.broker.admin.scalable.leader import TOPIC, controller_of
+from pulsarium.broker.admin.scalable.leader import controller_of
+from pulsarium.broker.admin.scalable.routes import TOPIC, scalable_route
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, ContainerError
-from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import NAMES, Reply, done
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.scalable.registrations import QUEUE, STREAM
@@ -19,7 +19,7 @@ from pulsarium.broker.model.topic.persistent import PersistentTopic
 SUBSCRIPTION = f"{TOPIC}/subscriptions/{{subscription}}"
 
 
-@route("PUT", SUBSCRIPTION, anywhere=True)
+@scalable_route("PUT", SUBSCRIPTION)
 def create(call: Call) -> Reply:
     """Create a subscription, with a cursor at the earliest message of each active segment."""
     kind = call.query.get("type", STREAM)
@@ -37,7 +37,7 @@ def create(call: Call) -> Reply:
     return done()
 
 
-@route("DELETE", SUBSCRIPTION, anywhere=True)
+@scalable_route("DELETE", SUBSCRIPTION)
 def delete(call: Call) -> Reply:
     """Delete a subscription with its registrations and cursors. Clients are told nothing, and keep cursors in use."""
     controller = controller_of(call)
@@ -51,7 +51,7 @@ def delete(call: Call) -> Reply:
     return done()
 
 
-@route("POST", f"{SUBSCRIPTION}/seek", anywhere=True)
+@scalable_route("POST", f"{SUBSCRIPTION}/seek")
 def seek(call: Call) -> Reply:
     """Move a subscription to the first message that was published at a time or later, on each segment."""
     text = call.query.get("timestamp", "0")
@@ -68,7 +68,7 @@ def seek(call: Call) -> Reply:
     return done()
 
 
-@route("POST", f"{SUBSCRIPTION}/skip-all", anywhere=True)
+@scalable_route("POST", f"{SUBSCRIPTION}/skip-all")
 def skip(call: Call) -> Reply:
     """Skip the whole backlog of a subscription on each segment."""
     controller = controller_of(call)

@@ -20,7 +20,7 @@ from pulsarium.broker.slices import Slice
 @route("GET", *of_topic("/stats"), needs=topic_operation("GET_STATS"))
 async def get_stats(call: Call) -> Reply:
     """Return the stats of a topic, its producers, subscriptions and consumers."""
-    return json_reply(await _writer(call).topic(find(call), Written()))
+    return json_reply(await writer_of(call).topic(find(call), Written()))
 
 
 @route("GET", *of_topic("/partitioned-stats"), needs=topic_operation("GET_STATS"), anywhere=True)
@@ -31,7 +31,7 @@ async def get_partitioned_stats(call: Call) -> Reply:
     if info is None:
         text = f"Partitioned Topic {name} not found" if name.is_persistent else f"Partitioned topic not found {name}"
         raise AdminError(404, text)
-    writer = _writer(call)
+    writer = writer_of(call)
     stats = {
         str(part): await writer.topic(broker.topics.find(part), {})
         for part in parts(broker, name)
@@ -41,7 +41,7 @@ async def get_partitioned_stats(call: Call) -> Reply:
     return json_reply(await together(list(stats.values()), shown(info), each, persistent=name.is_persistent))
 
 
-def _writer(call: Call) -> StatsWriter:
+def writer_of(call: Call) -> StatsWriter:
     return StatsWriter(
         call.rates,
         call.broker.web_address,

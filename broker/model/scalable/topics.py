@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import quote_plus
 
 from pulsarium.broker.model.context import Context
-from pulsarium.broker.model.errors import BrokerServiceError, TopicNotFoundError
+from pulsarium.broker.model.errors import NotAllowedError, TopicNotFoundError
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.policy.policies import auto_creation
 from pulsarium.broker.model.scalable.layout import Json, Layout, Segment
@@ -30,7 +30,7 @@ Observer = Callable[["ScalableTopic"], None]  # called after the commit of a cha
 SetObserver = Callable[["ScalableTopic", bool], None]  # called after the commit, with whether the topic exists now
 
 
-class ScalableTopicExistsError(BrokerServiceError):
+class ScalableTopicExistsError(NotAllowedError):
     """A topic that exists already, or is scalable already."""
 
 
@@ -41,7 +41,7 @@ class ScalableTopicNotFoundError(TopicNotFoundError):
         super().__init__(f"Scalable topic not found: {name}")
 
 
-class LegacyClientsError(BrokerServiceError):
+class LegacyClientsError(NotAllowedError):
     """A migration that would disconnect clients that do not know scalable topics."""
 
 

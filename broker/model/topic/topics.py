@@ -45,7 +45,6 @@ from pulsarium.proto.topic_name import TopicName, is_change_events, is_system_to
 log = Log("topics")
 
 MANAGED_LEDGERS = "/managed-ledgers/"
-_no: Callable[[TopicName], bool] = lambda name: False
 NO_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -72,7 +71,8 @@ class Topics:
         self._showing: set[str] = set()  # shadow topics whose source is being loaded
         self._leaving: set[str] = set()  # topics whose deletion is not committed yet, and may fail
         self._policies: dict[str, Policies] = {}  # policies by namespace, for topics without policies of their own
-        self.restores = self.reserves = _no  # set by the scalable topics
+        self.restores: Callable[[TopicName], bool] = lambda name: False  # set by the scalable topics
+        self.reserves = self.restores
 
     def recover(self, paths: Iterable[str]) -> None:
         """Learn the persistent topics from the store's paths."""

@@ -17,8 +17,9 @@ OUR_OWN = {  # and the proposals that are not in 4.2.4
 
 
 def is_pulsars(route: Route) -> bool:
-    """Tell the routes of the lab, which is no part of Pulsar, from the others."""
-    return not route.path.startswith("/lab")
+    """Tell the routes of 4.2.4 from those of the lab, which is no part of Pulsar, and those that 5.0 added."""
+    since_5_0 = route.path.startswith(("/admin/v2/scalable/", "/admin/v2/segments/")) or "scalableTopic" in route.path
+    return not (since_5_0 or route.path.startswith("/lab"))
 
 
 def test_every_route_is_pulsars_or_known_to_be_our_own() -> None:
