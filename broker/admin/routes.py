@@ -11,6 +11,7 @@ from pulsarium.broker.admin.policies import namespaces as namespace_policies
 from pulsarium.broker.admin.policies import topics as topic_policies
 from pulsarium.broker.admin.scalable import auto_scale, segments
 from pulsarium.broker.admin.scalable import permissions as scalable_permissions
+from pulsarium.broker.admin.scalable import stats as scalable_stats
 from pulsarium.broker.admin.scalable import subscriptions as scalable_subscriptions
 from pulsarium.broker.admin.scalable import topics as scalable_topics
 from pulsarium.broker.admin.topic import (
@@ -39,6 +40,6 @@ MODULES = (
     backlog, internal_stats, message_ids, messages, partitions, producing, properties, schemas,
     skip_by_message_ids, stats, subscriptions, topics, upkeep,
     coordinators, on_topics,
-    auto_scale, scalable_permissions, scalable_subscriptions, scalable_topics, segments,
+    auto_scale, scalable_permissions, scalable_stats, scalable_subscriptions, scalable_topics, segments,
 )
 # fmt: on

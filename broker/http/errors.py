@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pulsarium.broker.config.profile import Profile
-from pulsarium.broker.http.reply import NAMES
+from pulsarium.broker.http.reply import NAMES, Reply
 from pulsarium.broker.model.errors import (
     BrokerServiceError,
     HasShadowsError,
@@ -56,6 +56,14 @@ class ContainerError(Exception):
     def told(self, profile: Profile) -> ContainerError:
         """Return the error to answer, as `AdminError.told` does."""
         return self if self.status != 500 or profile.own_faults_are_shown else ContainerError(400, NAMES[400])
+
+
+class Elsewhere(Exception):
+    """Raised in place of an answer: another broker must answer, and `reply` says which."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.headers.get("Location", ""))
+        self.reply = reply
 
 
 class UnreadableBody(Exception):

@@ -14,7 +14,14 @@ import trio
 from pulsarium.broker.auth.identity import Principal
 from pulsarium.broker.http.browser import check_type
 from pulsarium.broker.http.call import Call
-from pulsarium.broker.http.errors import AdminError, ContainerError, UnreadableBody, WrongMediaType, from_model
+from pulsarium.broker.http.errors import (
+    AdminError,
+    ContainerError,
+    Elsewhere,
+    UnreadableBody,
+    WrongMediaType,
+    from_model,
+)
 from pulsarium.broker.http.owner import elsewhere
 from pulsarium.broker.http.permission import check_permission, principal_of
 from pulsarium.broker.http.pulsar_routes import check_absent
@@ -66,6 +73,8 @@ class Resource:
         except AdminError as error:
             refused = error.told(self._broker.profile)
             return reason(refused.status, refused.reason)
+        except Elsewhere as error:
+            return error.reply
         except BrokerServiceError as error:
             refused = from_model(error)
             return reason(refused.status, refused.reason)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pulsarium.broker.http.call import Call
-from pulsarium.broker.http.errors import AdminError, unexpected_body
+from pulsarium.broker.http.errors import AdminError, Elsewhere, unexpected_body
 from pulsarium.broker.http.owner import redirect
-from pulsarium.broker.http.reply import Reply
 from pulsarium.broker.model.scalable.controller import Controller
 from pulsarium.broker.model.scalable.topics import ScalableTopic
 
@@ -19,10 +18,10 @@ def topic_of(call: Call) -> ScalableTopic:
     return found
 
 
-def controller_of(call: Call) -> Controller | Reply:
-    """Return the controller of a path's topic, which this broker leads from now on, or the redirect to its leader.
+def controller_of(call: Call) -> Controller:
+    """Return the controller of the path's topic, which this broker leads if no other broker does.
 
-    Pulsar answers 500 for an absent topic.
+    Raise `Elsewhere` with the redirect to the broker that leads the topic. Pulsar answers 500 for an absent topic.
     """
     name, cluster = call.topic_anywhere, call.broker.cluster
     topic = cluster.scalable.find(name)
@@ -31,5 +30,5 @@ def controller_of(call: Call) -> Controller | Reply:
         raise unexpected_body(f"Failed to initialize controller for {name}", absent)
     leader = topic.controller
     if leader is not None and leader.alive and leader is not call.broker:
-        return redirect(call, leader, authoritative=True)
+        raise Elsewhere(redirect(call, leader, authoritative=True))
     return cluster.controllers.lead(topic, call.broker)

@@ -26,8 +26,6 @@ def create(call: Call) -> Reply:
     if kind not in (STREAM, QUEUE):  # as Jersey refuses the value of an enum
         return Reply(404)
     controller = controller_of(call)
-    if isinstance(controller, Reply):
-        return controller
     subscription = call.parameter("subscription")
     controller.registrations.create(subscription, kind)
     for segment in controller.topic.layout.active():
@@ -41,8 +39,6 @@ def create(call: Call) -> Reply:
 def delete(call: Call) -> Reply:
     """Delete a subscription with its registrations and cursors. Clients are told nothing, and keep cursors in use."""
     controller = controller_of(call)
-    if isinstance(controller, Reply):
-        return controller
     name = call.parameter("subscription")
     controller.registrations.delete(name)
     for topic, subscription in _on_segments(controller.topic, name):
@@ -60,8 +56,6 @@ def seek(call: Call) -> Reply:
     except ValueError:
         raise ContainerError(404, NAMES[404]) from None
     controller = controller_of(call)
-    if isinstance(controller, Reply):
-        return controller
     for topic, subscription in _on_segments(controller.topic, call.parameter("subscription")):
         position = topic.position_at(time_ms)
         _reset(subscription, position)
@@ -72,8 +66,6 @@ def seek(call: Call) -> Reply:
 def skip(call: Call) -> Reply:
     """Skip the whole backlog of a subscription on each segment."""
     controller = controller_of(call)
-    if isinstance(controller, Reply):
-        return controller
     for _, subscription in _on_segments(controller.topic, call.parameter("subscription")):
         skip_all(subscription)
     return done()

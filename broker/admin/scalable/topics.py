@@ -62,8 +62,6 @@ def split(call: Call) -> Reply:
     """Split a segment into its two halves."""
     segment = number_of(call, "segment", bits=64)
     controller = controller_of(call)
-    if isinstance(controller, Reply):
-        return controller
     with faults():
         controller.topic.split(segment)
     return done()
@@ -74,8 +72,6 @@ def merge(call: Call) -> Reply:
     """Merge two adjacent segments."""
     first, second = (number_of(call, part, bits=64) for part in ("first", "second"))
     controller = controller_of(call)
-    if isinstance(controller, Reply):
-        return controller
     with faults():
         controller.topic.merge(first, second)
     return done()
@@ -86,8 +82,6 @@ def rebucket(call: Call) -> Reply:
     """Replace a segment by one of ?bucketCount= entry buckets."""
     segment, buckets = number_of(call, "segment", bits=64), number_in(call.query.get("bucketCount", "0"), bits=32)
     controller, most = controller_of(call), call.broker.config.scalableTopicEntryBucketMaxPerSegment
-    if isinstance(controller, Reply):
-        return controller
     if not 1 <= buckets <= most:
         raise AdminError(412, f"bucketCount must be in [1, {most}]: {buckets}")
     try:

@@ -65,7 +65,7 @@ class Operation:
 class Controller:
     """The controller of one topic."""
 
-    def __init__(self, topic: ScalableTopic, stores: Context, metadata: Metadata) -> None:
+    def __init__(self, topic: ScalableTopic, stores: Context, metadata: Metadata, ownership: Ownership[Any]) -> None:
         self.topic = topic
         self.times = Times()
         self.last: Operation | None = None
@@ -73,6 +73,7 @@ class Controller:
         self.meter = Meter(topic, stores.config.scalableTopicLoadReportRateChangeThreshold)
         self._stores = stores
         self._metadata = metadata
+        self._ownership = ownership
         self._layout = topic.layout
         self._again: Timer | None = None
         self._trigger = BY_HAND
@@ -106,6 +107,10 @@ class Controller:
         kind = "split" if len(added) > 1 else "merge" if len(parents) > 1 else "rebucket"
         self.times = replace(self.times, **{kind: now_ms})
         self.last = Operation(kind, self._trigger, tuple(parents), now_ms)
+
+    def owner_of(self, segment: Segment) -> Any | None:
+        """Return the broker that serves a segment, or None."""
+        return self._ownership.owner(self.topic.segment_topic(segment))
 
     # auto scale
 
@@ -228,7 +233,7 @@ class Controllers:
         controller = self._controllers.get(topic)
         if controller is None:
             topic.lead(broker)
-            controller = self._controllers[topic] = Controller(topic, self._stores, self._metadata)
+            controller = self._controllers[topic] = Controller(topic, self._stores, self._metadata, self._ownership)
         return controller
 
     def release(self, topic: ScalableTopic) -> None:

@@ -131,10 +131,25 @@ class Registrations:
             group.close()
             self.on_changed()
 
-    def consumers(self, subscription: str) -> Sequence[Member]:
-        """Return the registered consumers of a subscription, connected or not."""
+    def assigned(self, subscription: str) -> list[tuple[str, bool, list[int]]]:
+        """Return the name of each registered consumer, whether it is connected, and the ids of its segments."""
         group = self._groups.get(subscription)
-        return [] if group is None else list(group.members.values())
+        if group is None:
+            return []
+        assignments = group.assignments()
+        return [
+            (name, member.client is not None, [each.segment.id for each in assignments[name].placed])
+            for name, member in group.members.items()
+        ]
+
+    def held_back(self, subscription: str) -> set[int]:
+        """Return the segments that wait until a subscription has drained others."""
+        group = self._groups.get(subscription)
+        if group is None or not group.members:
+            return set()
+        layout = self.topic.layout
+        had = {each for _, _, segments in self.assigned(subscription) for each in segments}
+        return {each.id for each in layout.active() if each.id not in had} if group.waits_for else set()
 
     def counts(self) -> dict[str, int]:
         """Return how many consumers each subscription has registered."""

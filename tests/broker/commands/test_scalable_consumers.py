@@ -13,7 +13,7 @@ from pulsarium.broker.config.profile import PULSAR_5_0, PULSAR_5_0_M1
 from pulsarium.broker.model.scalable.topics import ScalableTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import Bed, Cumulative, Earliest, Type, Wire, message_id, serving
+from tests.broker.wire import Bed, Cumulative, Earliest, Type, Wire, message_id, plain, serving
 
 NAME = TopicName.parse("topic://public/default/t")
 GRACE = Config(scalableTopicConsumerSessionGracePeriodSeconds=3, scalableTopicAutoScaleEnabled=False)
@@ -135,7 +135,7 @@ async def test_children_come_once_their_parent_is_drained(m1: Bed) -> None:
     wire, _ = await joined(m1, "c1")
     parent = str(topic.segment_topic(topic.layout.segments[0]))
     await wire.producer(topic=parent)
-    positions = await wire.publish(b"one", b"two")
+    positions = await wire.publish(plain(b"one"), plain(b"two"))
     await wire.subscribe(topic=parent, name="s", consumer_id=50, initialPosition=Earliest)
     topic.split(0)
     await wire.expect(Type.CLOSE_PRODUCER)

@@ -193,7 +193,7 @@ async def test_a_second_connection_takes_over_and_m1_forgets_it_with_the_first(
     assert two.told == [("c1", [0, 1]), ("c1", [0, 1])]
     two.drop(first)
     two.after(3)
-    assert len(two.registrations.consumers("s")) == left
+    assert two.registrations.counts().get("s", 0) == left
 
 
 async def test_a_restarted_broker_waits_for_its_consumers_as_long_as_for_others(bench: Make) -> None:
