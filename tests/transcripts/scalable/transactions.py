@@ -112,6 +112,7 @@ def txn_errors(s: Recorder) -> None:
     create(s, 1)
     a = seg(s, 0, 0xFFFF, 0)
     c = connected(s, "A")
+    s.http("GET", "/admin/v3/transactions/coordinators")  # which looks the coordinators up: this broker owns them
     bad: dict[str, Any] = {"txnid_most_bits": 3, "txnid_least_bits": 987654}
     c.req("NEW_TXN", txn_ttl_millis=60000, tc_id=99, scalable=True)
     c.req("NEW_TXN", txn_ttl_millis=60000, tc_id=99)
