@@ -127,10 +127,14 @@ class ScalableTopic:
         self._topics.save(self)
 
     def lead(self, broker: Any | None) -> None:
-        """Make a broker the controller, and tell the observers. None releases the topic."""
+        """Make a broker the controller, and tell the observers, before a change of the layout that made it lead.
+
+        None releases the topic.
+        """
         if self.controller is not broker:
             self.controller = broker
-            self.tell()
+            for observer in list(self.observers):
+                observer(self)
 
     def tell(self) -> None:
         """Tell the observers once all changes so far are committed."""
