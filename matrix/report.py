@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from importlib.util import find_spec
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from urllib.parse import quote
 
@@ -94,9 +95,10 @@ def markdown(table: Table) -> str:
 
 
 def read_markdown(text: str) -> dict[tuple[str, str], Outcome]:
-    """Return the outcomes by scenario and title of the column, from the text of `markdown`."""
+    """Return the outcomes by scenario and title of the column, from the text of `markdown`, the first table of a page."""
     outcomes = {sign: outcome for outcome, sign in MARKDOWN_SIGNS.items()}
-    rows = [[cell.strip() for cell in line.strip("|\n").split(" | ")] for line in text.splitlines() if line[:2] == "| "]
+    lines = takewhile(lambda line: line[:2] == "| ", dropwhile(lambda line: line[:2] != "| ", text.splitlines()))
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
     titles = rows[0][2:]
     return {
         (row[0].strip("`"), title): outcomes[sign]

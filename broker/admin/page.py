@@ -99,7 +99,30 @@ function subscription(s) {
   }
   return box;
 }
+function range(s) {  // of a segment, in percent of all hashes
+  return Math.round(s.start / 655.36) + "\u2013" + Math.round((s.end + 1) / 655.36) + " %";
+}
+function segment(s) {
+  const state = s.active ? "active" : "sealed";
+  const box = make("section", "", make("h3", "segment " + s.id + " ", make("small", state + ", " + range(s))));
+  if (!s.loaded) { box.append(facts([["not loaded:", "not used since the broker started"]])); return box }
+  const list = facts([[number.format(s.producers.length), s.producers.length === 1 ? "producer" : "producers"],
+    [number.format(s.messagesIn), "published"], [rate(s.rateIn), "in"], [size(s.storageSize), "stored"]]);
+  if (s.producers.length) list.title = clients(s.producers);
+  box.append(list, ...s.subscriptions.map(subscription));
+  return box;
+}
+function scalable(t) {
+  const active = t.segments.filter((s) => s.active).length, sealed = t.segments.length - active;
+  const box = make("article", "", make("h2", t.name.slice(t.name.indexOf("://") + 3) + " ", make("small", "scalable")));
+  const why = make("p", "Scaling: " + t.scaling + ".");
+  why.className = "why";
+  const pairs = [[number.format(active), "active segments"], [number.format(sealed), "sealed"], [t.epoch, "epoch"]];
+  box.append(facts(pairs), why, ...t.segments.map(segment));
+  return box;
+}
 function topic(t) {
+  if (t.segments) return scalable(t);
   const at = t.name.indexOf("://"), domain = t.name.slice(0, at), name = t.name.slice(at + 3);
   const box = make("article", "", make("h2", name + " ", make("small", domain === "persistent" ? "" : domain)));
   if (!t.loaded) { box.append(facts([["not loaded:", "not used since the broker started"]])); return box }
@@ -126,7 +149,7 @@ function addRates(topics) {  // between two answers; the broker's own rates are 
     counts.set(key, count);
     return counted.has(key) && count > counted.get(key) ? (count - counted.get(key)) / seconds : 0;
   };
-  for (const t of topics) {
+  for (const t of topics.flatMap((each) => each.segments || [each])) {
     t.rateIn = since(t.name, t.messagesIn);
     for (const s of t.subscriptions) s.rateOut = since(t.name + "\\n" + s.name, s.messagesOut);
   }

@@ -14,9 +14,11 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply, text_reply
 from pulsarium.broker.model.policy.without_effect import REPLICATED, SETTING, WithoutEffect
+from pulsarium.broker.model.scalable.explained import explain_scaling
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.slices import Slice
+from pulsarium.proto.topic_name import SCALABLE, TopicName
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
@@ -49,11 +51,11 @@ async def overview(call: Call) -> Reply:
     names = {
         name: None
         for namespace in sorted(broker.metadata.namespaces)
-        for name in broker.topics.names(namespace, non_persistent=True)
+        for name in (*broker.cluster.scalable.names(namespace), *broker.topics.names(namespace, non_persistent=True))
         if wanted in name
     }
-    loaded, slice_ = broker.topics.loaded, Slice()
-    topics = [await _topic(name, loaded.get(name), slice_) for name in list(names)[:SHOWN]]
+    slice_ = Slice()
+    topics = [await _shown(broker, TopicName.parse(name), slice_) for name in list(names)[:SHOWN]]
     value = {
         "version": VERSION,
         "profile": broker.profile.name,
@@ -79,6 +81,19 @@ def _without_effect(broker: Broker) -> Iterator[tuple[str, WithoutEffect]]:
     for topic in islice(broker.topics.loaded.values(), SHOWN):
         replicated = (each.name for each in topic.subscriptions.values() if each.replicated)
         yield from ((f"{topic.name}/{name}", REPLICATED) for name in replicated)
+
+
+async def _shown(broker: Broker, name: TopicName, slice_: Slice) -> dict[str, Any]:
+    """Return one topic. A scalable topic has its segments, and the state of its scaling."""
+    topic = broker.cluster.scalable.find(name) if name.domain == SCALABLE else None
+    if topic is None:
+        return await _topic(str(name), broker.topics.loaded.get(str(name)), slice_)
+    segments = []
+    for segment in topic.layout.assignable()[:SHOWN]:
+        of = await _topic(str(topic.segment_topic(segment)), topic.loaded_segment(segment), slice_)
+        segments.append({**of, "id": segment.id, "active": segment.active, "start": segment.start, "end": segment.end})
+    scaling = explain_scaling(topic, broker.cluster.controllers.find(topic)).text
+    return {"name": str(name), "epoch": topic.layout.epoch, "scaling": scaling, "segments": segments}
 
 
 async def _topic(name: str, topic: Topic | None, slice_: Slice) -> dict[str, Any]:

@@ -81,8 +81,11 @@ class Lab:
 
         return State(self)
 
-    def why(self, topic: str, subscription: str, message_id: str | None = None) -> Why:
-        """Explain why a message was not delivered. Without an id, explain the next one. Raise `WhyError`."""
+    def why(self, topic: str, subscription: str | None, message_id: str | None = None) -> Why:
+        """Explain why a message was not delivered. Without an id, explain the next one. Raise `WhyError`.
+
+        For a scalable topic without a subscription, explain its scaling.
+        """
         from pulsarium.broker.lab.why import explain
 
         return explain(self.cluster, topic, subscription, message_id)

@@ -74,8 +74,10 @@ class PulsarBroker:
         """Return the linter that finds mistakes of clients."""
         return BrokerLinter(self._thread, self._thread.call(lambda: self._running.lab.linter))
 
-    def why(self, topic: str, subscription: str, message_id: object = None) -> Why:
+    def why(self, topic: str, subscription: str | None = None, message_id: object = None) -> Why:
         """Explain why a message was not delivered, by default the next one that no consumer has.
+
+        For a scalable topic (topic://) without a subscription, explain its last and next scaling.
 
         The id has the form that clients print, or LEDGER:ENTRY. Raise `WhyError`.
         """

@@ -12,23 +12,25 @@ from pulsarium.cli.lab.broker import LabOf, of_broker
 
 @click.command(cls=GroupedCommand)
 @click.argument("topic")
-@click.argument("subscription")
+@click.argument("subscription", required=False)
 @click.argument("message_id", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON, with the facts behind it.")
 @of_broker
-def why(lab: LabOf, topic: str, subscription: str, message_id: str | None, as_json: bool) -> None:
+def why(lab: LabOf, topic: str, subscription: str | None, message_id: str | None, as_json: bool) -> None:
     """Explain why a message was not delivered to a subscription, or how it was acknowledged.
 
     MESSAGE_ID is LEDGER:ENTRY, or LEDGER:ENTRY:BATCH for a message of a batch. The default is the next message that was
-    not delivered.
+    not delivered. For a scalable topic without SUBSCRIPTION, explain the last split or merge, and what the next one
+    waits for.
 
     \b
     For example:
       pulsarium why orders billing
+      pulsarium why topic://public/default/orders
       pulsarium why orders billing 12:0
     """
-    query = {} if message_id is None else {"messageId": message_id}
-    answer = lab.call("GET", "why", topic=topic, subscription=subscription, **query)
+    asked = {"topic": topic, "subscription": subscription, "messageId": message_id}
+    answer = lab.call("GET", "why", **{name: value for name, value in asked.items() if value is not None})
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return

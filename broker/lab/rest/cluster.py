@@ -94,14 +94,14 @@ def get_process(call: Call) -> Reply:
 def get_why(call: Call) -> Reply:
     """Explain ?topic=&subscription=&messageId=LEDGER:ENTRY[:BATCH].
 
-    Without messageId, explain the next undelivered one.
+    Without messageId, explain the next undelivered one. Without subscription, explain the scaling of a topic:// topic.
     """
     query = call.query
     unknown = sorted(query.keys() - {"topic", "subscription", "messageId", "token"})
-    if unknown or not query.get("topic") or not query.get("subscription"):
+    if unknown or not query.get("topic"):
         raise AdminError(400, "pass ?topic=...&subscription=...&messageId=LEDGER:ENTRY[:BATCH], or no messageId")
     try:
-        why = lab_of(call).why(query["topic"], query["subscription"], query.get("messageId"))
+        why = lab_of(call).why(query["topic"], query.get("subscription") or None, query.get("messageId"))
     except NotThere as error:
         raise AdminError(404, str(error)) from None
     except WhyError as error:

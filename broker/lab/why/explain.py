@@ -9,12 +9,13 @@ from pulsarium.broker.clock import instant_text
 from pulsarium.broker.lab.why.answer import MessageId, NotThere, Why, WhyError
 from pulsarium.broker.lab.why.present import Facts, present, present_damage
 from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.scalable.explained import explain_scaling
 from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.subscription.skip import MovedBy
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.message_id import bits_of
-from pulsarium.proto.topic_name import TopicName
+from pulsarium.proto.topic_name import SCALABLE, TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,17 +73,25 @@ def batch_index_acknowledged(subscription: PersistentSubscription, asked: Messag
 
 _NOT_LOADED: Final = "the topic is not loaded: no client has used it since the broker started, or since it was unloaded"
 
+CAUGHT_UP: Final = "caught-up"
 _DEALT_WITH: Final = (Reason.ACKNOWLEDGED, Reason.DELIVERED)
 
 
-def explain(cluster: Cluster, topic: str, subscription: str, message_id: str | None = None) -> Why:
+def explain(cluster: Cluster, topic: str, subscription: str | None, message_id: str | None = None) -> Why:
     """Explain the state of a message for a subscription. Without an id, explain the next undelivered message.
 
-    The answer is the dispatcher's own decision, looked up now. Raise `WhyError`, or `NotThere` when the topic or the
-    subscription does not exist.
+    For a scalable topic without a subscription, explain its last and next scaling. With one, explain the next
+    undelivered message of its segments. The answer is the dispatcher's own decision, looked up now. Raise `WhyError`,
+    or `NotThere` when the topic or the subscription does not exist.
     """
     asked = None if message_id is None else MessageId.parse(message_id)
     name = _name(topic, asked)
+    if name.domain == SCALABLE:
+        if asked is not None:
+            raise WhyError(f"{name} has its messages in segments; name the segment:// topic of the message")
+        return _of_scalable(cluster, name, subscription)
+    if subscription is None:
+        raise WhyError(f"name a subscription of {name}; only a scalable topic (topic://) is explained without one")
     details: dict[str, Any] = {"topic": str(name), "subscription": subscription}
     if asked is not None:
         details["messageId"] = str(asked)
@@ -104,6 +113,38 @@ def explain(cluster: Cluster, topic: str, subscription: str, message_id: str | N
     return Why(why.reason, why.text, details | why.details)
 
 
+def _of_scalable(cluster: Cluster, name: TopicName, subscription: str | None) -> Why:
+    """Explain the next undelivered message of a subscription of a scalable topic, or the scaling of the topic."""
+    topic = cluster.scalable.find(name)
+    if topic is None:
+        raise NotThere(f"there is no scalable topic {name}")
+    controller = cluster.controllers.find(topic)
+    if subscription is None:
+        return Why(*explain_scaling(topic, controller))
+    details: dict[str, Any] = {"topic": str(topic.name), "subscription": subscription}
+    segments, answers = topic.layout.assignable(), []
+    for segment in segments:
+        loaded = cluster.topics.loaded.get(str(topic.segment_topic(segment)))
+        its = loaded.subscriptions.get(subscription) if isinstance(loaded, PersistentTopic) else None
+        if its is not None:
+            answers.append((segment, _of_subscription(its, None)))
+    details["segments"] = {str(segment.id): answer.reason for segment, answer in answers}
+    undrained = [] if controller is None else controller.registrations.undrained(subscription)
+    if undrained:
+        details["undrained"] = undrained
+    waiting = [(segment, answer) for segment, answer in answers if answer.reason != CAUGHT_UP]
+    # A sealed segment comes first, because its children may wait for it.
+    for segment, answer in sorted(waiting, key=lambda pair: pair[0].active):
+        return Why(answer.reason, f"segment {segment.id}: {answer.text}", details | answer.details)
+    if undrained:
+        sealed = ", ".join(map(str, undrained))
+        text = f"the segments that replace segment {sealed} wait until all its messages are acknowledged"
+        return Why("waits-for-drain", text, details)
+    if not answers:
+        raise NotThere(f"no segment of {name} that is loaded has a subscription {subscription}")
+    return Why(CAUGHT_UP, "everything was delivered or acknowledged in all segments", details)
+
+
 def _name(topic: str, asked: MessageId | None) -> TopicName:
     try:
         name = TopicName.parse(topic)
@@ -119,7 +160,7 @@ def _of_subscription(subscription: PersistentSubscription, asked: MessageId | No
         position = next_undelivered(subscription)
         if position is None:
             text = "everything was delivered" if subscription.cursor.backlog() else "everything was acknowledged"
-            return Why("caught-up", text, {"backlog": subscription.cursor.backlog()})
+            return Why(CAUGHT_UP, text, {"backlog": subscription.cursor.backlog()})
         why = _of_message(subscription, MessageId(position))
         return Why(why.reason, why.text, {"messageId": str(position), **why.details})
     return _of_message(subscription, asked)

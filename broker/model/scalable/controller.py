@@ -6,7 +6,7 @@ stops, the controller ends. The next use makes another, which restores the regis
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 

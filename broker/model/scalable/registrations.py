@@ -155,6 +155,11 @@ class Registrations:
         """Return how many consumers each subscription has registered."""
         return {name: len(group.members) for name, group in self._groups.items()}
 
+    def undrained(self, subscription: str) -> list[int]:
+        """Return the sealed segments that a subscription must drain before consumers get those that replace them."""
+        group = self._groups.get(subscription)
+        return [] if group is None else group.waits_for
+
     def assignment(self, subscription: str, name: str) -> Assignment:
         """Return the present assignment of a registered consumer."""
         return self._groups[subscription].assignments()[name]

@@ -55,6 +55,7 @@ class ScalableTopic:
     def __init__(self, topics: ScalableTopics, name: TopicName, layout: Layout, properties: Mapping[str, str]) -> None:
         self.name = name
         self.layout = layout
+        self.stored = layout  # the layout of the last commit
         self.properties = dict(properties)
         self.policy: Json | None = None
         self.made: dict[str, str] = {}
@@ -127,24 +128,26 @@ class ScalableTopic:
         self._topics.save(self)
 
     def lead(self, broker: Any | None) -> None:
-        """Make a broker the controller, and tell the observers, before a change of the layout that made it lead.
+        """Make a broker the controller, and tell the observers. None releases the topic.
 
-        None releases the topic.
+        Observers are told at once, before any change that the controller makes next.
         """
-        if self.controller is not broker:
-            self.controller = broker
-            for observer in list(self.observers):
-                observer(self)
+        if self.controller is broker:
+            return
+        self.controller = broker
+        if self.stored is self.layout:
+            self._tell_now()
+        else:
+            self.tell()
 
     def tell(self) -> None:
         """Tell the observers once all changes so far are committed."""
 
-        def tell(error: Exception | None) -> None:
-            if error is None:
-                for observer in list(self.observers):
-                    observer(self)
+        self._topics.turn.after_commit(lambda error: self._tell_now() if error is None else None)
 
-        self._topics.turn.after_commit(tell)
+    def _tell_now(self) -> None:
+        for observer in list(self.observers):
+            observer(self)
 
     def _change(self, layout: Layout) -> None:
         self._topics.change(self, layout)
@@ -293,7 +296,9 @@ class ScalableTopics:
         self.save(topic)
 
         def changed(error: Exception | None) -> None:
-            if error is not None and topic.layout.epoch > before.epoch:  # a later change may have gone back already
+            if error is None:
+                topic.stored = layout
+            elif topic.layout.epoch > before.epoch:  # unless an earlier change of the same era has gone back already
                 topic.layout = before
 
         self.turn.after_commit(changed)

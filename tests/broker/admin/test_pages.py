@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 from pulsarium.broker.admin.page import PAGE
 from pulsarium.broker.admin.pages import SHOWN
+from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import TOPICS, Rest
 from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Wire, plain
 
@@ -106,3 +107,14 @@ async def test_the_overview_shows_some_of_many_topics(rest: Rest) -> None:
     assert (value["topicCount"], len(value["topics"])) == (SHOWN + 11, SHOWN)
     value = await rest.get(f"{OVERVIEW}?filter=default%2Fz")
     assert (value["topicCount"], len(value["topics"])) == (1, 1)
+
+
+async def test_the_overview_shows_a_scalable_topic_with_its_segments_and_its_scaling(bed: Bed, rest: Rest) -> None:
+    cluster = bed.broker.cluster
+    topic = cluster.scalable.create(TopicName.parse("topic://public/default/s"))
+    cluster.controllers.lead(topic, bed.broker)
+    assert (await rest.call("POST", "/admin/v2/scalable/public/default/s/split/0")).status == 204
+    (shown,) = (await rest.get(OVERVIEW))["topics"]
+    assert shown["name"] == "topic://public/default/s"
+    assert [(each["id"], each["active"]) for each in shown["segments"]] == [(1, True), (0, False), (2, True)]
+    assert shown["scaling"].startswith("split of segment 0 at ")
