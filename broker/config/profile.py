@@ -80,6 +80,7 @@ class Profile:
     leaves_schemas_open: every role may read and add schemas of every topic by binary commands, and read about
     transactions of every topic over REST, as in 4.2.4.
     entry_buckets: segments of scalable topics have entry buckets, which consumers can share (PIP-486).
+    newer_error_pages: error pages of the servlet container name the whole URL and no servlet, as in 5.0.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Profile:
     abandoned_consumers_refuse: bool = False
     refused_producers_stay_exclusive: bool = False
     entry_buckets: bool = True
+    newer_error_pages: bool = False
     lookup_creates: bool = True
 
     @property
@@ -180,6 +182,7 @@ PULSAR_5_0_M1: Final = replace(
     server_version="Pulsar Server5.0.0-M1",
     flags=PIP.flags,
     unknown=BROUGHT_BY_5_0_1,
+    newer_error_pages=True,
     entry_buckets=False,
     lookup_creates=False,
 )

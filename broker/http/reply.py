@@ -13,6 +13,7 @@ from typing import Any, Final
 from pulsarium.broker.slices import Slice
 
 JSON = "application/json"
+HTML = "text/html;charset=iso-8859-1"
 WRITTEN = 64 << 10  # bytes of a body that are gathered for one write
 AT_ONCE = 1000  # JSON values that are encoded at once: about half a millisecond
 SERVLET = "org.glassfish.jersey.servlet.ServletContainer"
@@ -200,14 +201,28 @@ def page(status: int, message: str, url: str, accept: str, headers: Mapping[str,
         value = {"servlet": SERVLET, "message": message, "url": url, "status": str(status)}
         lines = ",\n".join(f'"{name}":{json.dumps(text, ensure_ascii=False)}' for name, text in value.items())
         return Reply(status, f"{{\n{lines}\n}}".encode(errors="replace"), JSON, headers or {})
-    rows = "".join(
-        f"<tr><th>{name}:</th><td>{escape(value)}</td></tr>\n"
-        for name, value in (("URI", url), ("STATUS", str(status)), ("MESSAGE", message), ("SERVLET", SERVLET))
-    )
-    html = (
-        "<html>\n<head>\n"
-        '<meta http-equiv="Content-Type" content="text/html;charset=ISO-8859-1"/>\n'
-        f"<title>Error {status} {escape(message)}</title>\n</head>\n"
-        f"<body><h2>HTTP ERROR {status} {escape(message)}</h2>\n<table>\n{rows}</table>\n</body>\n</html>\n"
-    )
-    return Reply(status, html.encode("latin-1", "xmlcharrefreplace"), "text/html;charset=iso-8859-1", headers or {})
+    html = _older_page(status, message, url)
+    return Reply(status, html.encode("latin-1", "xmlcharrefreplace"), HTML, headers or {})
+
+
+def _older_page(status: int, message: str, url: str) -> str:
+    rows = _rows(("URI", url), ("STATUS", str(status)), ("MESSAGE", message), ("SERVLET", SERVLET))
+    body = f"<body><h2>HTTP ERROR {status} {escape(message)}</h2>\n<table>\n{rows}</table>\n"
+    return f"{_head(status, message)}{body}</body>\n</html>\n"
+
+
+def newer_page(status: int, message: str, url: str, headers: Mapping[str, str] | None = None) -> Reply:
+    """Return an error of the servlet container of Pulsar 5.0."""
+    rows = _rows(("URI", url), ("STATUS", str(status)), ("MESSAGE", message))
+    body = f"<body>\n<h2>HTTP ERROR {status} {escape(message)}</h2>\n<table>\n{rows}</table>\n"
+    html = f'{_head(status, message)}{body}<hr/><a href="https://jetty.org/">Powered by Jetty://</a><hr/>\n\n</body>\n</html>\n'
+    return Reply(status, html.encode("latin-1", "xmlcharrefreplace"), HTML, headers or {})
+
+
+def _head(status: int, message: str) -> str:
+    meta = '<meta http-equiv="Content-Type" content="text/html;charset=ISO-8859-1"/>'
+    return f"<html>\n<head>\n{meta}\n<title>Error {status} {escape(message)}</title>\n</head>\n"
+
+
+def _rows(*rows: tuple[str, str]) -> str:
+    return "".join(f"<tr><th>{name}:</th><td>{escape(value)}</td></tr>\n" for name, value in rows)

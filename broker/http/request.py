@@ -69,6 +69,12 @@ class Request:
         self.head_size += sum(len(name) + len(value) + 4 for name, value in headers)
         self._receive = receive
 
+    @property
+    def url(self) -> str:
+        """Return the whole URL, as the client sees it."""
+        query = f"?{self._query.decode('latin-1')}" if self._query else ""
+        return f"{'https' if self.caller.secure else 'http'}://{self.headers.get('host', '')}{self.path}{query}"
+
     @cached_property
     def query(self) -> Mapping[str, str]:
         """Return the values of the query by name. The first of several counts, as with JAX-RS's @QueryParam."""

@@ -26,7 +26,7 @@ from pulsarium.broker.http.owner import elsewhere
 from pulsarium.broker.http.permission import check_permission, principal_of
 from pulsarium.broker.http.pulsar_routes import check_absent
 from pulsarium.broker.http.registry import Handler, Route
-from pulsarium.broker.http.reply import JSON, NAMES, Reply, page, reason, text_reply, unexpected
+from pulsarium.broker.http.reply import JSON, NAMES, Reply, newer_page, page, reason, text_reply, unexpected
 from pulsarium.broker.http.request import BodyTooLarge, BodyTooSlow, ClientGone, Request
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError
@@ -61,14 +61,12 @@ class Resource:
 
         `parameters` are the parts of the path. `until_sent` holds resources that the answer needs.
         """
-        accept = request.headers.get("accept", "")
-        url = request.path
         handled = self._handlers.get("GET" if request.method == "HEAD" else request.method)
         try:
             principal = await self._principal(request)
             if handled is None:
                 await request.drop(self._broker.config.max_frame_size)
-                return self._without_handler(request.method, url, accept)
+                return self._without_handler(request)
             return await self._handle(request, parameters, principal, until_sent, *handled)
         except AdminError as error:
             refused = error.told(self._broker.profile)
@@ -85,18 +83,18 @@ class Resource:
         except ContainerError as error:
             said = error.told(self._broker.profile)
             if request.method in ("GET", "POST"):
-                return page(said.status, said.message, url, accept)
+                return self._page(request, said.status, said.message)
             return Reply(said.status)
         except BodyTooLarge:
-            return page(413, NAMES[413], url, accept, {"Connection": "close"})
+            return self._page(request, 413, NAMES[413], {"Connection": "close"})
         except BodyTooSlow:
-            return page(408, NAMES[408], url, accept, {"Connection": "close"})
+            return self._page(request, 408, NAMES[408], {"Connection": "close"})
         except ClientGone:
             raise
         except StorageError as error:  # a fault of the disk, which the store has logged
             return unexpected(error)
         except Exception as error:
-            log.error("a handler failed", exception=error, method=request.method, path=url)
+            log.error("a handler failed", exception=error, method=request.method, path=request.path)
             return unexpected(error)
 
     async def _principal(self, request: Request) -> Principal:
@@ -158,15 +156,23 @@ class Resource:
         await committed(self._broker)
         return reply
 
-    def _without_handler(self, method: str, url: str, accept: str) -> Reply:
-        check_absent(url)
+    def _page(self, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None) -> Reply:
+        """Return an error of the servlet container, in the form of the profile's release."""
+        accept = request.headers.get("accept", "")
+        if self._broker.profile.newer_error_pages and JSON not in accept:
+            return newer_page(status, message, request.url, headers)
+        return page(status, message, request.path, accept, headers)
+
+    def _without_handler(self, request: Request) -> Reply:
+        method = request.method
+        check_absent(request.path)
         if not self._handlers:
             raise ContainerError(404, NAMES[404])
         if method == "OPTIONS":
             return Reply(200, content_type=JSON, headers={"Allow": ",".join(self._methods)})
         allow = {"Allow": ",".join(method for method in self._methods if method != "HEAD")}
         if method in ("GET", "POST"):
-            return page(405, NAMES[405], url, accept, allow)
+            return self._page(request, 405, NAMES[405], allow)
         return Reply(405, headers=allow)
 
 

@@ -17,6 +17,7 @@ _GROUPS: Final[dict[str, tuple[str, str]]] = {
     "tenants": ("tenants", "Administer tenants, which own namespaces."),
     "namespaces": ("namespaces", "Administer namespaces and their policies."),
     "topics": ("topics", "Administer topics, messages and subscriptions; show stats."),
+    "scalable-topics": ("scalable_topics", "Administer scalable topics and their segments."),
     "topicPolicies": ("topic_policies", "Set policies of a topic, which override its namespace's."),
     "schemas": ("schemas", "Administer schemas of topics."),
     "brokers": ("brokers", "Show and change settings of brokers; check health."),

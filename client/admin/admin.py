@@ -29,6 +29,7 @@ from pulsarium.rest.namespaces import Namespaces
 from pulsarium.rest.non_persistent_topics import NonPersistentTopics
 from pulsarium.rest.policy_calls import NamespacePolicies, TopicPolicies
 from pulsarium.rest.resources import ResourceGroups, ResourceQuotas
+from pulsarium.rest.scalable_topics import ScalableTopics
 from pulsarium.rest.schemas import Schemas
 from pulsarium.rest.tenants import Tenants
 from pulsarium.rest.transactions import Transactions
@@ -65,6 +66,8 @@ class Admin:
         """Resource groups: rate limits that namespaces share."""
         self.resource_quotas: ResourceQuotas = ResourceQuotas(transport)
         """Resource quotas of namespace bundles, for load balancing."""
+        self.scalable_topics: ScalableTopics = ScalableTopics(transport)
+        """Scalable topics and their segments."""
         self.schemas: Schemas = Schemas(transport)
         """Schemas of topics."""
         self.tenants: Tenants = Tenants(transport)

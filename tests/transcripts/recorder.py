@@ -390,6 +390,13 @@ class Recorder:
         while not all(connection.heard() for connection in before) and time.monotonic() < end:
             time.sleep(0.001)
 
+    def now_ms(self) -> int:
+        """The time of the broker: this machine's, unless earlier scenarios moved a steered clock."""
+        if not self.target.steered:
+            return now_ms()
+        shown: dict[str, Any] = json.loads(self.http("GET", "/lab/clock")[1])
+        return int(shown["nowMs"])
+
     def sleep(self, t: float) -> None:
         """Let t seconds pass; when `in_order` PINGs are answered meanwhile: on a busy machine it may be long."""
         if not self.target.in_order:

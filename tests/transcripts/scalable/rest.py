@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..recorder import Recorder
-from ..wire import now_ms
 from .common import connected, create, join, look_up, on_segment, on_topic, scenario, seg, top
 
 
@@ -51,7 +50,7 @@ def rest_seek_skip(s: Recorder) -> None:
     for i in range(2):
         c.payload(0, i, f"m{i}")
     s.sleep(0.3)
-    mid = now_ms()
+    mid = s.now_ms()
     s.sleep(0.3)
     c.payload(0, 2, "m2")
     on_topic(s, "POST", "", "/split/0")
@@ -59,7 +58,7 @@ def rest_seek_skip(s: Recorder) -> None:
     c.payload(1, 0, "n0")
     c.payload(1, 1, "n1")
     s.sleep(0.3)
-    late = now_ms()
+    late = s.now_ms()
 
     def backlogs() -> None:
         for d in ("0000-ffff-0", "0000-7fff-1", "8000-ffff-2"):
