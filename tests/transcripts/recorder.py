@@ -14,7 +14,8 @@ import time
 import traceback
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -350,6 +351,13 @@ class Recorder:
         line = {key: value for key, value in line.items() if value is not None}
         with self._lock:
             self.lines.append(json.dumps({"t": self._now(), **line}, ensure_ascii=False))
+
+    @contextmanager
+    def unrecorded(self) -> Iterator[None]:
+        """Leave out of the recording what happens in a block: the state that earlier scenarios left behind."""
+        kept = len(self.lines)
+        yield
+        del self.lines[kept:]
 
     def say(self, text: str) -> None:
         self.note(step=text)
