@@ -95,7 +95,7 @@ def markdown(table: Table) -> str:
 
 
 def read_markdown(text: str) -> dict[tuple[str, str], Outcome]:
-    """Return the outcomes by scenario and title of the column, from the text of `markdown`, the first table of a page."""
+    """Return the outcomes by scenario and title of the column, from the first table of a text."""
     outcomes = {sign: outcome for outcome, sign in MARKDOWN_SIGNS.items()}
     lines = takewhile(lambda line: line[:2] == "| ", dropwhile(lambda line: line[:2] != "| ", text.splitlines()))
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pulsarium.broker.admin.namespace.bundles import boundaries_of
 from pulsarium.broker.auth.needs import namespace_operation, topic_operation
-from pulsarium.broker.config.profile import SCALABLE_TOPICS
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, ContainerError
 from pulsarium.broker.http.owner import reached_by, redirect, web_url
@@ -37,8 +36,8 @@ def lookup(call: Call) -> Reply:
     web = urls._replace(**{"https" if call.secure else "http": web_url(call, found.broker)})
     tls = {"brokerUrlTls": urls.pulsar_ssl, "httpUrlTls": web.https}
     plain = {"brokerUrl": urls.pulsar, "httpUrl": web.http, "nativeUrl": urls.pulsar}
-    identity = {"brokerId": found.broker.web_address} if SCALABLE_TOPICS in call.broker.profile.flags else {}
-    return json_reply({**{name: url for name, url in {**plain, **tls, **identity}.items() if url}, "brokerUrlSsl": ""})
+    answer = {**{name: url for name, url in {**plain, **tls}.items() if url}, "brokerUrlSsl": ""}
+    return json_reply({**answer, "brokerId": found.broker.web_address} if asked.profile.lookup_names_broker else answer)
 
 
 @route("GET", f"{LOOKUP}/bundle", needs=namespace_operation("GET_BUNDLE"), anywhere=True)

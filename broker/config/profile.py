@@ -75,6 +75,7 @@ class Profile:
     the earliest entry of a topic that was terminated while empty and was loaded again.
     forbids_as_pips_say: answer 403 to unauthorized roles on skipByMessageIds and getMessageIdByIndex (S423-23,
     S415-15), where 4.2.4 answers 401 as for every call about topics.
+    lookup_names_broker: the answer to an HTTP lookup has the id of the broker (5.0).
     lookup_creates: SCALABLE_TOPIC_LOOKUP with create_if_missing creates an absent topic, and a client that names a
     lost segment gets it back (5.0.1).
     leaves_schemas_open: every role may read and add schemas of every topic by binary commands, and read about
@@ -112,6 +113,7 @@ class Profile:
     entry_buckets: bool = True
     newer_error_pages: bool = False
     lookup_creates: bool = True
+    lookup_names_broker: bool = False
 
     @property
     def scalable_topics(self) -> bool:
@@ -185,6 +187,7 @@ PULSAR_5_0_M1: Final = replace(
     newer_error_pages=True,
     entry_buckets=False,
     lookup_creates=False,
+    lookup_names_broker=True,
 )
 PULSAR_5_0: Final = replace(
     PULSAR_5_0_M1,

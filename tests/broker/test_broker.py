@@ -66,7 +66,6 @@ async def test_lookups_name_what_speaks_tls(bed: Bed) -> None:
         "nativeUrl": "pulsar://me:1",
         "brokerUrlTls": "pulsar+ssl://me:3",
         "httpUrlTls": "https://me:4",
-        "brokerId": "localhost:2",
         "brokerUrlSsl": "",
     }
     rest.caller = Caller("?", 0, secure=True)

@@ -28,6 +28,8 @@ Answer: TypeAlias = Any
 """The Frame that was waited for, or None: a scenario that goes on with it fails where none came, and says where."""
 
 ESTABLISHED, CLOSED, CLOSE_WAIT = 1, 7, 8
+STRAYS = ("tr/no-such-namespace/x", "tr/no-such-namespace/t", "no-such-tenant/ns/x")
+"""Scalable topics that scenarios create outside of their own namespaces."""
 AT_REST = 100
 """Milliseconds without a frame after which a broker with a steered clock has said everything."""
 
@@ -556,6 +558,8 @@ class Recorder:
     def _prepare(self) -> None:
         if self.target.steered:  # the times of one scenario must not depend on those before
             self.http("POST", "/lab/clock/reset")
+            for stray in STRAYS:
+                self.http("DELETE", f"/admin/v2/scalable/{stray}?force=true")
         clusters = json.loads(self.http("GET", "/admin/v2/clusters")[1])
         self.http("PUT", "/admin/v2/tenants/tr", {"allowedClusters": clusters, "adminRoles": []})
         namespace = f"/admin/v2/namespaces/{self.ns}"

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.model.scalable import auto_scale
 from pulsarium.broker.model.scalable.auto_scale import REASONS, Merge, Nothing, PolicyError, Rebucket, Situation, Split
-from pulsarium.broker.model.scalable.controller import Controller, Operation
+from pulsarium.broker.model.scalable.controller import BY_HAND, Controller, Operation
 from pulsarium.broker.model.scalable.topics import ScalableTopic
 
 STEADY: Final = "steady"
@@ -69,7 +69,8 @@ def _operation(last: Operation) -> dict[str, Any]:
 def _said(last: Operation) -> str:
     segments = " and ".join(map(str, last.segments))
     failed = f" failed ({last.error})" if last.error else ""
-    return f"{last.kind} of segment {segments}{failed} at {instant_text(last.at_ms)}, because of {last.trigger}"
+    why = "by hand" if last.trigger == BY_HAND else f"because of {last.trigger}"
+    return f"{last.kind} of segment {segments}{failed} at {instant_text(last.at_ms)}, {why}"
 
 
 def _next(now: Situation) -> tuple[str, str]:

@@ -93,8 +93,8 @@ class ScalableTopic:
 
     def is_drained(self, segment: Segment, subscription: str) -> bool:
         """Return whether a subscription has acknowledged all of a segment. A missing cursor has not."""
-        topic = self.opened_segment(segment)
-        found = None if topic is None else topic.subscriptions.get(subscription)
+        topics, name = self._topics.topics, self.assigned_name(segment)
+        found = topics.find_persistent(name).subscriptions.get(subscription) if topics.exists(name) else None
         return found is not None and not found.cursor.backlog()
 
     # changes
