@@ -56,11 +56,15 @@ GROUP = 100
 
 
 class Txn(NamedTuple):
+    """The id of a transaction."""
+
     most: int
     least: int
 
 
 class Position(NamedTuple):
+    """The position of an entry."""
+
     ledger: int
     entry: int
 

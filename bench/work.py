@@ -24,9 +24,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Done:
-    """Result of a run: the number of operations, latencies in seconds where each was waited for, and figures of parts.
+    """Result of a run: the number of operations, latencies, and figures of parts.
 
-    `seconds`, `cpu` and `broker_cpu` are set when only a part of the run counts.
+    `latencies` are in seconds, and empty when the run measures no single operations. `seconds`, `cpu` and
+    `broker_cpu` are set when only a part of the run counts.
     """
 
     operations: int

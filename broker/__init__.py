@@ -1,4 +1,6 @@
-"""The emulator of the Pulsar broker. In tests:
+"""The emulator of the Pulsar broker.
+
+In tests:
 
 with pulsarium.broker.running() as broker:
     client = pulsar.Client(broker.service_url)

@@ -1,6 +1,6 @@
 """The one clock of a broker: wall time for stored and printed times, timers for delays.
 
-Only a lab steers the clock (`broker/lab/clock.py`). An unsteered clock pays nothing for that.
+Only a lab steers the clock (`broker/lab/clock.py`). A clock that no lab steers has no extra cost.
 """
 
 from __future__ import annotations

@@ -24,10 +24,14 @@ log = Log("turn")
 
 
 class Dispatchable(Protocol):
+    """A subscription that delivers messages at the end of a turn."""
+
     def dispatch(self) -> object: ...
 
 
 class Flushable(Protocol):
+    """A connection that writes its frames at the end of a turn."""
+
     def flush(self) -> None: ...
 
 

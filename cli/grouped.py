@@ -75,7 +75,10 @@ class GroupedCommands(Commands):
 
 
 def options_of(heading: str) -> Callable[..., Decorator]:
-    """Return `click.option` for one heading: `network = options_of("Network")`, then `@network("--port", ...)`."""
+    """Return a function that declares options under one heading of the help.
+
+    It takes what `click.option` takes: `network = options_of("Network")`, then `@network("--port", ...)`.
+    """
 
     def option(*names: str, **settings: Any) -> Decorator:
         return click.option(*names, cls=GroupedOption, heading=heading, **settings)

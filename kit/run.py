@@ -18,6 +18,8 @@ from pulsarium.kit.side import Side, SideFault
 
 
 class Verdict(StrEnum):
+    """The verdict on a client in one scenario."""
+
     PASS = "pass"
     FAIL = "fail"
     UNSUPPORTED = "unsupported"

@@ -14,6 +14,7 @@ from pulsarium.proto.routing import m1_segment_hash, segment_hash
 
 SECONDS = 30.0
 QUIET_SECONDS = 1.0
+PATIENCE = 12.0  # seconds for messages that are due
 
 Message = Mapping[str, Any]
 
@@ -152,6 +153,11 @@ class Stage:
         """Publish pairs of key and value in order, and return their ids when all are stored."""
         return list(self.sending(producer, messages, **options).wait(SECONDS)["ids"])
 
+    def send_each(self, producer: str, messages: Iterable[tuple[str | None, str]]) -> None:
+        """Publish messages one after another, so that no two of them are in one batch."""
+        for each in messages:
+            self.send(producer, [each])
+
     def sending(self, producer: str, messages: Iterable[tuple[str | None, str]], **options: Any) -> Answer:
         """Begin to publish pairs of key and value."""
         told = [{"value": value} if key is None else {"key": key, "value": value} for key, value in messages]
@@ -167,13 +173,13 @@ class Stage:
         got: list[Message] = []
         missing = set(values)
         while missing:
-            some = self.receive(consumer, len(missing))
+            some = self.receive(consumer, len(missing), PATIENCE)
             if not some:
                 break
             got += some
             missing -= {each["value"] for each in some}
             for each in some if acknowledge else []:
-                self.ask("acknowledge", consumer=consumer, id=each["id"])
+                self.ask("acknowledge", consumer=consumer, message=each["id"])
         self.equal(sorted(each["value"] for each in got), sorted(values), "values that the consumer received")
         return got
 
@@ -183,7 +189,7 @@ class Stage:
         self.that(not got, f"the consumer received {[each['value'] for each in got]}, and nothing was due")
 
     def acknowledge(self, consumer: str, message: Message, **options: Any) -> None:
-        self.ask("acknowledge", consumer=consumer, id=message["id"], **options)
+        self.ask("acknowledge", consumer=consumer, message=message["id"], **options)
 
     def close(self, handle: str) -> None:
         self.ask("close", handle=handle)

@@ -8,6 +8,8 @@ from typing import Any
 
 
 class Outcome(StrEnum):
+    """The result of one cell of the matrix."""
+
     PASS = "pass"
     FAIL = "fail"
     TIMEOUT = "timeout"

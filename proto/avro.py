@@ -56,7 +56,7 @@ class AvroCodec:
         except (TypeError, KeyError, AttributeError) as error:
             raise AvroError(f"not a schema: {error!r}") from None
         if reader.left:
-            raise AvroError(f"{reader.left} bytes behind the value")
+            raise AvroError(f"{reader.left} unread bytes follow the value")
         return value
 
     def _learn(self, schema: Schema, namespace: str) -> None:

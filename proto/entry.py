@@ -62,7 +62,7 @@ def checksum_matches(entry: bytes) -> bool | None:
         claimed: int = _U32.unpack_from(entry, 2)[0]
         return crc32c(memoryview(entry)[_MAGIC_AND_WORD:]) == claimed
     if len(magic) < 2:
-        raise EntryError(f"entry of {len(entry)} bytes")
+        raise EntryError(f"an entry of {len(entry)} bytes is too short")
     return None
 
 

@@ -96,14 +96,17 @@ class TopicName:
 
     @property
     def is_scalable(self) -> bool:
+        """Return whether the topic is scalable, and has segments."""
         return self.domain == SCALABLE
 
     @property
     def is_segment(self) -> bool:
+        """Return whether the topic is a segment of a scalable topic."""
         return self.domain == SEGMENT
 
     @property
     def namespace_name(self) -> NamespaceName:
+        """Return the namespace of the topic."""
         return NamespaceName(self.tenant, self.namespace)
 
     @property
@@ -117,6 +120,7 @@ class TopicName:
 
     @property
     def is_partition(self) -> bool:
+        """Return whether the name is that of a partition."""
         return self.partition_index >= 0
 
     @property
@@ -205,6 +209,7 @@ class SegmentName:
 
     @property
     def descriptor(self) -> str:
+        """Return the range and the id as the name of the segment has them."""
         return f"{self.start:04x}-{self.end:04x}-{self.id}"
 
     @property

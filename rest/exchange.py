@@ -45,6 +45,7 @@ class Request:
 
     @property
     def headers(self) -> dict[str, str]:
+        """Return the headers of the request."""
         typed = {"Content-Type": self.content_type} if self.method in ("POST", "PUT") else {}
         return {"Accept": JSON, **typed}
 

@@ -9,13 +9,20 @@ class Id(Protocol):
     """The position of a message, such as the client's MessageId."""
 
     @property
-    def ledger_id(self) -> int: ...
+    def ledger_id(self) -> int:
+        """Return the id of the ledger."""
+
     @property
-    def entry_id(self) -> int: ...
+    def entry_id(self) -> int:
+        """Return the id of the entry in its ledger."""
+
     @property
-    def partition(self) -> int: ...
+    def partition(self) -> int:
+        """Return the number of the partition, or -1."""
+
     @property
-    def batch_index(self) -> int: ...
+    def batch_index(self) -> int:
+        """Return the place of the message in its batch, or -1."""
 
 
 class Place(NamedTuple):

@@ -51,6 +51,7 @@ class NamespacePolicies(PoliciesOf[Namespace]):
     """Policies of namespaces. They apply to topics without policies of their own."""
 
     def path(self, name: Namespace) -> str:
+        """Return the path of a namespace, below which its policies are."""
         return self._namespace(name)
 
     def _place(self, policy: Policy[Any]) -> Place | None:
@@ -61,6 +62,7 @@ class TopicPolicies(PoliciesOf[Topic]):
     """Policies of topics. They override those of the namespace and the broker."""
 
     def path(self, name: Topic) -> str:
+        """Return the path of a topic, below which its policies are."""
         return self._topic(name)
 
     def _place(self, policy: Policy[Any]) -> Place | None:

@@ -30,6 +30,8 @@ _SENTENCE = re.compile(r"(?<=[.!?:;])\s+")
 
 
 class Finding(NamedTuple):
+    """A text that breaks a rule, and its place."""
+
     path: Path
     line: int
     text: str

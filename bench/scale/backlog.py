@@ -18,7 +18,7 @@ ON_DISK = 1.25  # bytes on disk per byte of a message, with the write-ahead log 
 
 
 def backlog(work: Work) -> Timed:
-    """Store `count` entries in a broker of its own, and measure one more and one less on the way there."""
+    """Store `count` entries in a broker. On the way, measure the next publish and the next acknowledgement."""
 
     def timed() -> Done:
         parts: dict[str, float] = {}

@@ -48,7 +48,7 @@ OF_BROKER: Final = (Kind.SUPERUSER, Kind.CLUSTER, Kind.CLUSTER_POLICY, Kind.BROK
 
 
 class TenantNotFound(Exception):
-    """Error for a missing tenant. Pulsar tells every role but a superuser of it before it looks at grants."""
+    """Error for a missing tenant. Pulsar raises it before it reads grants, except for a superuser."""
 
 
 class WrongSubscriptionName(Exception):
@@ -86,7 +86,7 @@ class Authorization:
     """Decide by the grants that the metadata holds at that moment."""
 
     def __init__(self, config: Config, metadata: Metadata, *, as_released: bool = False) -> None:
-        """Read the roles of `config`. With `as_released`, ask for nothing where Pulsar 4.2.4 asks for nothing."""
+        """Read the roles of `config`. With `as_released`, require no permission where Pulsar 4.2.4 requires none."""
         self._metadata = metadata
         self._config = config  # superUserRoles may change while the broker runs
         self._proxies = config.proxyRoles

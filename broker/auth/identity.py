@@ -20,7 +20,7 @@ class AuthenticationError(Exception):
 class Identity:
     """A proven role, and the end of its proof in milliseconds since the epoch (None: never).
 
-    `role` is None for a token that names none: its client may do what every role may.
+    `role` is None for a token without a role. Its client may do only what every role may do.
     """
 
     role: str | None

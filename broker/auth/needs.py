@@ -70,8 +70,7 @@ def cluster_policy(policy: str, *, write: bool) -> Needs:
 def topic_operation(operation: str, *, forbidden: bool = False, unasked: bool = False) -> Needs:
     """Require a TopicOperation, by its name.
 
-    With `forbidden`, refuse with 403 as a PIP says, not with Pulsar's 401. `unasked`: Pulsar 4.2.4 asks for no right
-    there.
+    With `forbidden`, refuse with 403 as a PIP says, not with Pulsar's 401. `unasked`: Pulsar 4.2.4 requires none.
     """
     return Needs(Kind.TOPIC, operation, forbidden=forbidden, unasked=unasked)
 

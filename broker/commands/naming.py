@@ -18,10 +18,14 @@ DISABLED = "Scalable topics are disabled on this broker"
 
 
 class InvalidNameError(BrokerServiceError):
+    """The name of a topic or namespace is invalid."""
+
     code = pb.InvalidTopicName
 
 
 class MetadataTooLargeError(BrokerServiceError):
+    """The metadata of a producer or consumer is larger than maxMetadataSize."""
+
     code = pb.MetadataError
 
 

@@ -184,13 +184,13 @@ def _is_superuser(session: Session) -> bool:
 
 @handles(pb.BaseCommand.END_TXN_ON_PARTITION)
 def end_txn_on_partition(session: Session, cmd: pb.CommandEndTxnOnPartition, trailing: bytes) -> None:
-    """End a transaction on a topic. Success for a topic that does not exist."""
+    """End a transaction on a topic. Answer with success when the topic does not exist."""
     _end_on(session, cmd, pb.BaseCommand.END_TXN_ON_PARTITION, cmd.topic, lambda topic: topic.buffer())
 
 
 @handles(pb.BaseCommand.END_TXN_ON_SUBSCRIPTION)
 def end_txn_on_subscription(session: Session, cmd: pb.CommandEndTxnOnSubscription, trailing: bytes) -> None:
-    """End a transaction on a subscription. Success for a topic that does not exist."""
+    """End a transaction on a subscription. Answer with success when the topic does not exist."""
     name = text_of(cmd.subscription.subscription)
     request = pb.BaseCommand.END_TXN_ON_SUBSCRIPTION
     _end_on(session, cmd, request, cmd.subscription.topic, lambda topic: topic.pending_acks_of(name))

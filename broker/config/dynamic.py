@@ -75,6 +75,24 @@ loadBalancerSheddingIntervalMinutes dispatcherDispatchMessagesInSubscriptionThre
 loadBalancerHostUsageCheckIntervalMinutes topicNameCacheMaxCapacity loadManagerClassName metadataSyncEventTopic
 """
 NAMES = tuple(_TEXT.split())
+_RATES = ("MsgRateIn", "BytesRateIn", "MsgRateOut", "BytesRateOut")
+NAMES_OF_SCALABLE_TOPICS = (  # added by 5.0
+    "scalableTopicAutoScaleEnabled",
+    "scalableTopicMaxSegments",
+    "scalableTopicMinSegments",
+    "scalableTopicMaxDagDepth",
+    "scalableTopicSplitCooldownSeconds",
+    "scalableTopicMergeCooldownSeconds",
+    "scalableTopicMergeWindowSeconds",
+    "scalableTopicRebucketCooldownSeconds",
+    *(f"scalableTopic{action}{rate}Threshold" for action in ("Split", "Merge") for rate in _RATES),
+    "scalableTopicSplitVsRebucketMinMsgRateInThreshold",
+)
+
+
+def dynamic_names(*, scalable_topics: bool) -> tuple[str, ...]:
+    """Return the names of the settings that a release lets operators change while brokers run."""
+    return (*NAMES, *NAMES_OF_SCALABLE_TOPICS) if scalable_topics else NAMES
 
 
 class Records(Protocol):

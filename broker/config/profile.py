@@ -40,7 +40,7 @@ BROUGHT_BY_5_0_1: Final = frozenset({"SCALABLE_TOPIC_UNSUBSCRIBE"})
 class Profile:
     """Choices where the PIPs, good sense and the released broker differ. The defaults are those of `pip`.
 
-    defaults: of broker.conf keys that are not set, where they are not Pulsar's own.
+    defaults: values for broker.conf keys that nobody set, where they differ from Pulsar's own.
     max_protocol_version: the highest protocol version that CONNECTED announces, and that the broker speaks.
     flags: the FeatureFlags that CONNECTED sets, where the configuration allows it.
     unknown: names of commands that the broker does not know. They close the connection (W-06), or get `unknown_error`,

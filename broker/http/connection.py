@@ -130,7 +130,7 @@ class Connection:
                 self._http.receive_data(mended)
 
     async def _receive(self) -> bytes:
-        """Return the received part of the request's body, for its chunks may be tiny. Return nothing at its end."""
+        """Return the next part of the request's body, joined from chunks, which may be tiny. Return b"" at its end."""
         body, work = bytearray(), Slice()
         try:
             while self._http.their_state is h11.SEND_BODY:
@@ -185,7 +185,7 @@ class Connection:
                 raise trio.BrokenResourceError
 
     async def _leave(self) -> None:
-        """Let a client that still sends read its answer before the close."""
+        """Let a client that is still sending read its answer before the connection closes."""
         stream = self._stream
         await (stream.transport_stream if isinstance(stream, trio.SSLStream) else stream).send_eof()
         with trio.move_on_after(LEAVE_SECONDS):

@@ -139,7 +139,7 @@ CONTAINERS: Final = frozenset((dict, list, tuple, Written))
 
 
 def _count(value: Any, most: int = AT_ONCE) -> int:
-    """Count the values in a value, up to a little over `most`. A `Written` counts as more."""
+    """Count the values in a value, up to a little over `most`. A `Written` counts as more than `most`."""
     kind = type(value)
     if kind is Written:
         return most + 1

@@ -30,7 +30,7 @@ def request_failed() -> ContainerError:
 
 
 class OutOfRange(UnreadableBody):
-    """Error for a number that does not fit its type. As a body by itself, such a number makes Pulsar fail."""
+    """Error for a number that does not fit its type. Pulsar fails when such a number is the whole body."""
 
 
 @dataclass(frozen=True, slots=True)

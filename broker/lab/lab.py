@@ -100,7 +100,7 @@ class Lab:
             observer.opened(tap)
 
     def forget(self, observer: Observer) -> None:
-        """Show nothing more to an observer."""
+        """Stop showing frames to an observer."""
         # A new list, because an observer may leave while the list is iterated.
         self.observers = [each for each in self.observers if each is not observer]
         self.rest()

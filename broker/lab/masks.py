@@ -55,7 +55,7 @@ class Mask:
         if self.profile is not None and self.profile not in PROFILES:
             raise MaskError(f"no profile {self.profile!r}; there are {', '.join(PROFILES)}")
         if version is not None and not 0 <= version <= HIGHEST:
-            raise MaskError(f"max_protocol_version is {version}; it is 0 to {HIGHEST}")
+            raise MaskError(f"max_protocol_version is {version}; it must be 0 to {HIGHEST}")
         for name in (*self.flags, *self.client_flags):
             if name not in FLAGS:
                 raise MaskError(f"no feature flag {name!r}; there are {', '.join(FLAGS)}")

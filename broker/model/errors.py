@@ -25,41 +25,57 @@ class BrokerServiceError(Exception):
 
 
 class ConsumerBusyError(BrokerServiceError):
+    """The subscription has a consumer, and its type allows no other one."""
+
     code = pb.ConsumerBusy
     java_name = "ConsumerBusyException"
 
 
 class ConsumerAssignError(BrokerServiceError):
+    """The consumer of a Key_Shared subscription cannot get its key hash ranges."""
+
     code = pb.ConsumerAssignError
     java_name = "ConsumerAssignException"
 
 
 class SubscriptionBusyError(BrokerServiceError):
+    """The subscription has consumers of another type."""
+
     code = pb.ConsumerBusy
     java_name = "SubscriptionBusyException"
 
 
 class SubscriptionNotFoundError(BrokerServiceError):
+    """The subscription does not exist."""
+
     code = pb.SubscriptionNotFound
     java_name = "SubscriptionNotFoundException"
 
 
 class NamingError(BrokerServiceError):
+    """The name of a producer is in use, or the name of a subscription is reserved or empty."""
+
     code = pb.ProducerBusy
     java_name = "NamingException"
 
 
 class ProducerBusyError(BrokerServiceError):
+    """The topic has an exclusive producer, or as many producers as allowed."""
+
     code = pb.ProducerBusy
     java_name = "ProducerBusyException"
 
 
 class ProducerFencedError(BrokerServiceError):
+    """Another producer has exclusive access to the topic."""
+
     code = pb.ProducerFenced
     java_name = "ProducerFencedException"
 
 
 class NotAllowedError(BrokerServiceError):
+    """The topic, the policy or the configuration does not allow the request."""
+
     code = pb.NotAllowedError
     java_name = "NotAllowedException"
 
@@ -76,35 +92,49 @@ class NoSuchMessageError(BrokerServiceError):
 
 
 class TopicNotFoundError(BrokerServiceError):
+    """The topic does not exist, and is not created."""
+
     code = pb.TopicNotFound
     java_name = "TopicNotFoundException"
 
 
 class TopicTerminatedError(BrokerServiceError):
+    """The topic was terminated, and accepts no messages."""
+
     code = pb.TopicTerminatedError
     java_name = "TopicTerminatedException"
 
 
 class TopicMigratedError(BrokerServiceError):
+    """The topic has migrated to another cluster."""
+
     java_name = "TopicMigratedException"
 
 
 class ServiceNotReadyError(BrokerServiceError):
+    """The broker cannot serve the topic or the subscription now. Clients look the topic up again."""
+
     code = pb.ServiceNotReady
     java_name = "ServiceUnitNotReadyException"
 
 
 class TopicFencedError(BrokerServiceError):
+    """The topic is being closed or deleted."""
+
     code = pb.ServiceNotReady
     java_name = "TopicFencedException"
 
 
 class MetadataError(BrokerServiceError):
+    """The metadata does not allow the request, or cannot be read."""
+
     code = pb.MetadataError
     java_name = "ServerMetadataException"
 
 
 class PersistenceError(BrokerServiceError):
+    """The ledgers of the topic cannot be opened, read or written."""
+
     code = pb.PersistenceError
     java_name = "PersistenceException"
 

@@ -119,7 +119,7 @@ class Checkpoints:
         return StorageError(f"checkpoint failed: {error}")
 
     def close(self) -> None:
-        """Wait for the current copy, and close, also the connection of the commit thread."""
+        """Wait for the current copy. Close the files, and the connection of the commit thread."""
         self._thread.shutdown()
         self._copier.close()
         self._connection.close()

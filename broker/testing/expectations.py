@@ -167,15 +167,18 @@ class Produced(_OfTopic):
             raise ValueError(f"{self.name} is not persistent: only the number of its messages is known; pass a number")
 
     def count(self) -> int:
+        """Return the number of published messages."""
         topics = self.topics()
         if self.name.is_persistent:
             return sum(len(self.stored(topic).values) for topic in topics)
         return sum(topic.messages_in for topic in topics)
 
     def decided(self) -> bool:
+        """Return whether enough messages are published."""
         return self.count() >= self._count
 
     def problem(self) -> str | None:
+        """Return the error text, or None for exactly the expected messages."""
         count, values = self.count(), self.values()
         if count != self._count:
             if not self.topics():
@@ -246,15 +249,18 @@ class Delivered(_OfSubscription):
         self._count = count
 
     def count(self) -> int:
+        """Return the number of messages that were sent to consumers."""
         return sum(
             each.messages_out + sum(consumer.messages_out for consumer in each.consumers)
             for each in self.subscriptions()
         )
 
     def decided(self) -> bool:
+        """Return whether enough messages were sent."""
         return self.count() >= self._count
 
     def problem(self) -> str | None:
+        """Return the error text, or None when enough messages were sent."""
         if self.decided():
             return None
         if not self.subscriptions():
@@ -290,12 +296,14 @@ class Acked(_OfSubscription):
         return whole + individual + parts
 
     def decided(self) -> bool:
+        """Return whether enough messages are acknowledged, or all when no number is expected."""
         found = self.persistent()
         if self._count is not None:
             return self.count() >= self._count
         return bool(found) and not any(each.cursor.backlog() for each in found)
 
     def problem(self) -> str | None:
+        """Return the error text, or None when enough messages are acknowledged."""
         if not self.persistent():
             return self.missing()
         count, total = self.count(), len(self.values())

@@ -109,10 +109,10 @@ class Producer:
 class Consumer:
     """A consumer of a connection.
 
-    permits: number by the broker's count, negative after a batch with more messages than permits. entries: how many
-    more entries the broker may send, which decides by permits, but sends whole entries. epoch: greatest consumer_epoch
-    of the client. ending: command by which the client ends it. cumulative: position of the last cumulative
-    acknowledgement.
+    permits: the permits that are left by the broker's count; negative after a batch with more messages than permits.
+    entries: the number of entries that the broker may still send. One permit is enough for a whole batch.
+    epoch: greatest consumer_epoch of the client. ending: command with which the client ends the consumer.
+    cumulative: position of the last cumulative acknowledgement.
     """
 
     topic: str

@@ -75,8 +75,9 @@ class State:
         return done
 
     def _name(self, frame: Frame) -> str:
+        """Return the name of an open producer, or "": a closed one drops what it gets."""
         producer = self.producer(frame)
-        return "" if producer is None else producer.name
+        return producer.name if producer is not None and producer.phase is Phase.OPEN else ""
 
     # ---- commands of the client
 

@@ -27,8 +27,12 @@ BROKERS = option("--broker-list", metavar="BROKER,...", help="The brokers of the
 _TEXTS = (
     ("--url", "serviceUrl", "The cluster's web service."),
     ("--url-secure", "serviceUrlTls", "The cluster's web service with TLS."),
-    ("--broker-url", "brokerServiceUrl", "The cluster's binary service."),
-    ("--broker-url-secure", "brokerServiceUrlTls", "The cluster's binary service with TLS."),
+    ("--broker-url", "brokerServiceUrl", "URL of the cluster's binary service, pulsar://HOST:PORT."),
+    (
+        "--broker-url-secure",
+        "brokerServiceUrlTls",
+        "URL of the cluster's binary service with TLS, pulsar+ssl://HOST:PORT.",
+    ),
     ("--proxy-url", "proxyServiceUrl", "The proxy in front of the cluster."),
     ("--auth-plugin", "authenticationPlugin", "Authentication plugin for brokers that connect."),
     ("--auth-parameters", "authenticationParameters", "Parameters of that plugin."),
@@ -191,8 +195,8 @@ _CLUSTERS = (
         option("--migrated", flag=True, help="Mark the cluster as migrated."),
         option("--service-url", help="Web service of the new cluster."),
         option("--service-url-secure", help="The new cluster's web service with TLS."),
-        option("--broker-url", help="The new cluster's binary service."),
-        option("--broker-url-secure", help="The new cluster's binary service with TLS."),
+        option("--broker-url", help="URL of the new cluster's binary service, pulsar://HOST:PORT."),
+        option("--broker-url-secure", help="URL of the new cluster's binary service with TLS, pulsar+ssl://HOST:PORT."),
         to=_migration,
     ),
     of_cluster.shows(

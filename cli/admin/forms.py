@@ -65,7 +65,11 @@ def quota_options(size_default: str | None = None) -> tuple[click.Option, ...]:
 
 
 QUOTA_TYPE = option(
-    "--type", "-t", type=click.Choice(QUOTA_TYPES), default="destination_storage", help="Limit this: size or age."
+    "--type",
+    "-t",
+    type=click.Choice(QUOTA_TYPES),
+    default="destination_storage",
+    help="The quota's type: size or age of the backlog.",
 )
 
 

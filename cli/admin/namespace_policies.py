@@ -131,7 +131,12 @@ def _switch(row: Policy[bool], name: str, what: str, applied: click.Option | Non
 
 _QUOTA = Form("the backlog quota", quota_options(), quota, show_quotas)
 _TTL = option(
-    "--messageTTL", "-ttl", dest="ttl", type=SECONDS, required=True, help="The time, like 10s, 3h or 2d; 0: for ever."
+    "--messageTTL",
+    "-ttl",
+    dest="ttl",
+    type=SECONDS,
+    required=True,
+    help="Expire messages after this time, such as 10s, 3h or 2d; 0: never.",
 )
 _MODE = option("--subscription-auth-mode", "-m", required=True, type=click.Choice(["None", "Prefix"]), help="The mode.")
 
@@ -241,7 +246,7 @@ SETTINGS: tuple[Command, ...] = (
         rows.OFFLOAD_LAG,
         "set-offload-deletion-lag",
         "Set how long offloaded ledgers stay in BookKeeper.",
-        option("--lag", "-l", type=MILLISECONDS, required=True, help="The time, like 10m or 2d."),
+        option("--lag", "-l", type=MILLISECONDS, required=True, help="Keep ledgers for this time, such as 10m or 2d."),
         body=of("lag"),
     ),
     _N.removes(rows.OFFLOAD_LAG, "clear-offload-deletion-lag", "Remove the offload deletion lag."),

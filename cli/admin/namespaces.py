@@ -243,7 +243,7 @@ _COMMANDS = (
         "get-anti-affinity-namespaces",
         Namespaces.get_anti_affinity_namespaces,
         "List the namespaces of an anti-affinity group.",
-        option("--tenant", "-p", help="The tenant that asks."),
+        option("--tenant", "-p", help="The tenant whose permission the broker checks."),
         option("--cluster", "-c", required=True, help="The cluster."),
         option("--group", "-g", required=True, help="The group."),
         show=lines,

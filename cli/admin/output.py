@@ -32,7 +32,7 @@ def value(data: Any, values: object = None) -> str:
 
 
 def json_value(data: Any, values: object = None) -> str:
-    """Return the data as Jackson prints it, a text in quotes too."""
+    """Return the data as Jackson prints it. A text has quotes."""
     return jackson(data)
 
 

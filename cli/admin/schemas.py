@@ -72,7 +72,10 @@ def _read(path: Path) -> Any:
 
 async def _upload(api: Api, values: Values) -> None:
     given = _read(values.filename)
+    given = given.get("schemaInfo", given)  # the output of `get`
     schema: Any = {name: given[name] for name in ("type", "schema", "properties") if name in given}
+    if "schema" in schema:
+        schema["schema"] = _text(schema["schema"])
     await Schemas(api).create_schema(values.topic, schema)
 
 
@@ -106,7 +109,7 @@ _ROWS = (
     ),
     Command(
         "upload",
-        'Upload a schema from a file with {"type": "JSON", "schema": "...", "properties": {}}.',
+        'Upload a schema from a file: {"type": "JSON", "schema": "...", "properties": {}}, or the output of get.',
         _upload,
         (TOPIC_ARGUMENT, FILENAME),
         example="orders --filename order.json",

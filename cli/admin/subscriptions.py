@@ -118,7 +118,7 @@ def reset_command(*more: click.Option) -> Command:
         (
             TOPIC_ARGUMENT,
             SUBSCRIPTION,
-            option("--time", "-t", type=SECONDS, help="Move to this long ago, like 10m, 3h or 2d."),
+            option("--time", "-t", type=SECONDS, help="Go back by this time, such as 10m, 3h or 2d."),
             option(
                 "--messageId",
                 "-m",

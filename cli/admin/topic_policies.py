@@ -38,7 +38,9 @@ _OLDER_OFFLOAD = offload.options(
     units=True,
 )
 APPLIED = applied()
-_TTL = option("--ttl", "-t", type=SECONDS, required=True, help="The time, like 10s, 3h or 2d; 0: for ever.")
+_TTL = option(
+    "--ttl", "-t", type=SECONDS, required=True, help="Expire messages after this time, such as 10s, 3h or 2d; 0: never."
+)
 _STRATEGY = option("--strategy", "-s", type=click.Choice(SCHEMA_STRATEGIES), required=True, help="The strategy.")
 _SUBSCRIPTIONS, _MOST_SUBSCRIPTIONS = "the maximum number of subscriptions", "--max-subscriptions-per-topic"
 _SUBSCRIPTION_RATE = replace(FORMS[rows.DISPATCH_RATE], what="the subscription dispatch rate limit")
@@ -58,7 +60,7 @@ def _shared(scope: Scope, offload_options: tuple[click.Option, ...]) -> list[Com
         policy(scope, rows.MAX_PRODUCERS, "max-producers",
                number("the maximum number of producers", "--max-producers", "-p"), applied=APPLIED),
         policy(scope, rows.MAX_MESSAGE_SIZE, "max-message-size",
-               number("the maximum message size", "--max-message-size", "-m", "Bytes; 0: the broker's limit.")),
+               number("the maximum message size", "--max-message-size", "-m", "Bytes; 0 means the broker's limit.")),
         policy(scope, rows.DEDUPLICATION, "deduplication"),
         policy(scope, rows.DEDUPLICATION_SNAPSHOTS, "deduplication-snapshot-interval"),
         policy(scope, rows.PERSISTENCE, "persistence"),

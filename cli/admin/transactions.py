@@ -67,7 +67,7 @@ _ROWS = (
         "scale-transactionCoordinators",
         Transactions.scale_transaction_coordinators,
         "Raise the number of coordinators.",
-        option("--replicas", "-r", type=INT, default=0, help="The new number."),
+        option("--replicas", "-r", type=INT, default=0, help="The new number of coordinators."),
         example="--replicas 4",
     ),
     transactions.shows(
@@ -75,7 +75,14 @@ _ROWS = (
         Transactions.get_slow_transactions,
         "List open transactions whose timeout is longer than --time.",
         COORDINATOR,
-        option("--time", "-t", dest="timeout_ms", type=MILLISECONDS, required=True, help="The time, like 10s or 5m."),
+        option(
+            "--time",
+            "-t",
+            dest="timeout_ms",
+            type=MILLISECONDS,
+            required=True,
+            help="The least timeout of a listed transaction, such as 10s or 5m.",
+        ),
         example="--time 10m",
     ),
     of_transaction.shows(

@@ -110,7 +110,13 @@ COMMANDS = (
         _offload,
         (
             TOPIC_ARGUMENT,
-            option("--size-threshold", "-s", type=BYTES, required=True, help="Keep this much, like 10M or 4G."),
+            option(
+                "--size-threshold",
+                "-s",
+                type=BYTES,
+                required=True,
+                help="Keep this size outside tiered storage, such as 10M or 4G.",
+            ),
         ),
         _offloaded,
     ),

@@ -155,7 +155,7 @@ def consume(session: Session, /, topic: str, **asked: Any) -> None:
     default="latest",
     help="Start behind this message: latest, earliest or ledgerId:entryId.",
 )
-@click.option("-i", "--start-message-id-inclusive", is_flag=True, help="Start with that message itself.")
+@click.option("-i", "--start-message-id-inclusive", is_flag=True, help="Include the message of --start-message-id.")
 @_receiving
 @click.pass_obj
 def read(session: Session, /, topic: str, **asked: Any) -> None:

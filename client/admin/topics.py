@@ -73,6 +73,7 @@ class Topics(rest.TopicsWithoutMessages):
 
 
 def message_id_of(data: MessageIdData) -> MessageId:
+    """Return the message id of an answer."""
     return MessageId(
         data["ledgerId"],
         data["entryId"],

@@ -86,12 +86,15 @@ class Transport(Exchange):
         return {"Authorization": f"Basic {base64.b64encode(data).decode()}"} if data else {}
 
     def refused(self, reply: Reply) -> AdminError:
+        """Return the error for a reply that is not a success."""
         return refusal(reply.status, reply.reason)
 
     def failed(self, message: str) -> AdminError:
+        """Return the error for an answer that cannot be read."""
         return UnexpectedAnswer(message)
 
     def invalid(self, error: ValueError) -> errors.InvalidTopicName:
+        """Return the error for an invalid name of a topic."""
         return errors.InvalidTopicName(*error.args)
 
     def _opened(self) -> httpx.AsyncClient:

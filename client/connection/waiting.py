@@ -34,7 +34,7 @@ class Waiting:
         now = anyio.current_time()
         self._told = {text: at for text, at in self._told.items() if now - at < AGAIN}
         if self._told.setdefault(str(reason), now) == now:
-            logger.warning("waiting for %s", printable(reason))
+            logger.warning("trying again: %s", printable(reason))
 
 
 class Backoff:

@@ -18,7 +18,7 @@ class Permits:
         return self.rest()
 
     def free(self, count: int) -> int:
-        """Return the permits to send now, after `count` messages have left the queue, or never entered it."""
+        """Return the permits to send now, after `count` messages have left the queue, or were discarded."""
         self._freed += count
         if self._freed < self._size // 2:
             return 0

@@ -65,10 +65,12 @@ class Draft:
 
     @property
     def sequence_id(self) -> int:
+        """Return the sequence id of the message."""
         return self.metadata.sequence_id
 
     @property
     def key(self) -> str | None:
+        """Return the partition key, or None without one."""
         return self.metadata.partition_key if self.metadata.HasField("partition_key") else None
 
     @property

@@ -26,6 +26,7 @@ class Batch:
         return self.drafts[0].txn == message.txn and self._bytes + len(message.content) <= self._max_bytes
 
     def add(self, message: Draft) -> None:
+        """Add a message to the batch."""
         self.drafts.append(message)
         self._bytes += len(message.content)
 
@@ -49,6 +50,7 @@ class KeyBatch(Batch):
     """
 
     def take(self) -> list[list[Draft]]:
+        """Empty the batches, and return their messages in the order of the entries' sequence ids."""
         by_key: dict[bytes | str | int | None, list[Draft]] = {}
         for drafts in super().take():
             for message in drafts:

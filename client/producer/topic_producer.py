@@ -52,6 +52,7 @@ def open_producer(topic: str, producer_id: int, name: str, options: ProducerOpti
 
 
 def close_producer(producer_id: int, request_id: int) -> pb.BaseCommand:
+    """Return CLOSE_PRODUCER."""
     close = pb.CommandCloseProducer(producer_id=producer_id, request_id=request_id)
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close)
 

@@ -122,7 +122,7 @@ def halves(info: SchemaInfo) -> tuple[SchemaInfo, SchemaInfo]:
 
 
 def encoding_of(info: SchemaInfo) -> KeyValueEncodingType:
-    """Return the place of the key in a schema of pairs."""
+    """Return the encoding of a KeyValue schema: INLINE or SEPARATED."""
     separated = info.properties.get("kv.encoding.type") == KeyValueEncodingType.SEPARATED.value
     return KeyValueEncodingType.SEPARATED if separated else KeyValueEncodingType.INLINE
 

@@ -43,7 +43,7 @@ def queue_follows_a_split(stage: Stage) -> None:
 def queue_acknowledges_individually(stage: Stage) -> None:
     topic = stage.topic(2)
     consumer = stage.queue(topic)
-    stage.send(stage.producer(topic), keyed(0, 10))
+    stage.send_each(stage.producer(topic), keyed(0, 10))
     got = stage.receive_all(consumer, values_of(keyed(0, 10)))
     for each in got[1::2]:
         stage.acknowledge(consumer, each)
@@ -80,9 +80,9 @@ def queue_acknowledges_across_a_split(stage: Stage) -> None:
 def queue_redelivers_one_message(stage: Stage) -> None:
     topic = stage.topic(2)
     consumer = stage.queue(topic)
-    stage.send(stage.producer(topic), keyed(0, 6))
+    stage.send_each(stage.producer(topic), keyed(0, 6))
     got = stage.receive_all(consumer, values_of(keyed(0, 6)))
-    stage.ask("negative-acknowledge", consumer=consumer, id=got[2]["id"])
+    stage.ask("negative-acknowledge", consumer=consumer, message=got[2]["id"])
     for each in got[:2] + got[3:]:
         stage.acknowledge(consumer, each)
     stage.side.advance(61)

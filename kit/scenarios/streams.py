@@ -49,7 +49,7 @@ def cumulative_ack_across_segments(stage: Stage) -> None:
 def cumulative_ack_in_the_middle(stage: Stage) -> None:
     topic = stage.topic(2)
     consumer = stage.stream(topic)
-    stage.send(stage.producer(topic), keyed(0, 20))
+    stage.send_each(stage.producer(topic), keyed(0, 20))
     got = stage.receive_all(consumer, values_of(keyed(0, 20)))
     stage.acknowledge(consumer, got[9])
     stage.close(consumer)

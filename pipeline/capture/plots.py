@@ -146,7 +146,7 @@ def over_time(rows: Sequence[Row], most: int = 3) -> Figure:
 
 
 def _by_time(rows: Sequence[Row], begin: datetime | None, step: int) -> Counter[tuple[int, bool]]:
-    """Return the number of frames by bar number and whether clients sent them."""
+    """Return the number of frames in each bar, apart for clients and for brokers."""
     found: Counter[tuple[int, bool]] = Counter()
     for row in rows:
         at = int((row["second"] - begin).total_seconds()) // step

@@ -13,6 +13,8 @@ from pulsarium.rest.stats import TopicInternalStats
 
 
 class Ledger(NamedTuple):
+    """A ledger of a topic, with its number of entries."""
+
     id: int
     entries: int
     size: int

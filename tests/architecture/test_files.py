@@ -67,7 +67,7 @@ def test_the_readme_opens_with_what_a_user_types() -> None:
     blocks = re.findall(r"^```(?:sh|bash|shell|console)\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
     commands = [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.strip()]
     commands = [line.split("#")[0].strip() for line in commands if not line.startswith("#")]
-    assert commands[:2] == ["pip install .", "pulsarium serve"]
+    assert commands[:2] == ['pip install ".[client]"', "pulsarium serve"]
 
 
 @pytest.mark.parametrize("script", ["check", "setup", "test"])

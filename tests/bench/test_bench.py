@@ -98,7 +98,7 @@ def test_programs_are_chosen_by_name_and_by_family() -> None:
     assert [program.java for program in chosen(["perf"], large=False)] == [True, True]
 
 
-def test_help_teaches() -> None:
+def test_the_help_of_bench_teaches() -> None:
     text = bench("--help").stdout
     assert all(word in text for word in ("--against", "--json FILE", "--quick", "better", "scripts/reference-pulsar"))
 

@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from bench.accounting import Pulse
+from bench.pressure import loop
 from bench.pressure.command import main
 from bench.pressure.pieces import PIECES
 from pulsarium.proto.framing import FrameDecoder, frame
@@ -18,7 +19,9 @@ CONNECTED = frame(BaseCommand(type=BaseCommand.CONNECTED, connected={"server_ver
 PONG = frame(BaseCommand(type=BaseCommand.PONG, pong={}).SerializeToString())
 
 
-def test_every_piece_of_work_has_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_piece_of_work_has_a_row(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "CALM_SECONDS", 0.01)
+    monkeypatch.setattr(loop, "SETTLE_SECONDS", 0.01)
     assert main([*(piece.name for piece in PIECES), "--rounds", "1", "--scale", "0.0005"]) == 0
     told = capsys.readouterr().out
     assert [piece.title for piece in PIECES] == [line.split(" | ")[0][2:] for line in told.splitlines()[4:]]

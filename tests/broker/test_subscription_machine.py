@@ -215,5 +215,5 @@ def test_changes_of_type(steps: list[Step]) -> None:
 @pytest.mark.parametrize("type", TYPES)
 @settings(max_examples=120)
 @given(histories())
-def test_many_histories(type: int, steps: list[Step]) -> None:
+def test_many_histories_of_subscriptions(type: int, steps: list[Step]) -> None:
     run(type, steps)

@@ -142,7 +142,7 @@ def test_all_of_a_transaction_or_nothing(steps: list[Step]) -> None:
 
 
 @pytest.mark.heavy
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(HISTORIES)
-def test_many_histories(steps: list[Step]) -> None:
+def test_many_histories_of_transactions(steps: list[Step]) -> None:
     run(steps)

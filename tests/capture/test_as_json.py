@@ -88,7 +88,7 @@ def test_properties_are_an_object_unless_two_have_one_name() -> None:
         (b"a" * 70, f"{'a' * 64}... (70 bytes)"),
     ],
 )
-def test_bytes(data: bytes, text: str) -> None:
+def test_bytes_are_shown_in_json(data: bytes, text: str) -> None:
     assert shown(data) == text
 
 

@@ -23,7 +23,7 @@ def capture(tmp_path: Path) -> str:
     return str(write(tmp_path / "run.pulscap", [small(), *with_a_fault("permits-exceeded")]))
 
 
-def test_help_teaches() -> None:
+def test_the_help_of_analyze_teaches() -> None:
     text = run("--help").output
     for example in ("run.pulscap", "captures/ --out report", "new/ --against old/", "--master spark://host:7077"):
         assert example in text
@@ -37,7 +37,7 @@ def test_no_capture(tmp_path: Path) -> None:
     assert result.stderr == f"pulsarium: no capture at {tmp_path}/absent.pulscap\n"
 
 
-def test_without_java(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_analyze_says_that_java_is_missing(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nonexistent")
     result = run(capture)
     assert result.exit_code == 1

@@ -56,7 +56,7 @@ def test_a_folder_of_an_older_version_is_migrated_first(tmp_path: Path) -> None:
     assert (tmp_path / "data" / "pulsarium.db.format-1").is_file()
 
 
-def test_it_compacts_once(tmp_path: Path) -> None:
+def test_pulsarium_compact_compacts_a_topic_once(tmp_path: Path) -> None:
     entries = [single("a", b"1"), single("b", b"1"), single("a", b"2"), single(None, b"x")]
     assert with_broker(tmp_path, entries) == []
     done = compact(tmp_path)
@@ -105,7 +105,7 @@ def test_a_failure_leaves_it_as_it_was(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+def test_a_signal_ends_compaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
     with_broker(tmp_path, [single("a", b"1")])
     closed = []
 
@@ -150,7 +150,7 @@ def test_a_folder_that_a_broker_has(tmp_path: Path) -> None:
         (["x", "--set", "a"], 2, "--set"),
     ],
 )
-def test_what_cannot_be(tmp_path: Path, arguments: list[str], code: int, said: str) -> None:
+def test_compact_refuses_what_cannot_be(tmp_path: Path, arguments: list[str], code: int, said: str) -> None:
     if "--format" in arguments:
         pytest.importorskip("pyspark")
     with_broker(tmp_path, [])
@@ -167,13 +167,13 @@ def test_a_folder_without_a_broker(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_help_teaches() -> None:
+def test_the_help_of_compact_teaches() -> None:
     shown = CliRunner().invoke(cli, ["compact", "--help"], prog_name="pulsarium").stdout
     assert "pulsarium compact orders --data ./data --master spark://host:7077 --work-dir /mnt/shared" in shown
     assert "Exit code 0 is success, 1 a failure, 2 a wrong command line." in " ".join(shown.split())
 
 
-async def test_how_far_it_is(autojump_clock: object) -> None:
+async def test_progress_counts_both_reads_of_a_topic(autojump_clock: object) -> None:
     """A topic is read twice; a job elsewhere takes the place of the second time."""
 
     class Elsewhere(TwoPhaseCompactor):

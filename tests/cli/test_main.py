@@ -23,7 +23,7 @@ def shown(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
-def test_help_teaches(option: str) -> None:
+def test_the_help_of_pulsarium_teaches(option: str) -> None:
     text = shown(option)
     assert "pulsar://localhost:6650" in text
     assert "\n    pulsarium serve\n" in text

@@ -183,7 +183,7 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
         ),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(arguments: str, message: str | None, runs: Runs) -> None:
+def test_serve_refuses_in_one_line_what_cannot_be(arguments: str, message: str | None, runs: Runs) -> None:
     said = refused(runs, *arguments.split())
     if message is None:
         assert said.startswith(f"--set: {arguments.split()[1].partition('=')[0]}: ")

@@ -234,7 +234,7 @@ async def test_a_view_goes_on_through_lost_connections(autojump_clock: MockClock
         assert dict(view) == {"k0": "18", "k1": "19", "k2": "17"}
 
 
-async def test_a_topic_that_keeps_nothing(autojump_clock: MockClock) -> None:
+async def test_a_table_view_of_a_topic_that_keeps_nothing(autojump_clock: MockClock) -> None:
     name = "non-persistent://public/default/n"
     async with in_process() as inside, inside.client() as client, table(client, name) as view:
         await put(client, name, a="1")

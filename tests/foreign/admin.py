@@ -37,6 +37,18 @@ class Admin:
                 raise AdminError(f"{method} {path}", error.code, error.read().decode(errors="replace")) from None
         return json.loads(text) if text.strip() else None
 
+    def answer(self, method: str, path: str, body: object = None, **headers: str) -> tuple[int, str]:
+        """Return the status and the text of the answer. `body` is JSON, or bytes as they are."""
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        given = {"Content-Type": "application/json", **headers}
+        request = urllib.request.Request(self.url + path, data, given, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode(errors="replace")
+
     def text(self, path: str) -> str:
         """The answer to a GET, where it is no JSON."""
         with urllib.request.urlopen(self.url + path, timeout=30) as answer:

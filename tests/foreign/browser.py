@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from scripts.screenshots import NAMES
 from tests.foreign.toolchains import in_ci
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 SECONDS = 60
 
 

@@ -9,6 +9,7 @@ import urllib.request
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pulsar
@@ -127,3 +128,20 @@ def capital(headers: dict[str, str]) -> dict[str, str]:
 
 def topic() -> str:
     return f"persistent://public/default/secured-{uuid.uuid4().hex[:8]}"
+
+
+def by_tokens(folder: Path, *settings: str) -> list[str]:
+    """Return options of a broker in the clear that takes tokens and grants, with `admin` as its superuser."""
+    (conf := folder / "tokens.conf").write_text(
+        "\n".join(
+            (
+                "authenticationEnabled=true",
+                "authorizationEnabled=true",
+                f"authenticationProviders={TOKEN}",
+                f"tokenSecretKey={base64_of(SECRET_OF_TEST)}",
+                "superUserRoles=admin",
+                *settings,
+            )
+        )
+    )
+    return ["--config", str(conf)]

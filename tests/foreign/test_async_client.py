@@ -42,7 +42,7 @@ async def test_the_official_client_reads_what_we_send(
 
 
 @on_both
-async def test_there_and_back(broker: Address, topic: str) -> None:
+async def test_our_client_consumes_what_it_sends(broker: Address, topic: str) -> None:
     async with (
         connect(broker.service_url) as client,
         client.subscribe(topic, "s", initial_position=InitialPosition.Earliest) as consumer,
@@ -79,7 +79,7 @@ async def test_a_broker_that_is_killed_and_comes_back(launch: Launch, data: str)
 
 
 @on_both
-async def test_nobody_listens(launch: Launch) -> None:
+async def test_our_client_says_that_nobody_listens(launch: Launch) -> None:
     process = launch()
     process.kill()
     address = process.address

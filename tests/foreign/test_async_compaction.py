@@ -36,7 +36,7 @@ def write(
 @pytest.mark.req("S429-08", "S429-10", "S429-13", "S429-14")
 @pytest.mark.parametrize("version", [21, 22])
 @on_both
-async def test_the_example_of_the_pip(
+async def test_our_client_reads_the_proposals_example(
     broker: Address, admin: Admin, official: pulsar.Client, topic: str, version: int
 ) -> None:
     example = [("k0", b"v0"), ("k0", b"v1"), ("k1", b"v0"), ("k1", b"")]

@@ -53,7 +53,7 @@ async def all_of(reader: Reader) -> list[bytes]:
 @pytest.mark.parametrize("batched", [False, True], ids=["plain", "batched"])
 @pytest.mark.parametrize("compression", COMPRESSIONS, ids=str)
 @on_both
-async def test_what_the_official_client_sends(
+async def test_our_client_reads_what_the_official_client_sends(
     broker: Address, official: pulsar.Client, topic: str, compression: pulsar.CompressionType, batched: bool
 ) -> None:
     write(official, topic, compression=compression, batched=batched)

@@ -152,7 +152,7 @@ async def exchange_mixed(broker: Address, peer: Peer, topic: str, way: Way, firs
 
 @pytest.mark.req("B-28", "B-43", "S429-27")
 @mixed
-def test_java(
+def test_java_and_our_client_understand_each_other(
     broker: Address, java: Java, keys: dict[str, KeyFiles], topic: str,
     kind: str, compression: str, sending: str, encryption: str, backend: str, first: str,
 ) -> None:  # fmt: skip
@@ -162,7 +162,7 @@ def test_java(
 
 @pytest.mark.req("B-28", "B-43", "S429-27")
 @mixed_without_ec
-def test_python(
+def test_python_and_our_client_understand_each_other(
     little: Address, python: Python, keys: dict[str, KeyFiles],
     kind: str, compression: str, sending: str, encryption: str, backend: str, first: str,
 ) -> None:  # fmt: skip
@@ -208,7 +208,9 @@ def as_version(user: User | None, version: type[User]) -> User | None:
 @pytest.mark.parametrize("form", ["avro", "json"])
 @pytest.mark.parametrize("we_write", [True, False])
 @on_both
-async def test_a_schema_that_grows(broker: Address, java: Java, topic: str, form: str, we_write: bool) -> None:
+async def test_java_and_our_client_read_both_versions_of_a_schema(
+    broker: Address, java: Java, topic: str, form: str, we_write: bool
+) -> None:
     """Who has either version reads the messages of both."""
     older, newer = Way(f"{form}-user-1"), Way(f"{form}-user-2")
     sent: list[User | None] = []

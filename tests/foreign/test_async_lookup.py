@@ -46,7 +46,7 @@ async def there_and_back(client: Client, name: str, **options: Any) -> None:
 
 
 @on_both
-async def test_over_http(broker: Address, topic: str) -> None:
+async def test_a_topic_is_looked_up_over_http(broker: Address, topic: str) -> None:
     async with connect(broker.admin_url) as client:
         await there_and_back(client, topic)
         await there_and_back(client, topic.replace("persistent", "non-persistent"))
@@ -100,7 +100,7 @@ async def test_a_watcher_hears_of_new_topics(broker: Address, own_namespace: str
 
 @pytest.mark.parametrize("over", ["http", "binary"])
 @on_both
-async def test_what_is_not_there(broker: Address, over: str) -> None:
+async def test_a_topic_that_is_not_there_is_not_found(broker: Address, over: str) -> None:
     url = broker.admin_url if over == "http" else broker.service_url
     async with connect(url) as client:
         with pytest.raises((errors.TopicNotFound, errors.BrokerMetadataError, errors.UnknownError)) as caught:
@@ -199,7 +199,7 @@ async def test_wrong_credentials_over_https(
 
 @OURS
 @on_both
-async def test_a_broker_that_is_not_trusted(secured: Secured) -> None:
+async def test_a_lookup_over_https_refuses_a_broker_that_is_not_trusted(secured: Secured) -> None:
     with pytest.raises(errors.AuthenticationError, match="the certificate is not trusted"):
         async with connect(secured.admin_url) as client:
             await client.get_topic_partitions("t")

@@ -28,7 +28,9 @@ def parts(admin: Admin, topic: str) -> str:
 
 
 @on_both
-async def test_the_official_client_reads_what_we_send(broker: Address, official: pulsar.Client, parts: str) -> None:
+async def test_the_official_client_reads_partitions_that_we_send_to(
+    broker: Address, official: pulsar.Client, parts: str
+) -> None:
     async with connect(broker.service_url) as client, client.create_producer(parts) as producer:
         receipts = [producer.send_nowait(content, partition_key=content.decode()) for content in CONTENTS[:30]]
         receipts += [producer.send_nowait(content) for content in CONTENTS[30:]]
@@ -83,7 +85,7 @@ async def test_partitions_that_come_later(broker: Address, admin: Admin, parts: 
 
 
 @on_both
-async def test_topics_by_pattern(broker: Address, admin: Admin, own_namespace: str) -> None:
+async def test_our_consumer_finds_topics_by_pattern(broker: Address, admin: Admin, own_namespace: str) -> None:
     names = [f"persistent://{own_namespace}/{name}" for name in ("a-1", "a-2", "b-1", "a-parts")]
     admin.create_partitioned(names[3], 2)
     pattern = re.compile(f"persistent://{own_namespace}/a-.*")

@@ -232,7 +232,9 @@ TheirNewer.__name__ = "User"
 
 
 @on_both
-async def test_a_schema_that_grows(broker: Address, them: pulsar.Client, topic: str) -> None:
+async def test_python_and_our_client_read_all_versions_of_a_schema(
+    broker: Address, them: pulsar.Client, topic: str
+) -> None:
     """Each of three versions reads the messages of all, under the FULL compatibility that brokers begin with."""
     async with connect(broker.service_url) as client:
         async with client.create_producer(topic, schema=AvroSchema(User)) as producer:

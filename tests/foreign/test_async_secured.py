@@ -57,7 +57,7 @@ def ways(secured: Secured) -> dict[str, Authentication]:
 
 @pytest.mark.parametrize("way", ["token", "supplied token", "password", "certificate"])
 @on_both
-async def test_there_and_back(secured: Secured, way: str) -> None:
+async def test_our_client_is_let_in_each_way(secured: Secured, way: str) -> None:
     name = topic()
     contents = [bytes([number]) * 2_000_000 for number in range(5)]
     async with (
@@ -92,7 +92,7 @@ async def test_wrong_credentials(secured: Secured, way: str) -> None:
 
 
 @on_both
-async def test_a_certificate_that_nobody_trusts(secured: Secured, tmp_path: Path) -> None:
+async def test_our_client_with_a_certificate_that_nobody_trusts_is_refused(secured: Secured, tmp_path: Path) -> None:
     """The broker may close without a word, which looks like any lost connection: it is tried for a while."""
     strange = AuthenticationTLS(*map(str, Authority(tmp_path, "stranger").sign("admin")))
     with pytest.raises((errors.AuthenticationError, errors.ConnectError)):
@@ -101,7 +101,7 @@ async def test_a_certificate_that_nobody_trusts(secured: Secured, tmp_path: Path
 
 
 @on_both
-async def test_what_is_not_granted(secured: Secured) -> None:
+async def test_a_role_without_a_grant_is_refused(secured: Secured) -> None:
     name = topic()
     async with connected(secured, by_token("maker")) as client:
         async with client.create_producer(name) as producer:
@@ -128,7 +128,7 @@ async def test_any_certificate(secured: Secured) -> None:
 
 
 @on_both
-async def test_a_token_in_the_clear(secured: Secured) -> None:
+async def test_our_client_may_send_a_token_in_the_clear(secured: Secured) -> None:
     async with (
         connect(secured.plain_url, authentication=by_token("maker")) as client,
         client.create_producer(topic()) as producer,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pulsar
+import pytest
 
 from pulsarium.capture.file import CaptureReader, Record
 from pulsarium.capture.lint.checker import Walk
@@ -16,6 +17,7 @@ def read(path: Path) -> list[Record]:
     return list(CaptureReader().feed(path.read_bytes()))
 
 
+@pytest.mark.req("W-07", "W-08")
 def test_everything_is_captured_and_breaks_no_rule(launch: Launch, tmp_path: Path) -> None:
     (tmp_path / "captures").mkdir()
     broker = launch("--capture", f"{tmp_path}/captures/")
@@ -42,3 +44,11 @@ def test_everything_is_captured_and_breaks_no_rule(launch: Launch, tmp_path: Pat
     assert outcomes >= {(name, "ok") for name in ("CONNECT", "LOOKUP", "PRODUCER", "SUBSCRIBE", "SEND")}
     assert {checker.conversation.client for checker, _ in seen} == {"Pulsar-CPP"}
     assert sum(one.frame.name == "MESSAGE" for _, one in seen if one.frame) >= 1
+    said = {one.frame.name: one.frame.body for _, one in seen if one.frame and one.frame.name.startswith("CONNECT")}
+    connect, connected = said["CONNECT"], said["CONNECTED"]
+    assert connect.protocol_version == connected.protocol_version == 20
+    assert connect.feature_flags.supports_auth_refresh
+    assert connect.feature_flags.supports_broker_entry_metadata
+    assert connected.feature_flags.supports_topic_watchers
+    assert connected.feature_flags.supports_topic_watcher_reconcile
+    assert connected.feature_flags.supports_get_partitioned_metadata_without_auto_creation

@@ -57,7 +57,7 @@ def cursor(**config: object) -> Kept:
     return kept
 
 
-@pytest.mark.req("S423-65", "S423-66", "S423-73", "S54-05")
+@pytest.mark.req("S423-65", "S423-66", "S423-73", "S54-03", "S54-05")
 async def test_the_entries_of_a_cursor_ledger() -> None:
     made = [cursor(managedLedgerPersistIndividualAckAsLongArray=long_arrays) for long_arrays in (True, False)]
     records = [kept.record for kept in made]

@@ -123,7 +123,7 @@ def loops(cluster: Cluster, folder: Path) -> Iterator[list[Loop]]:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("restarts", [5, pytest.param(200, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("restarts", [5, pytest.param(50, marks=pytest.mark.heavy)])
 @pytest.mark.req("B-29")
 def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path: Path, restarts: int) -> None:
     for toolchain in (JAVA, GO):

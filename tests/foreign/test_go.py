@@ -27,26 +27,26 @@ def go(broker: Address, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Li
 
 
 @pytest.mark.parametrize("combination", matrix())
-def test_matrix(go: LineProgram, topic: str, combination: Combination) -> None:
+def test_go_publishes_and_consumes_in_each_combination(go: LineProgram, topic: str, combination: Combination) -> None:
     go.run("matrix", topic=topic, messages=MESSAGES, **combination.arguments())
 
 
 @pytest.mark.parametrize("scenario", ALONE)
-def test_scenario(go: LineProgram, topic: str, own_namespace: str, scenario: str) -> None:
+def test_a_scenario_of_go_passes(go: LineProgram, topic: str, own_namespace: str, scenario: str) -> None:
     go.run(scenario, topic=topic, namespace=own_namespace)
 
 
 @pytest.mark.parametrize(("scenario", "subscription"), on_each_subscription(ON_EACH_SUBSCRIPTION))
-def test_on_each_subscription(go: LineProgram, topic: str, scenario: str, subscription: str) -> None:
+def test_go_passes_on_each_subscription(go: LineProgram, topic: str, scenario: str, subscription: str) -> None:
     go.run(scenario, topic=topic, subscription=subscription)
 
 
 @pytest.mark.parametrize("subscription", ["Exclusive", "Failover"])
 @pytest.mark.parametrize("scenario", ON_EXCLUSIVE_AND_FAILOVER)
-def test_on_exclusive_and_failover(go: LineProgram, topic: str, scenario: str, subscription: str) -> None:
+def test_go_passes_on_exclusive_and_failover(go: LineProgram, topic: str, scenario: str, subscription: str) -> None:
     go.run(scenario, topic=topic, subscription=subscription)
 
 
-def test_no_scenario_is_left_out(go: LineProgram) -> None:
+def test_no_scenario_of_go_is_left_out(go: LineProgram) -> None:
     known = {*ALONE, *ON_EACH_SUBSCRIPTION, *ON_EXCLUSIVE_AND_FAILOVER, *OF_TRANSACTIONS, "matrix", "transform"}
     assert set(go.run("list")["scenarios"]) == known

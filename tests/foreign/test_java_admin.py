@@ -26,7 +26,7 @@ SECTIONS = {
     "namespaces": (),
     "bundles": (),
     "namespace policies": (),
-    "topics": (),
+    "topics": ("B-48", "B-51"),
     "partitioned topics": (),
     "messages": ("S415-35", "S415-36", "S415-39"),
     "subscriptions": (),

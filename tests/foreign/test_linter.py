@@ -110,18 +110,18 @@ def run_all(
         program.close()
 
 
-def test_what_java_runs_is_there() -> None:
+def test_each_scenario_of_java_exists() -> None:
     assert {*JAVA_ALONE} <= {*ALONE}
     assert {*JAVA_ON_EACH, *JAVA_ON_SHARED} <= {*ON_EACH_SUBSCRIPTION}
 
 
-def test_java(judged: BrokerProcess, tmp_path: Path) -> None:
+def test_scenarios_of_java_break_only_known_rules(judged: BrokerProcess, tmp_path: Path) -> None:
     address = judged.address
     run_all(java_program(address, tmp_path), address, JAVA_ALONE, JAVA_ON_EACH, JAVA_ON_SHARED)
     assert findings(address) <= KNOWN
 
 
-def test_go(judged: BrokerProcess, tmp_path: Path) -> None:
+def test_scenarios_of_go_break_only_known_rules(judged: BrokerProcess, tmp_path: Path) -> None:
     address = judged.address
     program = LineProgram([str(require(GO)), address.service_url, address.admin_url], tmp_path / "stderr.log")
     run_all(program, address, GO_ALONE, GO_ON_EACH)
@@ -130,7 +130,7 @@ def test_go(judged: BrokerProcess, tmp_path: Path) -> None:
     assert ("Pulsar-Go", "redeliver-ids-ignored") in found  # or the page says what is no more
 
 
-def test_python(judged: BrokerProcess) -> None:
+def test_tests_in_python_break_only_known_rules(judged: BrokerProcess) -> None:
     """The tests of python/, against the broker with the linter."""
     address = judged.address
     files = [str(PYTHON / f"test_{name}.py") for name in PYTHON_TESTS]

@@ -159,6 +159,7 @@ def stored_in(client: pulsar.Client, topic: str) -> list[int]:
     return contents
 
 
+@pytest.mark.req("B-49")
 def test_a_client_that_starts_anywhere_finds_its_topic(launch: Launch) -> None:
     brokers = launch("--brokers", "3")
     admin = set_up(brokers)

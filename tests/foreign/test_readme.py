@@ -29,10 +29,12 @@ def test_pages_show_the_programs_of_examples() -> None:
     """Each program is in examples/ too, so that it can be run, and both are the same."""
     shown = [(found["file"], found["code"]) for page in PAGES for found in EXAMPLE.finditer(page.read_text())]
     assert sorted({file for file, _ in shown}) == [
+        "examples/go-test/orders_test.go",
         "examples/go/hello.go",
         "examples/java/Hello.java",
         "examples/python/async_client.py",
         "examples/python/hello.py",
+        "examples/python/outgrow.py",
         "examples/python/spark_read.py",
         "examples/python/spark_read_stream.py",
         "examples/python/spark_write.py",
@@ -69,7 +71,7 @@ BLOCK = re.compile(r"^```bash\n(.*?)^```", re.M | re.S)
 COMMAND = re.compile(r"^pulsarium ((?:admin|client|fault|clock|why|mask|state|capture|lint) .*)$", re.M)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/administer.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/administer.md", "docs/operate.md"])
 def test_commands_of_a_page_succeed_in_its_order(page: str, launch: Launch, tmp_path: Path) -> None:
     """The environment says where the broker is."""
     broker = launch().address
@@ -81,7 +83,7 @@ def test_commands_of_a_page_succeed_in_its_order(page: str, launch: Launch, tmp_
 
 
 @pytest.mark.parametrize("program", ["examples/python/hello.py"], indirect=True)
-def test_python(program: Path) -> None:
+def test_the_example_in_python_runs(program: Path) -> None:
     assert "Hello from Python" in output([sys.executable, "-P", program])
 
 
@@ -100,7 +102,7 @@ def test_transactions(launch: Launch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", ["examples/java/Hello.java"], indirect=True)
-def test_java(program: Path) -> None:
+def test_the_example_in_java_runs(program: Path) -> None:
     classpath = require(JAVA)
     folder = classpath.parent
     assert "Hello from Java" in output(["java", "-cp", classpath.read_text().strip(), program], folder)
@@ -108,6 +110,15 @@ def test_java(program: Path) -> None:
 
 @pytest.mark.timeout(SECONDS + 10)
 @pytest.mark.parametrize("program", ["examples/go/hello.go"], indirect=True)
-def test_go(program: Path) -> None:
+def test_the_example_in_go_runs(program: Path) -> None:
     require(GO)
     assert "Hello from Go" in output(["go", "run", program], GO.folder)
+
+
+@pytest.mark.timeout(SECONDS + 10)
+def test_a_test_in_go() -> None:
+    require(GO)
+    test = ROOT / "examples" / "go-test" / "orders_test.go"
+    command: list[str | Path] = [sys.executable, "-P", "-m", "pulsarium", "exec", "--"]
+    command += ["go", "test", "-count=1", "-v", test]
+    assert "--- PASS: TestAnOrderArrives" in output(command, GO.folder)

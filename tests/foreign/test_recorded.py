@@ -43,7 +43,7 @@ def test_sets_of_names_have_an_order() -> None:
         (1, True, [": 1 there, True here"]),
     ],
 )
-def test_differences(wanted: Any, got: Any, lines: list[str]) -> None:
+def test_differences_of_answers_are_named(wanted: Any, got: Any, lines: list[str]) -> None:
     assert list(differences(wanted, got)) == lines
 
 

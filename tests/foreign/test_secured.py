@@ -78,7 +78,7 @@ def test_a_certificate(secured: Secured) -> None:
             client.subscribe(name, "s")
 
 
-def test_a_token_in_the_clear(secured: Secured) -> None:
+def test_the_official_client_may_send_a_token_in_the_clear(secured: Secured) -> None:
     with secured.client(by_token("maker"), url=secured.plain_url) as client:
         client.create_producer(topic()).send(b"x")
 
@@ -127,7 +127,7 @@ def test_the_client_gives_up_with_wrong_credentials(secured: Secured) -> None:
         client.create_producer(topic())
 
 
-def test_a_certificate_that_nobody_trusts(secured: Secured) -> None:
+def test_the_official_client_with_a_certificate_that_nobody_trusts_is_refused(secured: Secured) -> None:
     with (
         secured.client(stranger(secured), operation_timeout_seconds=2) as client,
         pytest.raises(pulsar.PulsarException),
@@ -256,11 +256,11 @@ def survives(secured: Secured, count: int) -> None:
     test_a_role_with_grants_over_tls(secured)
 
 
-def test_it_survives_random_requests(secured: Secured) -> None:
+def test_the_secured_broker_survives_random_requests(secured: Secured) -> None:
     survives(secured, 200)
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1200)
-def test_it_survives_ten_thousand_random_requests(secured: Secured) -> None:
+def test_the_secured_broker_survives_ten_thousand_random_requests(secured: Secured) -> None:
     survives(secured, 10_000)

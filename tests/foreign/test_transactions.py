@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ from tests.foreign.java_client import java_program
 from .admin import Admin
 from .broker_process import Address, BrokerProcess, given_address, is_pulsarium
 from .lines import LineProgram
+from .python.message_index import STAMPING
 from .transactional import switched_on
 
 ABORTED_BY_GO = {"transaction-commit", "transaction-topics", "transaction-timeout"}
@@ -55,13 +58,49 @@ def new_topic(transactional: Address) -> str:
     return f"persistent://{namespace}/t"
 
 
-@pytest.mark.parametrize("scenario", JAVA_SCENARIOS)
-def test_java(java: LineProgram, new_topic: str, scenario: str) -> None:
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(each, marks=[pytest.mark.req("S54-25")] * (each == "transaction-ack-batch"))
+        for each in JAVA_SCENARIOS
+    ],
+)
+def test_a_transaction_of_java_passes(java: LineProgram, new_topic: str, scenario: str) -> None:
     java.run(scenario, topic=new_topic)
 
 
 @pytest.mark.parametrize("scenario", GO_SCENARIOS)
-def test_go(go: LineProgram, new_topic: str, scenario: str) -> None:
+def test_a_transaction_of_go_passes(go: LineProgram, new_topic: str, scenario: str) -> None:
     if scenario in ABORTED_BY_GO and not is_pulsarium():
         pytest.skip("a real broker shows what this client aborts")
     go.run(scenario, topic=new_topic)
+
+
+@pytest.fixture(scope="module")
+def stamping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """A broker with transactions whose entries have an index."""
+    process = BrokerProcess(tmp_path_factory.mktemp("stamping"), [*switched_on(), *STAMPING])
+    yield process.address
+    assert process.stop() == 0
+
+
+BY_SCENARIO = {
+    # Five aborted messages, the marker of their end, five committed ones and theirs.
+    "go": ("transaction-commit", [*range(5), 6, *range(6, 11), None]),
+    # A batch of ten, a marker, a batch of ten, a marker.
+    "java": ("transaction-commit-batched", [*[0] * 10, 2, *[2] * 10, None]),
+}
+
+
+@pytest.mark.req("S415-24", "S415-25", "S415-42", "S415-43")
+@pytest.mark.skipif(not is_pulsarium(), reason="a released broker gives the marker's own id")
+@pytest.mark.parametrize("language", BY_SCENARIO)
+def test_indexes_of_markers_and_of_what_was_aborted(stamping: Address, tmp_path: Path, language: str) -> None:
+    topic = f"persistent://public/default/{language}"
+    scenario, wanted = BY_SCENARIO[language]
+    program = (go_program if language == "go" else java_program)(stamping, tmp_path / language)
+    program.run(scenario, topic=topic)
+    program.close()
+    path = f"/admin/v2/{topic.replace('://', '/')}/getMessageIdByIndex?index="
+    answers = [Admin(stamping.admin_url).answer("GET", f"{path}{index}") for index in range(len(wanted))]
+    assert [json.loads(text)["entryId"] if status == 200 else None for status, text in answers] == wanted

@@ -202,7 +202,9 @@ async def test_an_answer_of_http_that_cannot_be_made(caplog: pytest.LogCaptureFi
         assert (await answer(good))[1] == TENANTS
 
 
-async def test_a_broker_that_ends(autojump_clock: object, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_of_one_topic_keeps_no_broker_from_ending(
+    autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
     """What goes wrong with one topic keeps neither the others nor another broker from what they do."""
     async with serving(brokers=2) as bed:
         wire = await bed.connect()

@@ -12,9 +12,9 @@ PROPERTY = "req"
 
 
 def read_rows(table: Path) -> dict[str, str]:
-    """ID -> text of each row of a table with lines `ID<TAB>text`, and comments from `#`."""
+    """Return ID -> text of each row of a table: lines `ID<TAB>text[<TAB>why no foreign client]`, comments from `#`."""
     lines = (line for line in table.read_text().splitlines() if line and not line.startswith("#"))
-    return dict(line.split("\t", 1) for line in lines)
+    return {row: text for row, text, *_ in (line.split("\t") for line in lines)}
 
 
 class RequirementRows:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pulsarium.cli.pages.requirements import codes_of_official_clients, reasons
 from tests.house.requirements import RequirementRows, read_rows
 
 ROWS = {"W-01": "one", "W-02": "two", "W-03": "three", "W-04": "four"}
@@ -128,3 +129,9 @@ def test_the_projects_table_has_text_in_every_row(pytestconfig: pytest.Config) -
     rows = read_rows(pytestconfig.rootpath / "tests" / "requirements.tsv")
     assert {row.split("-")[0] for row in rows} == {"S423", "SREV", "S415", "S429", "S54", "W", "P", "C", "B"}
     assert all(rows.values())
+
+
+def test_each_row_has_a_test_with_a_foreign_client_or_a_word_why_none_can_show_it(pytestconfig: pytest.Config) -> None:
+    rows = read_rows(pytestconfig.rootpath / "tests" / "requirements.tsv")
+    shown, not_shown = codes_of_official_clients(), reasons()
+    assert [row for row in rows if (row in shown) == (row in not_shown)] == []

@@ -107,7 +107,7 @@ def test_each_cell_has_a_log_of_its_own(tmp_path: Path, calls: list[tuple[str, s
     }
 
 
-def test_what_is_prepared_and_administrated(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
+def test_the_runner_prepares_each_namespace(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
     results(
         tmp_path, "fake", scenarios=[scenario for scenario in SCENARIOS if scenario.name in ("asks", "partitioned")]
     )
@@ -206,7 +206,7 @@ def test_preparation_that_is_refused(
     assert (result.outcome, result.reason) == (Outcome.FAIL, "PUT it: 500")
 
 
-def test_masks() -> None:
+def test_a_mask_is_an_option_of_the_broker() -> None:
     assert Mask.named("none").options() == []
     assert Mask.named("v19").options() == ["--max-protocol-version", "19"]
     for wrong in ("19", "v23", "v", "older"):

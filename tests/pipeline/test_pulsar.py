@@ -62,7 +62,7 @@ def test_a_wrong_url(url: str) -> None:
     assert set(threading.enumerate()) == before
 
 
-def test_nobody_there(topic: str) -> None:
+def test_no_thread_stays_where_nobody_listens(topic: str) -> None:
     before = set(threading.enumerate())
     with pytest.raises(PulsarError), Pulsar(NOBODY) as pulsar:
         pulsar.enter(lambda: pulsar.client.create_producer(topic))

@@ -48,7 +48,7 @@ RECORD = {
         ({"type": "map", "values": "boolean"}, {"a": True}, "02026101" + "00"),
     ],
 )
-def test_vectors(schema: Any, value: Any, encoded: str) -> None:
+def test_avro_fits_its_vectors(schema: Any, value: Any, encoded: str) -> None:
     codec = AvroCodec(schema)
     assert codec.encode(value).hex() == encoded
     assert codec.decode(bytes.fromhex(encoded)) == value
@@ -93,7 +93,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     [
         ("string", "0461", "2 bytes wanted, 1 left"),
         ("string", "01", "-1 bytes wanted"),
-        ("int", "0200", "1 bytes behind the value"),
+        ("int", "0200", "1 unread bytes follow the value"),
         ("long", "ff" * 11, "does not end"),
         (COLOR, "04", "choice 2 of 2"),
         (["null", "int"], "01", "choice -1 of 2"),
@@ -113,7 +113,7 @@ def test_a_schema_without_an_end() -> None:
 
 
 @pytest.mark.parametrize(("schema", "value"), [("int", "x"), (COLOR, "blue"), ("string", 5), (RECORD, 5)])
-def test_what_is_no_value(schema: Any, value: Any) -> None:
+def test_a_value_of_another_type_is_refused(schema: Any, value: Any) -> None:
     with pytest.raises(AvroError):
         AvroCodec(schema).encode(value)
 
@@ -131,7 +131,7 @@ def test_values_that_multiply() -> None:
 
 
 @pytest.mark.parametrize("schema", [5, {}, {"type": "record"}, {"type": "array"}, {"type": "record", "fields": [5]}])
-def test_what_is_no_schema(schema: Any) -> None:
+def test_a_definition_that_is_no_avro_is_refused(schema: Any) -> None:
     with pytest.raises(AvroError):
         AvroCodec(schema).decode(b"\2\2")
 

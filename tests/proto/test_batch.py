@@ -75,11 +75,11 @@ singles = st.builds(
 
 
 @given(st.lists(st.tuples(singles, st.binary(max_size=30)), max_size=10), st.binary(max_size=5))
-def test_round_trip(messages: list[tuple[SingleMessageMetadata, bytes]], behind: bytes) -> None:
+def test_a_batch_comes_back_as_it_went(messages: list[tuple[SingleMessageMetadata, bytes]], behind: bytes) -> None:
     assert batch.unpack(batch.pack(messages) + behind, len(messages)) == messages
 
 
 @given(st.binary(max_size=60), st.integers(0, 5))
-def test_garbage_raises_nothing_else(payload: bytes, count: int) -> None:
+def test_a_batch_of_garbage_raises_nothing_else(payload: bytes, count: int) -> None:
     with suppress(BatchError):
         assert len(batch.unpack(payload, count)) == count

@@ -22,7 +22,7 @@ singles = st.lists(st.tuples(st.none() | st.text(max_size=5), st.binary(max_size
 
 
 @given(messages=singles, kind=st.sampled_from(pb.CompressionType.values()), data=st.data(), exposed=st.booleans())
-def test_there_and_back(
+def test_the_values_that_compaction_keeps_come_back(
     messages: Sequence[Single], kind: pb.CompressionType, data: st.DataObject, exposed: bool
 ) -> None:
     kept = data.draw(st.sets(st.integers(0, len(messages) - 1), min_size=1))

@@ -47,7 +47,7 @@ def test_the_recorded_batch_comes_out_byte_for_byte() -> None:
 
 @pytest.mark.req("S429-10", "S429-11", "S429-12", "S429-15", "S429-21", "S429-28")
 @pytest.mark.parametrize("kind", [pb.NONE, pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY])
-def test_the_example_of_the_pip(kind: pb.CompressionType) -> None:
+def test_the_proposals_example_is_compacted(kind: pb.CompressionType) -> None:
     rewritten = rewrite(keyed_batch(*EXAMPLE, compression=kind), [1])
     assert rewritten is not None
     metadata = parse_metadata(rewritten)
@@ -134,7 +134,7 @@ def test_a_batch_that_nobody_can_read_stays_whole() -> None:
         assert opened.rewritten([]) == entry
 
 
-def test_what_no_client_sees_goes() -> None:
+def test_compaction_removes_markers_and_broken_entries() -> None:
     assert open_entry(plain(b"", marker_type=1)) is None
     assert rewrite(b"garbage", [ALONE]) is None
 

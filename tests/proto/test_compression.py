@@ -24,7 +24,7 @@ kinds = pytest.mark.parametrize("kind", KINDS, ids=CompressionType.Name)
 
 
 @given(st.sampled_from(KINDS), st.binary(max_size=2000), st.integers(1, 50))
-def test_round_trip(kind: CompressionType, data: bytes, times: int) -> None:
+def test_compressed_bytes_come_back_as_they_went(kind: CompressionType, data: bytes, times: int) -> None:
     data *= times
     packed = compression.compress(kind, data)
     assert isinstance(packed, bytes)
@@ -33,7 +33,7 @@ def test_round_trip(kind: CompressionType, data: bytes, times: int) -> None:
 
 @kinds
 @pytest.mark.parametrize("size", [0, 1, 255, 128 * 1024, 5 * MIB])
-def test_sizes(kind: CompressionType, size: int) -> None:
+def test_zeros_of_each_size_come_back(kind: CompressionType, size: int) -> None:
     """Zeros: what grows most."""
     data = bytes(size)
     packed = compression.compress(kind, data)
@@ -60,7 +60,7 @@ def test_no_compression() -> None:
         (ZSTD, "28b52ffd" + "0000" + "290000" + b"hello".hex(), b"hello"),
     ],
 )
-def test_vectors(kind: CompressionType, packed: str, data: bytes) -> None:
+def test_compression_fits_its_vectors(kind: CompressionType, packed: str, data: bytes) -> None:
     assert compression.decompress(kind, bytes.fromhex(packed), len(data)) == data
 
 

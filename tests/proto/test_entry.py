@@ -149,7 +149,7 @@ def test_checksum_is_stripped_for_old_consumers() -> None:
     st.booleans(),
     st.none() | st.builds(BrokerEntryMetadata, index=st.integers(0, 2**64 - 1)),
 )
-def test_round_trip(
+def test_an_entry_comes_back_as_it_went(
     metadata: MessageMetadata, payload: bytes, checksum: bool, in_front: BrokerEntryMetadata | None
 ) -> None:
     entry = entries.build(metadata, payload, checksum=checksum)
@@ -160,7 +160,7 @@ def test_round_trip(
 
 
 @given(st.binary(max_size=60))
-def test_garbage_raises_nothing_else(data: bytes) -> None:
+def test_an_entry_of_garbage_raises_nothing_else(data: bytes) -> None:
     for read in (entries.parse_metadata, entries.split, entries.payload_of, entries.parse_broker_metadata):
         try:
             read(data)

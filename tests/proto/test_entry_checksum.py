@@ -21,7 +21,7 @@ from pulsarium.proto.entry import crc32c
         (bytes(reversed(range(32))), 0x113FDB5C),
     ],
 )
-def test_vectors(data: bytes, expected: int) -> None:
+def test_checksums_fit_their_vectors(data: bytes, expected: int) -> None:
     assert crc32c(data) == expected
     assert crc32c(bytearray(data)) == expected
     assert crc32c(memoryview(data)) == expected

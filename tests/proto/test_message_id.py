@@ -100,7 +100,7 @@ def test_round_trips(message_id: MessageId) -> None:
 
 
 @given(st.text(max_size=20), st.binary(max_size=20))
-def test_garbage_raises_nothing_else(text: str, data: bytes) -> None:
+def test_a_message_id_of_garbage_raises_nothing_else(text: str, data: bytes) -> None:
     with suppress(InvalidMessageId):
         MessageId.parse(text)
     with suppress(InvalidMessageId):

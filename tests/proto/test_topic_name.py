@@ -91,8 +91,8 @@ def test_valid_names(text: str, full: str) -> None:
         (
             "segment://public/default/x",
             (
-                "Invalid segment topic name: local name must contain '<parent-topic>/<hashStart>-<hashEnd>-<segmentId>'. "
-                "Got: segment://public/default/x"
+                "Invalid segment topic name: local name must contain "
+                "'<parent-topic>/<hashStart>-<hashEnd>-<segmentId>'. Got: segment://public/default/x"
             ),
         ),
         (

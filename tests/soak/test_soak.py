@@ -13,10 +13,10 @@ from tests.soak.run import broker, run
 
 @pytest.mark.heavy
 @pytest.mark.foreign
-@pytest.mark.timeout(420)
-def test_two_minutes(tmp_path: Path) -> None:
+@pytest.mark.timeout(300)
+def test_a_minute(tmp_path: Path) -> None:
     with broker(tmp_path, memory=False) as process:
-        outcome = run(process, 120.0, seed=1, workers=1)
+        outcome = run(process, 60.0, seed=1, workers=1)
     assert outcome.violations == []
     assert all(seen for name, confirmed, seen, _ in outcome.told.streams if confirmed)
 
@@ -39,7 +39,7 @@ def test_what_was_never_seen_is_missing() -> None:
     assert not account.violations
 
 
-def test_what_comes_twice() -> None:
+def test_the_account_counts_duplicates() -> None:
     often, once = Account("often"), Account("once", once=True)
     for account in (often, once):
         account.saw(0)
@@ -79,7 +79,7 @@ def test_growth_after_the_first_quarter() -> None:
     assert not held(10, 40, 60, 60, 65, 70, 75, 80)
 
 
-def test_what_is_left_over() -> None:
+def test_the_soak_names_what_a_broker_did_not_release() -> None:
     (before,), (after,) = samples(50, tasks=10), samples(80, tasks=12)
     assert left_over(before, after) == ["2 tasks are left over: 10 before, 12 after"]
     assert left_over(after, before) == []

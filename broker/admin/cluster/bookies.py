@@ -75,7 +75,7 @@ def _group_of(call: Call, bookie: str) -> str:
 
 
 def _remove(call: Call, bookie: str) -> None:
-    """Remove a bookie from its group, and an empty group too. A bookie is in one group only."""
+    """Remove a bookie from its only group. Remove the group when it is empty."""
     records = call.broker.metadata.records
     for group, bookies in records.inside(RACKS).items():
         rest = {name: info for name, info in bookies.items() if name != bookie}

@@ -6,7 +6,7 @@ from typing import Any
 
 from pulsarium.broker.admin.namespace.bundles import owned_bundles
 from pulsarium.broker.auth.needs import ANYBODY, broker_operation
-from pulsarium.broker.config.dynamic import NAMES
+from pulsarium.broker.config.dynamic import dynamic_names
 from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
@@ -89,7 +89,11 @@ def get_dynamic_values(call: Call) -> Reply:
 @route("GET", CONFIGURATION, needs=LIST)
 def get_dynamic_names(call: Call) -> Reply:
     """Return the names of the dynamic settings."""
-    return json_reply(NAMES)
+    return json_reply(_names(call))
+
+
+def _names(call: Call) -> tuple[str, ...]:
+    return dynamic_names(scalable_topics=call.broker.profile.scalable_topics)
 
 
 @route(
@@ -100,7 +104,7 @@ def get_dynamic_names(call: Call) -> Reply:
 def set_dynamic_value(call: Call) -> Reply:
     """Change a dynamic setting for all brokers of the cluster."""
     name = call.parameter("configName")
-    if name not in NAMES:
+    if name not in _names(call):
         raise AdminError(412, "Can't update non-dynamic configuration")
     call.broker.cluster.dynamic.put(name, call.parameter("configValue"))
     return nothing()
@@ -110,7 +114,7 @@ def set_dynamic_value(call: Call) -> Reply:
 def delete_dynamic_value(call: Call) -> Reply:
     """Undo the change of a dynamic setting."""
     name = call.parameter("configName")
-    if name not in NAMES:
+    if name not in _names(call):
         raise AdminError(412, "Can't delete non-dynamic configuration")
     call.broker.cluster.dynamic.forget(name)
     return nothing()

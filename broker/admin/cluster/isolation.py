@@ -79,7 +79,7 @@ def changed(call: Call, kept: Json | None, policy: Json | None) -> Json:
 
 
 def without(call: Call, kept: Json | None) -> Json:
-    """Return the policies of a cluster without one, which may be missing."""
+    """Return the policies of a cluster except one, which need not exist."""
     return {name: policy for name, policy in (kept or {}).items() if name != call.parameter("policyName")}
 
 
@@ -133,7 +133,7 @@ def _as_jackson(value: Any, indent: str = "") -> str:
 async def unload(call: Call, before: Json | None, now: Json) -> Reply:
     """Unload the namespaces of a policy, so that other brokers may serve them.
 
-    By its `unload_scope`, these are all of its namespaces, or those whose patterns changed.
+    The policy's `unload_scope` selects all of its namespaces, or only those whose patterns changed.
     """
     name = call.parameter("policyName")
     policy, old = now[name], (before or {}).get(name, {})

@@ -37,7 +37,7 @@ async def clear_backlog(call: Call) -> Reply:
 
 @route("POST", f"{NAMESPACE}/clearBacklog/{{subscription}}", f"{BUNDLE}/clearBacklog/{{subscription}}", needs=CLEAR)
 async def clear_backlog_of_subscription(call: Call) -> Reply:
-    """Clear the backlog of one subscription. Every topic must have it; in Pulsar, system topics too."""
+    """Clear the backlog of one subscription. Every topic needs the subscription; in Pulsar, also system topics."""
     name, strict = call.parameter("subscription"), call.broker.profile.own_faults_are_shown
     slice_, lacking = Slice(), False
     for topic in _topics(call):

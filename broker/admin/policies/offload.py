@@ -28,7 +28,7 @@ def check_offload(call: Call, kept: Json, value: Any) -> None:
 
 
 def set_part(name: str) -> Rule:
-    """Return the rule of one number of a namespace's offload policies. Older Pulsars stored the number beside them."""
+    """Return the rule for one number of a namespace's offload policies. Pulsar once stored it outside these."""
 
     def value_in(kept: Json) -> Any:
         return (kept.get(POLICIES) or {}).get(PARTS[name], kept.get(name))

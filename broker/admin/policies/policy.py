@@ -116,9 +116,9 @@ class Taken:
 def taken(
     row: Policy[Any], place: Place | None, rule: Rule, right: Callable[..., Needs], kind: Kind | None = None
 ) -> Iterator[Taken]:
-    """Yield the REST calls of a row there.
+    """Yield the REST calls of a row at `place`, of namespaces or of topics.
 
-    `right` makes Needs of the row's right. `kind` replaces the kind of the row's type.
+    `right` makes the Needs of the row's permission. `kind` replaces the kind that the row's type has by default.
     """
     if place is None or not place.setting:
         return

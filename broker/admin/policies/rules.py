@@ -45,7 +45,7 @@ def read_strategy(call: Call) -> Any:
 
 
 def dispatch_rate_twice(kept: Json, value: Any) -> dict[str, Any]:
-    """Return the policies with a dispatch rate under both names. Pulsar stores clusterDispatchRate as the older one."""
+    """Return the policies with a dispatch rate under both names, because Pulsar stores clusterDispatchRate too."""
     return with_value(with_value(kept, rows.DISPATCH_RATE.kept, value), "clusterDispatchRate", value)
 
 

@@ -65,7 +65,7 @@ def reset_cursor(call: Call) -> Reply:
 
 @route("POST", *of_topic(SUBSCRIPTION + "/resetcursor"), needs=topic_operation("RESET_CURSOR"))
 def reset_cursor_to_position(call: Call) -> Reply:
-    """Reset to a message, or behind it if it is excluded."""
+    """Reset the cursor to a message, or behind an excluded message."""
     place = read_place(call)
     refuse_parent(call, "Reset-cursor at position is not allowed for partitioned-topic")
     subscription = subscription_of(call, find(call))
@@ -103,7 +103,7 @@ def expire_messages_of_all(call: Call) -> Reply:
 
 
 def _expire(subscriptions: list[PersistentSubscription], seconds: int) -> None:
-    """Expire messages of all subscriptions. Raise `AdminError` 409 for the first one that did not try."""
+    """Expire messages of all subscriptions. Raise `AdminError` 409 for the first subscription that cannot start."""
     left = [subscription for subscription in subscriptions if not expire_older_than(subscription, seconds)]
     if left:
         raise AdminError(
@@ -188,7 +188,7 @@ def _persistent(topics: Iterator[Topic], text: str) -> Iterator[PersistentTopic]
 
 
 def persistent_only(topic: Topic) -> PersistentTopic:
-    """Return a persistent topic. Raise the error of Pulsar's failed cast for another one."""
+    """Return a persistent topic. For another topic, raise the error of the cast that fails in Pulsar."""
     if not isinstance(topic, PersistentTopic):
         found = JAVA_CLASS.format("nonpersistent", "NonPersistentTopic")
         wanted = JAVA_CLASS.format("persistent", "PersistentTopic")

@@ -229,7 +229,7 @@ def _refusal(call: Call, name: TopicName, partitioned: bool) -> AdminError | Con
 
 
 def ledger_info(topic: PersistentTopic) -> Json:
-    """Return Pulsar's ManagedLedgerInfo. The current ledger has no counts there."""
+    """Return Pulsar's ManagedLedgerInfo, which has no counts for the current ledger."""
     ledger, now_ms = topic.ledger, topic.now_ms()
     info = _stat(ledger.stat)
     info["ledgers"] = [

@@ -89,7 +89,7 @@ def _id_by_index(call: Call, position: Position) -> Reply:
 async def get_message_id_by_timestamp(call: Call) -> Reply:
     """Return the first message at or after a time in milliseconds since the epoch.
 
-    Return the position behind the last one if none is.
+    If no message is that late, return the position behind the last message.
     """
     timestamp = number_of(call, "timestamp", bits=64)
     refuse_parent(call, f"Get message ID by timestamp on a partitioned topic {ON_PARTITION}")

@@ -23,7 +23,7 @@ MESSAGE_ID = "org.apache.pulsar.client.impl.MessageIdImpl"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A message id of a body; `excluded` means the message after it."""
+    """A message id in the body of a request. `excluded` means the message after it."""
 
     position: Position
     partition: int = -1

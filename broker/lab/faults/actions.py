@@ -108,7 +108,7 @@ class Delay(Action):
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds <= LONGEST:
-            raise FaultError(f"seconds is {self.seconds}; it is more than 0, and not more than {LONGEST}")
+            raise FaultError(f"seconds is {self.seconds}; it must be more than 0, and not more than {LONGEST}")
 
     def act(self, strike: Strike) -> Iterator[Piece]:
         strike.hold("delayed", self.seconds)
@@ -124,7 +124,7 @@ class Duplicate(Action):
 
     def __post_init__(self) -> None:
         if not 1 <= self.times <= MOST_COPIES:
-            raise FaultError(f"times is {self.times}; it is from 1 to {MOST_COPIES}")
+            raise FaultError(f"times is {self.times}; it must be from 1 to {MOST_COPIES}")
 
     def act(self, strike: Strike) -> Iterator[Piece]:
         yield strike.untouched()
@@ -155,7 +155,7 @@ class Corrupt(Action):
 
     def __post_init__(self) -> None:
         if self.what not in ("checksum", "byte"):
-            raise FaultError(f"what is {self.what!r}; it is checksum or byte")
+            raise FaultError(f"what is {self.what!r}; it must be checksum or byte")
 
     def misfit(self, spec: CommandSpec) -> str:
         wrong = self.what == "checksum" and spec.type not in WITH_ENTRY
@@ -187,7 +187,7 @@ class Truncate(Action):
 
     def __post_init__(self) -> None:
         if self.keep < 0:
-            raise FaultError(f"keep is {self.keep}; it is 0 or more")
+            raise FaultError(f"keep is {self.keep}; it must be 0 or more")
 
     def act(self, strike: Strike) -> Iterator[Piece]:
         yield strike.cut(self.keep)

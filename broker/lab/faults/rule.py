@@ -45,7 +45,7 @@ class Rule:
 
     def _check(self) -> None:
         if self.stage not in STAGES:
-            raise FaultError(f"stage is {self.stage!r}; it is before or after")
+            raise FaultError(f"stage is {self.stage!r}; it must be before or after")
         spec, sender = spec_of(self.selector.command), self.selector.sender
         if sender is Direction.BROKER and (self.after or self.action.of_client_only):
             what = 'stage "after"' if self.after else self.action.kind
@@ -87,7 +87,7 @@ class Rule:
         return self.occurrence.strikes()
 
     def _can_act_on(self, frame: TappedFrame) -> bool:
-        """Return whether the action can apply to this frame. A rule for "*" learns this only now."""
+        """Return whether the action can apply to this frame. A rule for "*" is checked only when a frame arrives."""
         if isinstance(self.action, Answer) or self.after:
             if frame.sender is Direction.BROKER or (self.after and answers.key_of_command(frame) is None):
                 return False

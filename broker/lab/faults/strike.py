@@ -90,6 +90,8 @@ class Command:
 
 
 class Claim(NamedTuple):
+    """A command whose answer is reserved for a rule."""
+
     rule: Rule
     command: Command
 

@@ -92,5 +92,5 @@ def _check_names(given: Iterable[object], known: Iterable[str], what: str) -> No
 
 def _typed(name: str, value: object, types: tuple[type, ...]) -> Any:
     if isinstance(value, bool) or not isinstance(value, types):
-        raise FaultError(f"{name} is {value!r}; it is {' or '.join(WORDS[each] for each in types)}")
+        raise FaultError(f"{name} is {value!r}; it must be {' or '.join(WORDS[each] for each in types)}")
     return value

@@ -109,7 +109,7 @@ def sender_of(spec: CommandSpec | None, sender: str | None) -> Direction:
     if sender is None:
         return sends
     if sender not in (Direction.CLIENT.value, Direction.BROKER.value):
-        raise FaultError(f"sender is {sender!r}; it is client or broker")
+        raise FaultError(f"sender is {sender!r}; it must be client or broker")
     if spec is not None and sends not in (Direction.BOTH, Direction(sender)):
         raise FaultError(f"{spec.name} is sent by the {sends.value}")
     return Direction(sender)
@@ -127,13 +127,13 @@ class Occurrence:
         skip, every, count = when.get("skip", 0), when.get("every", 1), when.get("count", 1)
         probability, seed = when.get("probability", 1.0), when.get("seed")
         if skip < 0:
-            raise FaultError(f"skip is {skip}; it is 0 or more")
+            raise FaultError(f"skip is {skip}; it must be 0 or more")
         if every < 1:
-            raise FaultError(f"every is {every}; it is 1 or more")
+            raise FaultError(f"every is {every}; it must be 1 or more")
         if count is not None and count < 1:
-            raise FaultError(f"count is {count}; it is 1 or more, or None for no limit")
+            raise FaultError(f"count is {count}; it must be 1 or more, or None for no limit")
         if not 0 <= probability <= 1:
-            raise FaultError(f"probability is {probability}; it is from 0 to 1")
+            raise FaultError(f"probability is {probability}; it must be from 0 to 1")
         self.skip = skip
         self.every = every
         self.count = count

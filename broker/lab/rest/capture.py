@@ -45,7 +45,7 @@ def start_capture(call: Call) -> Reply:
         raise AdminError(400, f"{', '.join(sorted(unknown))}: a capture takes path and keepEntry")
     keep = asked.get("keepEntry")
     if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
-        raise AdminError(400, "keepEntry is the number of bytes to keep of each message, 0 or more")
+        raise AdminError(400, "keepEntry must be the number of bytes to keep of each message, 0 or more")
     try:
         capture = lab_of(call).captures.start(_path(lab_of(call).folder, asked), keep_entry=keep)
     except BlockingIOError as error:

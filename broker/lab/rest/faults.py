@@ -88,5 +88,5 @@ def _number(call: Call, name: str, default: float, most: float) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value <= most:
-        raise AdminError(400, f"{name} is {given!r}; it is a number from 0 to {most:g}")
+        raise AdminError(400, f"{name} is {given!r}; it must be a number from 0 to {most:g}")
     return value

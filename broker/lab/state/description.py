@@ -46,6 +46,8 @@ class Message:
 
 @dataclass(frozen=True)
 class Topic:
+    """A topic of a seed file."""
+
     name: TopicName
     partitions: int
     properties: Mapping[str, str]
@@ -56,6 +58,8 @@ class Topic:
 
 @dataclass(frozen=True)
 class Description:
+    """The contents of a seed file."""
+
     tenants: Mapping[str, Json] = field(default_factory=dict)
     namespaces: Mapping[str, Json] = field(default_factory=dict)
     topics: Sequence[Topic] = ()

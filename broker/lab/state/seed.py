@@ -52,7 +52,7 @@ class Seeding:
                 raise SeedError(f"topic {topic.name}: the topic exists with {there} partitions, not {topic.partitions}")
 
     async def make(self, description: Description) -> None:
-        """Create all of it. Other tasks run between two topics or messages."""
+        """Create everything that the file describes. Other tasks run between two topics or messages."""
         for tenant, info in description.tenants.items():
             if tenant not in self._metadata.tenants:
                 self._metadata.put_tenant(tenant, {"allowedClusters": [self._metadata.cluster], **info})

@@ -335,7 +335,7 @@ class Overdue:
             self._late.setdefault(txn.most, set()).add(txn)
 
     def taken_back(self, most: int) -> None:
-        """Search all transactions again, because a commit failed, and the watermark with it."""
+        """Forget the low watermark of a coordinator, whose commit failed. The next one searches all transactions."""
         self._reached.pop(most, None)
         self._late.pop(most, None)
 

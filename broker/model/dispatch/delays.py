@@ -213,7 +213,7 @@ class Delays:
             self._alarm, self._alarm_for = stores.clock.call_later(seconds, self._await_tick), first
 
     def _await_tick(self) -> None:
-        """Wait for the tick. Skip that while the lab's clock is frozen, so that its time counts exactly."""
+        """Wait for the next tick. While the lab's clock is frozen, deliver at once, at the message's exact time."""
         clock = self._subscription.topic.stores.clock
         left = self._tick_at - clock.monotonic()
         if left > 0 and not clock.frozen:

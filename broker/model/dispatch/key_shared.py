@@ -108,7 +108,7 @@ class KeySharedDispatcher(SharingDispatcher):
     # unacknowledged messages
 
     def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
-        """Record the hashes anew, because entries that had to wait do not keep theirs."""
+        """Record the key hash of each delivered entry. Compute it again, because waiting entries do not store it."""
         hashes = (self.hash_of(parse_metadata(delivery.entry)) for delivery in deliveries)
         self.owed.owe(consumer, deliveries, [KeyOwner(consumer, key_hash) for key_hash in hashes])
         super()._delivering(consumer, deliveries, messages)

@@ -62,7 +62,7 @@ class Records:
         self._keeps.store(path, json.dumps(value).encode())
 
     def forget(self, folder: str, *names: str) -> None:
-        """Delete a record and everything below it. If that is not committed, all of it is restored."""
+        """Delete a record and everything below it. If the commit of the deletion fails, all of them are restored."""
         path = _path(folder, names)
         gone = {kept: value for kept, value in self._values.items() if kept == path or kept.startswith(f"{path}/")}
         for kept in gone:

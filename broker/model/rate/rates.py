@@ -16,7 +16,7 @@ SHORTEST_WAIT = 1e-3  # seconds
 
 
 def nothing_more() -> float:
-    """Return no addition to a rate."""
+    """Return 0, for a rate without an addition."""
     return 0.0
 
 

@@ -136,17 +136,23 @@ class Times:
 
 
 class Split(NamedTuple):
+    """The decision to split a segment."""
+
     segment: int
     reason: str
 
 
 class Merge(NamedTuple):
+    """The decision to merge two adjacent segments."""
+
     first: int
     second: int
     reason: str
 
 
 class Rebucket(NamedTuple):
+    """The decision to give segments another number of entry buckets."""
+
     segments: tuple[int, ...]
     buckets: int
     reason: str

@@ -351,4 +351,4 @@ class Group:
             self._look_soon()
             return
         self._delay = min(2 * self._delay, LAST_LOOK)
-        self._look = self._all.clock.call_later(self._delay, self._look_for_drained)
+        self._look = self._all.clock.call_later(self._delay, self._look_for_drained) if self.waits_for else None

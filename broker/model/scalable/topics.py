@@ -100,15 +100,15 @@ class ScalableTopic:
     # changes
 
     def split(self, segment_id: int) -> None:
-        """Seal a segment, and continue in its two halves."""
+        """Replace a segment by its two halves, and terminate its topic."""
         self._change(self.layout.split(segment_id, now_ms=self._topics.now_ms()))
 
     def merge(self, first: int, second: int) -> None:
-        """Seal two adjacent segments, and continue in one."""
+        """Replace two adjacent segments by one, and terminate their topics."""
         self._change(self.layout.merge(first, second, now_ms=self._topics.now_ms()))
 
     def rebucket(self, segment_id: int, buckets: int) -> None:
-        """Seal a segment, and continue in one with another number of entry buckets."""
+        """Replace a segment by one with another number of entry buckets, and terminate its topic."""
         self._change(self.layout.rebucket(segment_id, buckets, now_ms=self._topics.now_ms()))
 
     def prune(self, ids: Iterable[int]) -> None:
@@ -142,7 +142,6 @@ class ScalableTopic:
 
     def tell(self) -> None:
         """Tell the observers once all changes so far are committed."""
-
         self._topics.turn.after_commit(lambda error: self._tell_now() if error is None else None)
 
     def _tell_now(self) -> None:
@@ -216,7 +215,7 @@ class ScalableTopics:
         )
 
     def of_segment(self, name: TopicName) -> tuple[ScalableTopic, Segment] | None:
-        """Return the scalable topic of a segment:// name with the segment, or None when the record has no such one."""
+        """Return the scalable topic and the segment of a segment:// name, or None when the record lacks the segment."""
         of = SegmentName.of(name)
         topic = self.find(of.parent)
         segment = None if topic is None else topic.layout.segments.get(of.id)

@@ -194,7 +194,8 @@ class PersistentSubscription(Subscription):
     def check_end_of_topic(self, *, again: bool = False) -> None:
         """Send REACHED_END_OF_TOPIC once everything of a terminated topic is acknowledged (cmd 27).
 
-        Called when a read found the end, after acknowledgements, and with `again` for each request to terminate.
+        Call this when a read finds the end, and after acknowledgements. For a request to terminate, pass `again`:
+        consumers that have the command already receive it again.
         """
         if self.topic.ledger.terminated is None or self.has_backlog:
             return

@@ -25,6 +25,8 @@ from pulsarium.matrix.python.official.support import (
 
 
 class Person(Record):  # type: ignore[misc]
+    """The record of the scenarios with schemas."""
+
     name = String()
     age = Integer()
 

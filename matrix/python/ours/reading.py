@@ -28,6 +28,8 @@ from pulsarium.matrix.python.ours.support import (
 
 @dataclass
 class Person:
+    """The record of the scenarios with schemas."""
+
     name: str
     age: AvroInt
 

@@ -211,7 +211,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], int, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-async def test_who_is_not_let_in(case: str) -> None:
+async def test_a_client_with_wrong_credentials_is_refused(case: str) -> None:
     fields, code, text = REFUSALS[case]
     async with serving(by_token()) as bed:
         wire = bed.dial()
@@ -222,7 +222,7 @@ async def test_who_is_not_let_in(case: str) -> None:
         await wire.closed()
 
 
-async def test_who_shows_nothing_may_be_anonymous() -> None:
+async def test_a_client_without_credentials_may_be_anonymous() -> None:
     async with serving(by_token(anonymousUserRole="anonymous")) as bed:
         grant(bed, "anonymous", "produce")
         wire = await bed.connect()
@@ -264,7 +264,25 @@ async def test_a_lookup_of_a_scalable_topic_needs_a_grant() -> None:
             )
 
 
-def test_what_costs_nothing() -> None:
+async def test_a_registration_with_a_scalable_topic_needs_a_grant() -> None:
+    async with serving(by_token()) as bed:
+        bed.broker.cluster.scalable.create(TopicName.parse("topic://public/default/t"))
+        wire = await bed.connect(**connecting("me"))
+        await wire.send(
+            Type.SCALABLE_TOPIC_SUBSCRIBE,
+            request_id=7,
+            topic="topic://public/default/t",
+            subscription="s",
+            consumer_name="c",
+            consumer_id=1,
+            consumer_type=pb.STREAM,
+        )
+        told = await wire.expect(Type.SCALABLE_TOPIC_SUBSCRIBE_RESPONSE)
+        text = "Client is not authorized to ScalableTopicSubscribe"
+        assert (told.request_id, told.error, told.message) == (7, pb.AuthorizationError, text)
+
+
+def test_messages_are_not_authorized_one_by_one() -> None:
     """Nothing is asked per message, and nothing at all where authorization is off."""
     plain_ones, asked = handlers(connected=True), handlers(connected=True, authorize=True)
     changed = {command for command, handler in plain_ones.items() if asked[command] is not handler}

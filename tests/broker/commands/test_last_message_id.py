@@ -43,7 +43,7 @@ async def test_the_brokers_own_metadata_stays_behind(bed: Bed) -> None:
 
 
 @pytest.mark.req("S429-02")
-async def test_one_message_too(bed: Bed) -> None:
+async def test_the_last_entry_may_be_a_single_message(bed: Bed) -> None:
     stage = await stage_of(bed, plain(b"v"))
     assert (await last(await stage.client(V22)))[1:] == (None, Position(stage.positions[0].ledger_id, -1), plain(b"v"))
     assert (await last(await stage.client(V21))).batch_index == -1
@@ -79,7 +79,7 @@ async def test_what_waits_for_a_client_is_bounded(bed: Bed) -> None:
 
 
 @pytest.mark.req("S429-04")
-async def test_who_reads_everything_gets_the_topics_last(stage: Stage) -> None:
+async def test_a_consumer_without_read_compacted_gets_the_last_entry_of_the_topic(stage: Stage) -> None:
     found = await last(await stage.client(V22, read_compacted=False))
     assert (found.position, found.batch_index, found.buffer) == (stage.positions[3], 3, b"")
 
@@ -99,7 +99,7 @@ async def test_a_topic_that_was_never_compacted(stage: Stage) -> None:
 
 
 @pytest.mark.req("S429-33")
-async def test_an_empty_topic(bed: Bed, wire: Wire) -> None:
+async def test_an_empty_topic_has_no_last_message_id(bed: Bed, wire: Wire) -> None:
     await wire.subscribe(read_compacted=False)
     compacted(topic_of(bed), Retained(NOWHERE, {})).horizon = None
     assert (await last(wire))[:2] == (NOWHERE, -1)
@@ -109,7 +109,7 @@ async def test_an_empty_topic(bed: Bed, wire: Wire) -> None:
 
 @pytest.mark.req("S429-16")
 @pytest.mark.parametrize("version", [V21, V22])
-async def test_nothing_was_kept(stage: Stage, version: int) -> None:
+async def test_a_compacted_topic_that_kept_nothing_has_no_last_message_id(stage: Stage, version: int) -> None:
     """Transcript 147."""
     stage.retained.entries.clear()
     found = await last(await stage.client(version))
@@ -170,7 +170,7 @@ async def test_a_payload_of_another_form_with_indexes(bed: Bed) -> None:
 
 
 @pytest.mark.req("S429-02", "S429-10", "S429-13", "S429-14")
-async def test_the_example_of_the_pip(bed: Bed) -> None:
+async def test_the_last_message_id_of_the_proposals_example(bed: Bed) -> None:
     """As compaction itself leaves it, also once the topic was unloaded."""
     sender = await bed.connect()
     await sender.producer()

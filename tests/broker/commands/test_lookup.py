@@ -60,13 +60,13 @@ async def test_the_proxied_url_is_taken_whatever_it_is(bed: Bed) -> None:
     assert (await look_up(wire, TOPIC)).response == Found.Connect
 
 
-async def test_a_namespace_that_is_not_there(wire: Wire) -> None:
+async def test_a_lookup_in_an_absent_namespace_is_refused(wire: Wire) -> None:
     found = await look_up(wire, "persistent://public/none/t")
     assert (found.response, found.error, found.message) == (Found.Failed, pb.TopicNotFound, "Namespace not found")
 
 
 @pytest.mark.parametrize("topic", ["", "http://public/default/t", "persistent://public/t", "a/b/c/d/e"])
-async def test_names_that_are_none(wire: Wire, topic: str) -> None:
+async def test_a_lookup_of_names_that_are_none_is_refused(wire: Wire, topic: str) -> None:
     found = await look_up(wire, topic)
     assert (found.response, found.error) == (Found.Failed, pb.InvalidTopicName)
     assert found.message.startswith("Invalid topic name: ")

@@ -127,21 +127,21 @@ async def test_an_id_is_free_again_after_a_failure_and_after_closing(wire: Wire)
 
 @pytest.mark.req("P-01")
 @pytest.mark.parametrize("topic", ["http://public/default/t", "persistent://public/t", ""])
-async def test_a_topic_name_that_is_none(wire: Wire, topic: str) -> None:
+async def test_a_producer_of_a_name_that_is_no_topic_is_refused(wire: Wire, topic: str) -> None:
     code, text = await refused_producer(wire, topic=topic)
     assert code == pb.InvalidTopicName
     assert text.startswith("Invalid topic name: ")
 
 
 @pytest.mark.req("P-01")
-async def test_a_namespace_that_is_not_there(wire: Wire) -> None:
+async def test_a_producer_in_an_absent_namespace_is_refused(wire: Wire) -> None:
     code, text = await refused_producer(wire, topic="persistent://public/none/t")
     assert code == pb.ServiceNotReady
     assert "not served by this instance" in text
 
 
 @pytest.mark.req("P-01", "B-40")
-async def test_a_topic_that_may_not_be_created(autojump_clock: object) -> None:
+async def test_a_producer_of_a_topic_that_may_not_be_created_is_refused(autojump_clock: object) -> None:
     async with serving(Config(allowAutoTopicCreation=False)) as bed:
         code, text = await refused_producer(await bed.connect())
         assert (code, text) == (pb.TopicNotFound, f"Topic not found {TOPIC}")
@@ -167,7 +167,7 @@ async def test_a_partition_without_its_parent_is_refused(wire: Wire) -> None:
 
 
 @pytest.mark.req("P-01")
-async def test_there_may_be_only_so_many(autojump_clock: object) -> None:
+async def test_a_topic_takes_only_so_many_producers(autojump_clock: object) -> None:
     async with serving(Config(maxProducersPerTopic=1)) as bed:
         wire = await bed.connect()
         await wire.producer()
@@ -178,7 +178,7 @@ async def test_there_may_be_only_so_many(autojump_clock: object) -> None:
 
 
 @pytest.mark.req("P-09")
-async def test_metadata_may_be_so_large(wire: Wire) -> None:
+async def test_metadata_of_a_producer_may_be_so_large(wire: Wire) -> None:
     await wire.producer(metadata=[{"key": "k", "value": "v" * 1023}])
     code, text = await refused_producer(
         wire, 1, metadata=[{"key": "k", "value": "v" * 600}, {"key": "l", "value": "v" * 423}]

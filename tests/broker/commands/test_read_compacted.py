@@ -82,7 +82,7 @@ async def test_what_was_kept_and_then_what_is_newer(stage: Stage, wire: Wire) ->
     await get(wire, await stage.sender.publish(plain(b"new")))
 
 
-async def test_who_does_not_ask_for_it_gets_everything(stage: Stage, wire: Wire) -> None:
+async def test_a_consumer_without_read_compacted_gets_all_messages(stage: Stage, wire: Wire) -> None:
     await subscribe(wire, read_compacted=False)
     await get(wire, stage.positions)
 
@@ -162,7 +162,7 @@ async def test_cumulative(stage: Stage, wire: Wire) -> None:
 
 
 @pytest.mark.req("S54-16")
-async def test_part_of_a_batch(stage: Stage, wire: Wire) -> None:
+async def test_part_of_a_compacted_batch_is_read(stage: Stage, wire: Wire) -> None:
     """Batch indexes are those of the producer: what was not kept still counts."""
     await subscribe(wire)
     await wire.messages(5)
@@ -209,7 +209,7 @@ async def test_a_reader_from_an_end(stage: Stage, wire: Wire, start: Position, t
     await get(wire, await stage.sender.publish(plain(b"new")))
 
 
-async def test_nothing_was_kept(stage: Stage, wire: Wire) -> None:
+async def test_a_compacted_topic_that_kept_nothing_is_read(stage: Stage, wire: Wire) -> None:
     stage.retained.entries.clear()
     await subscribe(wire)
     await get(wire, stage.at(*NEWER))

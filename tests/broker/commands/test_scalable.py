@@ -139,8 +139,8 @@ async def test_a_lookup_that_may_not_create_says_that_the_topic_is_absent(
             "topic://public/default/x-partition-0",
             pb.TopicNotFound,
             (
-                "Cannot open a scalable-topic lookup for an individual partition: topic://public/default/x-partition-0; "
-                "use the base topic name topic://public/default/x"
+                "Cannot open a scalable-topic lookup for an individual partition: "
+                "topic://public/default/x-partition-0; use the base topic name topic://public/default/x"
             ),
         ),
         (

@@ -138,7 +138,7 @@ async def test_a_producer_that_does_not_fit(wire: Wire) -> None:
     assert (await wire.producer(producer_id=1, schema=schema(AVRO, TWO))).schema_version == version(1)
 
 
-async def test_what_is_no_schema(wire: Wire) -> None:
+async def test_a_schema_that_is_none_is_refused(wire: Wire) -> None:
     text = "Invalid schema definition data for AVRO schema"
     cause = "org.apache.avro.SchemaParseException: No type: {}"
     expected = (pb.IncompatibleSchema, f"{text} caused by {cause}")

@@ -85,7 +85,7 @@ async def test_permits_sent_behind_a_subscribe_are_lost(wire: Wire, five: list[P
 
 
 @pytest.mark.req("C-02", "B-40")
-async def test_a_topic_that_may_not_be_created(wire: Wire) -> None:
+async def test_a_consumer_of_a_topic_that_may_not_be_created_is_refused(wire: Wire) -> None:
     absent = (pb.TopicNotFound, f"Topic {TOPIC} does not exist")
     assert await refused_consumer(wire, force_topic_creation=False) == absent
     await wire.subscribe()
@@ -175,13 +175,13 @@ async def test_the_parent_of_partitions_takes_no_consumer(bed: Bed, wire: Wire) 
 
 
 @pytest.mark.parametrize("topic", ["http://public/default/t", "persistent://public/t", ""])
-async def test_a_topic_name_that_is_none(wire: Wire, topic: str) -> None:
+async def test_a_consumer_of_a_name_that_is_no_topic_is_refused(wire: Wire, topic: str) -> None:
     code, text = await refused_consumer(wire, topic=topic)
     assert code == pb.InvalidTopicName
     assert text.startswith("Invalid topic name: ")
 
 
-async def test_metadata_may_be_so_large(wire: Wire) -> None:
+async def test_metadata_of_a_consumer_may_be_so_large(wire: Wire) -> None:
     await wire.subscribe(metadata=[{"key": "k", "value": "v" * 1023}])
     code, _ = await refused_consumer(wire, consumer_id=1, metadata=[{"key": "k", "value": "v" * 1024}])
     assert code == pb.MetadataError

@@ -148,7 +148,7 @@ async def test_types_do_not_mix(bed: Bed, wire: Wire, first: int, second: int) -
         (Config(maxConsumersPerTopic=2), "Topic reached max consumers limit"),
     ],
 )
-async def test_there_may_be_only_so_many(autojump_clock: object, config: Config, text: str) -> None:
+async def test_a_topic_takes_only_so_many_consumers(autojump_clock: object, config: Config, text: str) -> None:
     async with serving(config) as bed:
         wire = await bed.connect()
         for consumer_id in range(2):

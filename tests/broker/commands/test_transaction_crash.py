@@ -86,7 +86,7 @@ async def _delivered(wire: Wire, topic: str, consumer_id: int) -> list[bytes]:
 
 @pytest.mark.parametrize("then", [pb.COMMIT, pb.ABORT])
 @pytest.mark.parametrize("action", [pb.COMMIT, pb.ABORT])
-async def test_a_crash_between_any_two_commits(action: int, then: int) -> None:
+async def test_a_crash_between_any_two_commits_loses_no_transaction(action: int, then: int) -> None:
     """It is there everywhere or nowhere; and one that is open can be ended either way."""
     seen: list[Seen] = []
     over = False

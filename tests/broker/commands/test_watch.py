@@ -54,7 +54,7 @@ async def test_partitions_are_told_one_by_one(bed: Bed, wire: Wire) -> None:
 
 
 @pytest.mark.req("B-38")
-async def test_a_known_list_is_not_sent_again(bed: Bed, wire: Wire) -> None:
+async def test_a_watcher_that_knows_the_list_is_not_sent_it_again(bed: Bed, wire: Wire) -> None:
     create(bed)
     success = await watch(wire, topics_hash=hash_of_names([TOPIC]))
     assert (list(success.topic), success.topics_hash) == ([], hash_of_names([TOPIC]))

@@ -54,7 +54,7 @@ def test_the_keys_that_govern_kept_cursors_have_pulsars_defaults() -> None:
     assert config.managedLedgerInfoCompressionThresholdInBytes == 16_384
 
 
-def test_the_frame_limit_follows_the_message_limit() -> None:
+def test_the_key_of_messages_sets_the_frame_limit() -> None:
     assert Config().max_frame_size == 5_253_120
     assert Config(maxMessageSize=1_000).max_frame_size == 11_240
 

@@ -175,7 +175,9 @@ async def test_what_a_timer_stored_is_kept_before_the_next_one(
     assert stand.ran == [("stores", 1), ("kept", 1), ("next", 2)]
 
 
-async def test_one_after_the_other(mock_clock: MockClock, stand: Stand, lab: LabClock) -> None:
+async def test_two_who_advance_the_clock_do_so_one_after_the_other(
+    mock_clock: MockClock, stand: Stand, lab: LabClock
+) -> None:
     stand.store.holding = True
     stand.clock.call_later(1, lambda: stand.turn.store("/a", b"1"))
     stand.later(3, "timer")
@@ -290,13 +292,13 @@ async def test_a_reset_ends_an_advance(mock_clock: MockClock, stand: Stand, lab:
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), 8000 * 366 * DAY])
-async def test_where_time_does_not_go(mock_clock: MockClock, lab: LabClock, seconds: float) -> None:
+async def test_the_clock_refuses_an_impossible_advance(mock_clock: MockClock, lab: LabClock, seconds: float) -> None:
     with pytest.raises(ClockError, match="cannot advance"):
         await lab.advance(seconds)
     assert lab.offset_ms == 0
 
 
-async def test_to_a_time(mock_clock: MockClock, lab: LabClock) -> None:
+async def test_the_clock_goes_to_a_time(mock_clock: MockClock, lab: LabClock) -> None:
     wanted = lab.now_ms() + 5000
     assert await lab.advance_to(wanted) == pytest.approx(5, abs=0.002)
     assert lab.now_ms() == wanted

@@ -13,9 +13,8 @@ from pulsarium.broker.lab.faults import Corrupt, Drop, Duplicate, Reorder
 from pulsarium.broker.lab.linter import KEPT
 from pulsarium.capture.lint.checker import Finding
 from tests.broker.admin.rest import rest_of
+from tests.broker.lab.linter_programs.program import Client, message, send
 from tests.broker.wire import TOPIC, Bed, Exclusive, Type, Wire, frame_of, message_id, serving
-
-from .linter_programs.program import Client, message, send
 
 
 @pytest.fixture
@@ -55,7 +54,7 @@ async def test_a_finding_says_all_there_is(bed: Bed, lab: Lab) -> None:
     assert Finding.from_json(found.to_json()) == found
 
 
-async def test_it_judges_while_it_runs(bed: Bed, lab: Lab) -> None:
+async def test_the_linter_judges_only_while_it_runs(bed: Bed, lab: Lab) -> None:
     await closes_and_acknowledges(bed)
     assert rules(lab) == []
     assert bed.broker.cluster.hooks is None
@@ -209,7 +208,7 @@ async def test_a_consumer_that_is_closed_answers_nothing(bed: Bed, lab: Lab) -> 
 # HTTP
 
 
-async def test_over_http(bed: Bed, lab: Lab) -> None:
+async def test_the_linter_is_asked_over_http(bed: Bed, lab: Lab) -> None:
     rest = rest_of(bed)
     assert await rest.get("/lab/violations") == {"running": False, "counts": {}, "violations": []}
     started = await rest.call("POST", "/lab/violations/start")

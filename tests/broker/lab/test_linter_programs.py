@@ -8,10 +8,9 @@ from trio.testing import wait_all_tasks_blocked
 from pulsarium.capture.lint.checker import ALL_RULES
 from pulsarium.capture.lint.scalable_rules import SCALABLE_RULES
 from pulsarium.proto.commands import Direction
+from tests.broker.lab.linter_programs import PROGRAMS
+from tests.broker.lab.linter_programs.program import Client
 from tests.broker.wire import serving
-
-from .linter_programs import PROGRAMS
-from .linter_programs.program import Client
 
 MOST = 60  # rules about clients there are at least
 

@@ -86,7 +86,7 @@ def with_tls(config: Config, authority: Authority) -> Config:
     )
 
 
-async def test_large_messages_pass_both_ways(tmp_path: Path) -> None:
+async def test_large_messages_pass_both_ways_over_tls(tmp_path: Path) -> None:
     async with listening(tmp_path, Config()) as secure:
         wire = await secure.connect()
         await wire.producer()
@@ -138,7 +138,7 @@ async def test_what_is_not_tls_harms_nobody(data: bytes, tmp_path: Path, caplog:
         assert "a TLS handshake failed" in caplog.text
 
 
-async def test_a_handshake_may_not_take_for_ever(
+async def test_a_tls_handshake_may_not_take_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(accepting, "HANDSHAKE_SECONDS", 0.01)
@@ -163,7 +163,7 @@ async def test_the_broker_says_goodbye(tmp_path: Path) -> None:
         assert await other.closed() == []
 
 
-async def test_reading_pauses_while_too_many_sends_wait(tmp_path: Path) -> None:
+async def test_reading_over_tls_pauses_while_too_many_sends_wait(tmp_path: Path) -> None:
     store = HeldStorage()
     async with listening(tmp_path, Config(maxPendingPublishRequestsPerConnection=10), store) as secure:
         wire = await secure.connect()
@@ -184,7 +184,7 @@ async def paused(happened: Callable[[], bool]) -> None:
         await trio.testing.wait_all_tasks_blocked(0.001)
 
 
-async def test_a_client_that_vanishes_is_let_go(tmp_path: Path) -> None:
+async def test_a_client_over_tls_that_vanishes_is_let_go(tmp_path: Path) -> None:
     async with listening(tmp_path, Config()) as secure:
         await secure.connect()
         (session,) = secure.broker.sessions

@@ -273,7 +273,7 @@ def test_a_file_system_without_links_keeps_no_copy(
     assert not (data / KEPT_AS).exists()
 
 
-def test_how_far_it_is_is_told_at_most_once_a_second(
+def test_progress_is_told_at_most_once_a_second(
     data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     seconds = iter(number / 10 for number in range(1000))  # of the machine, a tenth a slice
@@ -299,7 +299,7 @@ def test_a_small_one_is_told_without_percents(data: Path, caplog: pytest.LogCapt
     assert "percent" not in caplog.text
 
 
-async def test_a_signal_ends_it(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_signal_ends_a_migration(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = files(data)
     monkeypatch.setattr(migration, "SLICE_BYTES", 1)
 

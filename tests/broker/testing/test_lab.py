@@ -128,7 +128,7 @@ def test_time_goes_by_itself(broker: PulsarBroker, clock: BrokerClock, client: A
     assert [clock.auto_advance] == [False]
 
 
-def test_masks(broker: PulsarBroker, topic: str) -> None:
+def test_a_test_masks_its_broker(broker: PulsarBroker, topic: str) -> None:
     def versions() -> set[int]:
         return broker.call(lambda it: {each.profile.max_protocol_version for each in it.broker.sessions})
 
@@ -186,7 +186,7 @@ def test_the_linter_says_what_a_client_did_wrong(broker: PulsarBroker, topic: st
     broker.linter.clear()
 
 
-def test_why(broker: PulsarBroker, client: Any, topic: str) -> None:
+def test_a_test_asks_why(broker: PulsarBroker, client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s")
     sent = client.create_producer(topic).send(b"a")
     message = consumer.receive(30_000)

@@ -39,7 +39,7 @@ def test_names_are_made_fit_and_unique(broker: PulsarBroker) -> None:
     assert broker.call(lambda it: it.broker.metadata.tenants["acme"]["allowedClusters"]) == ["standalone"]
 
 
-def test_what_cannot_be(broker: PulsarBroker) -> None:
+def test_namespaces_of_tests_refuse_what_cannot_be(broker: PulsarBroker) -> None:
     broker.create_namespace("acme/once")
     with pytest.raises(ValueError, match="the namespace acme/once exists already"):
         broker.create_namespace("acme/once")

@@ -157,7 +157,7 @@ def test_its_options_are_those_of_serve(tmp_path: Path) -> None:
         ({"set": {"authorizationEnabled": True}}, "needs authenticationEnabled"),
     ],
 )
-def test_options_that_cannot_be(options: dict[str, Any], text: str) -> None:
+def test_a_broker_of_a_test_refuses_options_that_cannot_be(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         running(**options)
 

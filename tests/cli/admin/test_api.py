@@ -136,7 +136,9 @@ def test_what_a_refusal_says(body: bytes, message: str, server: Server) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_keeps_method_body_and_credentials(status: int, server: Server, other: Server) -> None:
+def test_the_commands_follow_a_redirect_with_method_body_and_credentials(
+    status: int, server: Server, other: Server
+) -> None:
     server.answers["/admin/v2/x"] = status, {"Location": f"{other.url}/admin/v2/x?authoritative=true"}, b""
     other.answers["/admin/v2/x"] = 200, {}, b'"here"'
     assert call(api_of(server.url, Authorization="Bearer t"), "POST", "x", body=[1]) == "here"
@@ -162,7 +164,7 @@ def test_redirects_in_a_circle_end(server: Server) -> None:
     assert len(server.seen) == 11
 
 
-def test_nobody_listens() -> None:
+def test_a_command_says_that_nobody_listens() -> None:
     url = nobody()
     with pytest.raises(Unreachable) as failed:
         call(api_of(url), "GET", "x")
@@ -185,7 +187,7 @@ def test_a_refusal_is_not_asked_of_the_next(server: Server, other: Server) -> No
     assert other.seen == []
 
 
-def test_an_answer_that_does_not_come() -> None:
+def test_a_command_gives_up_an_answer_that_does_not_come() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(Unreachable, match=r"did not answer within 0.01 s") as failed:

@@ -75,7 +75,7 @@ def test_every_group_is_there() -> None:
     assert groups == set(admin.list_commands(click.Context(admin)))
 
 
-def test_the_recording_is_whole() -> None:
+def test_the_recorded_grammar_is_whole() -> None:
     assert len(COMMANDS) == 484 + 7  # scalable-topics came with 5.0
     assert len([row for row in ROWS if row.kind == "option"]) > 500
 

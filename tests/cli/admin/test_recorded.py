@@ -36,7 +36,7 @@ def body_of(text: str | None) -> Any:
         return text
 
 
-def test_the_recording_is_whole() -> None:
+def test_the_recorded_requests_are_whole() -> None:
     assert len(RECORDED) > 1100
     assert len({tuple(row["args"][:2]) for row in RECORDED}) > 440
 

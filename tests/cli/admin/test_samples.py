@@ -37,7 +37,7 @@ def block(text: str, name: str) -> str:
     return "" if found is None else found[1].replace("<no newline at the end>", "").strip("\n")
 
 
-def test_the_recording_is_whole() -> None:
+def test_the_recorded_samples_are_whole() -> None:
     assert len(samples()) == 101
 
 

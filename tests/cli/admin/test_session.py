@@ -27,7 +27,7 @@ def where(played: Played, *options: str, env: dict[str, str | None] | None = Non
     return played.urls[-1].removesuffix("/admin/v2/tenants")
 
 
-def test_where_the_broker_is(played: Played, tmp_path: Path) -> None:
+def test_the_broker_url_comes_from_option_variable_or_file(played: Played, tmp_path: Path) -> None:
     conf = tmp_path / "client.conf"
     conf.write_text("# ours\nwebServiceUrl=http://conf:1/\nauthPlugin=token\nauthParams=token:t\n")
     assert where(played) == "http://127.0.0.1:8080"
@@ -41,7 +41,7 @@ def test_where_the_broker_is(played: Played, tmp_path: Path) -> None:
     assert where(played, "--admin-url", "http://option:4", "--config", str(conf)) == "http://option:4"
 
 
-def test_certificates_as_other_clients_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_take_certificates_as_other_clients_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.13 and later want extensions that many private authorities do not write."""
     made = ssl.create_default_context()
     made.verify_flags |= ssl.VERIFY_X509_STRICT

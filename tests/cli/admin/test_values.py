@@ -26,7 +26,7 @@ from pulsarium.rest.message_ids import Place
         ("09", 9),
     ],
 )
-def test_durations(text: str, seconds: int) -> None:
+def test_durations_of_options_are_read(text: str, seconds: int) -> None:
     assert values.SECONDS.convert(text, None, None) == seconds
     assert values.MILLISECONDS.convert(text, None, None) == seconds * 1000
 
@@ -41,7 +41,7 @@ def test_what_is_no_duration(text: str) -> None:
     ("text", "size"),
     [("0", 0), ("-1", -1), ("4096", 4096), ("100K", 102400), ("10m", 10 << 20), ("16G", 16 << 30), ("3t", 3 << 40)],
 )
-def test_sizes(text: str, size: int) -> None:
+def test_sizes_of_options_are_read(text: str, size: int) -> None:
     assert values.BYTES.convert(text, None, None) == size
 
 
@@ -75,7 +75,7 @@ def test_positions() -> None:
             values.POSITION.convert(wrong, None, None)
 
 
-def test_times() -> None:
+def test_times_of_options_are_read() -> None:
     assert values.TIMESTAMP.convert("2021-06-28T16:53:08Z", None, None) == 1624899188000
     assert values.TIMESTAMP.convert("2021-06-28T16:53:08.123+02:00", None, None) == 1624891988123
     for wrong in ("", "now", "2021-06-28T16:53:08", "2021-06-28"):

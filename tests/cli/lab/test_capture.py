@@ -56,7 +56,7 @@ def capture(tmp_path: Path) -> str:
     return str(write(tmp_path / "run.pulscap", [small(), other()]))
 
 
-def test_help_teaches() -> None:
+def test_the_help_of_capture_teaches() -> None:
     text = run("--help").output
     for example in (
         "pulsarium serve --capture run.pulscap",
@@ -109,7 +109,7 @@ def test_full(capture: str) -> None:
     assert "\n                   payload: payload\n" in text
 
 
-def test_json(capture: str) -> None:
+def test_a_capture_is_shown_as_json(capture: str) -> None:
     lines = [json.loads(line) for line in shown(capture, "--json", "--full")]
     assert [each["number"] for each in lines] == list(range(1, len(lines) + 1))
     [sent] = [each for each in lines if each.get("command") == "SEND" and each["fields"]["sequence_id"] == 0]
@@ -145,7 +145,7 @@ def test_no_difference(tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "no difference\n")
 
 
-def test_differences(tmp_path: Path) -> None:
+def test_the_command_shows_differences_of_captures(tmp_path: Path) -> None:
     old, new = other(), other()
     new.records = new.records[:-1]
     new.ack(1, cumulative=True)
@@ -207,7 +207,7 @@ def test_a_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (["--port", "1", "list"], "pass options behind list"),
     ],
 )
-def test_what_cannot_be(capture: str, tmp_path: Path, arguments: list[str], words: str) -> None:
+def test_capture_refuses_what_cannot_be(capture: str, tmp_path: Path, arguments: list[str], words: str) -> None:
     (tmp_path / "text").write_text("no capture at all")
     (tmp_path / "empty").write_bytes(b"")
     known = {"file": capture, "folder": tmp_path, "text": tmp_path / "text", "empty": tmp_path / "empty"}

@@ -49,7 +49,7 @@ async def test_a_time_that_is_none_is_told_with_its_option(clock: LabLine) -> No
     assert failed.stderr.startswith("pulsarium: --to yesterday: ")
 
 
-async def test_to_a_time(clock: LabLine) -> None:
+async def test_the_command_takes_the_clock_to_a_time(clock: LabLine) -> None:
     state = json.loads(await clock.said("freeze", "--json"))
     assert state["frozen"] is True
     state = json.loads(await clock.said("advance", "--to", "2190-01-01T00:00:00+01:00", "--json"))
@@ -59,7 +59,7 @@ async def test_to_a_time(clock: LabLine) -> None:
     assert (await clock.run("advance", "--to", "tomorrow")).exit_code == 1
 
 
-async def test_switches(clock: LabLine) -> None:
+async def test_the_clock_is_switched_by_a_command(clock: LabLine) -> None:
     assert "auto-advance" in await clock.said("auto", "on")
     assert "auto-advance" not in await clock.said("auto", "off")
     assert "keep-alive included, token-expiry included" in await clock.said("include", "keep-alive", "token-expiry")
@@ -76,7 +76,7 @@ async def test_what_is_not_understood(clock: LabLine, arguments: list[str]) -> N
     ("text", "seconds"),
     [("90", 90), ("90s", 90), ("5m", 300), ("1.5h", 5400), ("7d", 7 * DAY), ("1d12h", 1.5 * DAY), ("250ms", 0.25)],
 )
-def test_durations(text: str, seconds: float) -> None:
+def test_durations_of_the_clock_are_read(text: str, seconds: float) -> None:
     assert Duration().convert(text, None, None) == seconds
 
 

@@ -56,7 +56,7 @@ async def fault() -> AsyncIterator[Fault]:
         yield Fault(here)
 
 
-async def test_a_lost_receipt(fault: Fault) -> None:
+async def test_a_fault_loses_a_receipt(fault: Fault) -> None:
     sender = await fault.sender()
     said = await fault.said("add", "SEND", "drop", "--after-work", "--topic", "t*")
     assert said == (
@@ -125,7 +125,7 @@ async def test_counting(fault: Fault) -> None:
     assert late.stderr.count("\n") == 1
 
 
-async def test_what_cannot_be(fault: Fault) -> None:
+async def test_fault_refuses_what_cannot_be(fault: Fault) -> None:
     for line, says in (
         (("add", "FLOW", "drop", "--after-work"), "FLOW has no answer"),
         (("add", "NOTHING", "drop"), "no command 'NOTHING'; there are ACK"),

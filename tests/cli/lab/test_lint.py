@@ -47,7 +47,7 @@ def clean(tmp_path: Path) -> Path:
     return capture_of(tmp_path / "clean.pulscap", talk)
 
 
-def test_what_is_wrong_is_said(broken: Path) -> None:
+def test_lint_says_what_is_wrong(broken: Path) -> None:
     said = lint(broken)
     assert said.exit_code == 1
     first, _, count, mend = said.stdout.splitlines()
@@ -124,7 +124,7 @@ async def line() -> AsyncIterator[LabLine]:
         yield LabLine(here, "lint")
 
 
-async def test_a_running_broker(line: LabLine) -> None:
+async def test_the_captures_of_a_running_broker_are_judged(line: LabLine) -> None:
     idle = await line.run("--live")
     assert (idle.exit_code, "--start" in idle.stderr) == (2, True)
     assert (await line.run("--live", "--stop")).exit_code == 2, "what was never judged is not clean"

@@ -44,7 +44,7 @@ async def test_add_list_remove(mask: LabLine) -> None:
         ("remove", "pass the IDs of the masks to remove, or --all"),
     ],
 )
-async def test_refusals(mask: LabLine, line: str, text: str) -> None:
+async def test_mask_refuses_what_cannot_be(mask: LabLine, line: str, text: str) -> None:
     result = await mask.run(*line.split())
     assert result.exit_code != 0
     assert text in result.stderr

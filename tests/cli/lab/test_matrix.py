@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     return runs
 
 
-def test_help_teaches() -> None:
+def test_the_help_of_matrix_teaches() -> None:
     code, text, _ = line("--help")
     assert code == 0
     for example in ("--client python,go", "--mask none,v19", "--broker pulsar://", "matrix.html", "pulsarium[matrix]"):
@@ -72,7 +72,7 @@ def test_a_failure_is_told_and_is_the_exit_code(asked: list[Run], tmp_path: Path
     assert "fail reader go pip none: go said so\nskipped rust: rust said so\n1 pass, 1 fail, 1 skipped\n" in text
 
 
-def test_a_running_broker(asked: list[Run], tmp_path: Path) -> None:
+def test_the_matrix_runs_against_a_running_broker(asked: list[Run], tmp_path: Path) -> None:
     line("--client", "python", "--broker", "pulsar://a:6650,http://a:8080", "--out", str(tmp_path))
     assert asked[0].given == Address(["pulsar://a:6650"], ["http://a:8080"])
 

@@ -31,7 +31,7 @@ async def test_seed_snapshot_reset_restore(state: LabLine, tmp_path: Path) -> No
     assert topics.names("public/default") == [TOPIC]
 
 
-async def test_refusals(state: LabLine, tmp_path: Path) -> None:
+async def test_state_refuses_what_cannot_be(state: LabLine, tmp_path: Path) -> None:
     for command in ("restore", "seed", "snapshot"):
         result = await state.run(command, str(tmp_path / "none" / "file"))
         assert (result.exit_code, "No such file" in result.stderr) == (2, True)

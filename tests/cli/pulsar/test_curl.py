@@ -52,7 +52,7 @@ def test_only_fail_makes_an_error_of_a_status(admin_url: str, capsys: pytest.Cap
     assert capsys.readouterr() == ("", f"curl: (22) {nowhere} answered 404\n")
 
 
-def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_curl_fails_where_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
     assert curl("-s", url) == 7

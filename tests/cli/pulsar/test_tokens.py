@@ -145,5 +145,5 @@ def test_a_token_comes_from_elsewhere(tokens: Tokens, where: str, monkeypatch: p
         (["nonsense"], "No such command 'nonsense'"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(tokens: Tokens, arguments: list[str], said: str) -> None:
+def test_tokens_refuses_in_one_line_what_cannot_be(tokens: Tokens, arguments: list[str], said: str) -> None:
     assert tokens.refusal(*arguments).startswith(said)

@@ -111,7 +111,7 @@ async def test_each_status_is_raised_as_its_error(status: int, error: type[Admin
 
 
 @on_both
-async def test_names_that_are_none() -> None:
+async def test_the_admin_client_refuses_names_that_are_none() -> None:
     admin = admin_of(lambda request: pytest.fail("sent"))
     with pytest.raises(client_errors.InvalidTopicName):
         await admin.topics.get_stats("persistent://x")
@@ -188,7 +188,7 @@ async def test_a_call_is_cancelled() -> None:
 
 @pytest.mark.parametrize("url", ["broker:8080", "pulsar://broker:6650", "http://", "http://x:y", "http://u:secret@x:1"])
 @on_both
-async def test_a_url_that_is_none(url: str) -> None:
+async def test_the_admin_client_refuses_what_is_no_url(url: str) -> None:
     with pytest.raises(client_errors.InvalidUrl) as refused:
         async with connect_admin(url):
             pass

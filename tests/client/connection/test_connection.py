@@ -131,7 +131,7 @@ async def test_a_late_answer_is_ignored() -> None:
             await peer.say(Type.LOOKUP_RESPONSE, request_id=asked.request_id)
 
 
-async def test_an_answer_that_does_not_come(autojump_clock: MockClock) -> None:
+async def test_a_request_gives_up_an_answer_that_does_not_come(autojump_clock: MockClock) -> None:
     async with connected(operation_timeout=5, keep_alive=0) as (connection, _):
         start = anyio.current_time()
         with pytest.raises(Timeout, match="LOOKUP in 5 s"):
@@ -237,7 +237,7 @@ async def test_a_silent_broker_is_pinged_and_at_last_given_up(autojump_clock: Mo
 
 
 @pytest.mark.parametrize(("piece", "alive"), [(1, False), (3 * LEAST // 30, True)], ids=["drops", "slow"])
-async def test_a_frame_that_never_ends(autojump_clock: MockClock, piece: int, alive: bool) -> None:
+async def test_a_dripping_frame_is_no_answer_to_a_ping(autojump_clock: MockClock, piece: int, alive: bool) -> None:
     """Drops of one do not stand for an answer to PING; a big one may take its time."""
     async with connected() as (connection, peer), anyio.create_task_group() as tasks:
         await peer.stream.send((5_000_000).to_bytes(4, "big") + (4).to_bytes(4, "big"))

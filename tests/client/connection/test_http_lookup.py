@@ -99,7 +99,7 @@ async def test_a_listener_is_asked_for() -> None:
 
 
 @on_both
-async def test_a_broker_without_such_a_port() -> None:
+async def test_an_http_lookup_of_a_broker_without_such_a_port_is_refused() -> None:
     lookup, _ = Web(json(brokerUrl="pulsar://b:1")).lookup("https://a:8443")
     with pytest.raises(errors.OperationNotSupported, match="without TLS only"):
         await lookup.connection_for("t")

@@ -49,7 +49,7 @@ def test_the_url_of_the_same_kind_is_taken() -> None:
     assert where("pulsar+ssl://a", **BOTH) == (Address("b", 6651, True), None)
 
 
-def test_through_the_service_url() -> None:
+def test_a_lookup_may_lead_through_the_service_url() -> None:
     proxied = {**BOTH, "proxy_through_service_url": True}
     assert where("pulsar://a", **proxied) == (Address("a", 6650), Address("b", 6650))
     assert where("pulsar+ssl://a", **proxied) == (Address("a", 6651, True), Address("b", 6651, True))

@@ -114,7 +114,7 @@ async def test_one_broker_one_connection() -> None:
 
 
 @on_both
-async def test_through_the_service_url() -> None:
+async def test_the_pool_connects_through_the_service_url() -> None:
     async with asking() as (asks, seen):
         peer = await counted(asks, seen)
         await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://b:6650", proxy_through_service_url=True)
@@ -289,7 +289,7 @@ async def test_hosts_that_are_none(host: str) -> None:
 
 
 @on_both
-async def test_a_listener_is_asked_for() -> None:
+async def test_a_connection_asks_for_its_listener() -> None:
     async with asking(listener_name="outside") as (asks, seen):
         peer = await counted(asks, seen)
         asked = await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")

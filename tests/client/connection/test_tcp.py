@@ -100,7 +100,7 @@ async def test_closing_wakes_who_reads() -> None:
 
 
 @on_both
-async def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_next_address_of_a_host_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening() as (server, port):
         with listening() as (_, refused):
             pass

@@ -93,7 +93,7 @@ def test_an_end_before_the_answer_is_tried_again_and_told(caplog: pytest.LogCapt
         assert connections > 3
 
     run_on("trio", test, jump=True)
-    said = "waiting for a:6651: closed before it answered; if it is a port for TLS, connect to pulsar+ssl://a:6651"
+    said = "trying again: a:6651: closed before it answered; if it is a port for TLS, connect to pulsar+ssl://a:6651"
     assert caplog.messages == [said]
 
 
@@ -125,7 +125,7 @@ def test_who_waits_for_a_broker_says_so_once_and_has_it_when_it_comes(
         peers.close()
 
     run_on(backend, test)
-    assert caplog.messages == ["waiting for a:6650: connection refused"]
+    assert caplog.messages == ["trying again: a:6650: connection refused"]
 
 
 def test_a_broker_that_says_nothing_is_told_within_a_second(caplog: pytest.LogCaptureFixture) -> None:
@@ -137,12 +137,14 @@ def test_a_broker_that_says_nothing_is_told_within_a_second(caplog: pytest.LogCa
         async with open_client("pulsar://a", Settings(dial=hang)) as client:
             with anyio.move_on_after(1):
                 await client._core.brokers.partitions("t")
-            assert caplog.messages == ["waiting for a:6650: no answer yet"]
+            assert caplog.messages == ["trying again: a:6650: no answer yet"]
 
     run_on("trio", test, jump=True)
 
 
-async def test_who_connects_at_once_says_nothing(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_connects_at_once_logs_nothing(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
     async with playing() as (_, client), client.create_producer("t"):
         await anyio.sleep(5)
     assert caplog.messages == []
@@ -163,7 +165,7 @@ def test_what_is_waited_for_is_repeated_once_a_minute(caplog: pytest.LogCaptureF
 
 
 @on_both
-async def test_a_host_that_there_is_not_is_named() -> None:
+async def test_the_client_names_a_host_that_does_not_exist() -> None:
     async def unknown(address: Address) -> ByteStream:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

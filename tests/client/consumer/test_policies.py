@@ -60,7 +60,7 @@ def test_policies_that_make_no_sense() -> None:
     ],
     ids=str,
 )
-def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
+def test_policies_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidConfiguration):
         ConsumerOptions(**{"topic": "t", "subscription_name": "s", **options})
 

@@ -95,7 +95,7 @@ async def test_a_reader_begins_at_either_end(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.req("S429-14", "S429-33")
-async def test_an_empty_topic_has_nothing(autojump_clock: MockClock) -> None:
+async def test_our_reader_finds_nothing_in_an_empty_topic(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         for start in (MessageId.earliest, MessageId.latest):
             for inclusive in (False, True):

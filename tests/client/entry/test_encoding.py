@@ -100,7 +100,7 @@ def test_names_without_a_reader() -> None:
 
 
 @pytest.mark.parametrize("names", ["rsa", [""], ["rsa", ""]])
-def test_names_that_are_none(names: list[str]) -> None:
+def test_keys_with_names_that_are_none_are_refused(names: list[str]) -> None:
     with pytest.raises(InvalidConfiguration, match="give a list of names"):
         Encoder(NONE, names, Keys())
 

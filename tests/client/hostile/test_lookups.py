@@ -39,7 +39,7 @@ GARBAGE = [
 @pytest.mark.parametrize("url", GARBAGE, ids=range(len(GARBAGE)))
 @pytest.mark.parametrize("response", [Connect, Redirect], ids=["connect", "redirect"])
 @on_both
-async def test_a_url_that_is_none(response: Any, url: str | bytes) -> None:
+async def test_a_lookup_that_leads_to_no_url_is_refused(response: Any, url: str | bytes) -> None:
     async with playing() as (played, client):
 
         async def astray(peer: Peer, body: Any) -> None:

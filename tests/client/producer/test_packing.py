@@ -107,7 +107,7 @@ async def test_a_receipt_has_many_readers() -> None:
         {"message_router": lambda message, count: 0},
     ],
 )
-def test_options_that_make_no_sense(wrong: dict[str, object]) -> None:
+def test_options_of_batches_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidConfiguration):
         ProducerOptions("t", **wrong)  # type: ignore[arg-type]
 
@@ -213,7 +213,7 @@ async def test_chunks_without_a_receipt_are_sent_again() -> None:
 
 
 @on_both
-async def test_who_is_cancelled_while_chunks_are_on_their_way() -> None:
+async def test_a_canceled_send_of_chunks_still_completes_the_message() -> None:
     """The message is sent all the same, and takes its place until its receipt. Messages do not mix."""
     async with producing(max_pending_messages=2, **CHUNKED) as stage:
         async with anyio.create_task_group() as tasks:

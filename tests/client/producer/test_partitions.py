@@ -31,7 +31,7 @@ def broker_side(inside: InProcess) -> list[tuple[str, str]]:
     return sorted((topic.name.local_name, one.name) for topic in topics for one in topic.producers.by_name.values())
 
 
-async def test_one_after_the_other(autojump_clock: MockClock) -> None:
+async def test_messages_go_to_one_partition_after_the_other(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         async with client.create_producer("parts") as producer:
@@ -69,7 +69,7 @@ async def test_keys_choose_partitions_by_their_hash(autojump_clock: MockClock, s
                 assert (await producer.send(b"", partition_key=key)).partition == hash_of(key, scheme) % 3
 
 
-async def test_a_router_of_ones_own(autojump_clock: MockClock) -> None:
+async def test_a_producer_takes_a_router_of_its_own(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         async with client.create_producer(
@@ -91,7 +91,7 @@ async def test_a_topic_of_one_partition_is_partitioned(autojump_clock: MockClock
             assert (await producer.send(b"x")).partition == 0
 
 
-async def test_partitions_that_come_later_are_found(autojump_clock: MockClock) -> None:
+async def test_a_producer_finds_partitions_that_come_later(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 2)
         async with client.create_producer("parts", auto_update_partitions_interval=10) as producer:

@@ -68,13 +68,13 @@ def test_numbers_that_are_none_are_texts(number: float) -> None:
         ({"main": "x"}, "main: Home, not str"),
     ],
 )
-def test_values_that_do_not_fit(change: dict[str, Any], text: str) -> None:
+def test_json_values_that_do_not_fit_are_refused(change: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidMessage, match=text):
         JsonSchema(Person).decode(changed(**change))
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"3", b"\xff", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 10_000])
-def test_what_is_no_json_object(data: bytes) -> None:
+def test_bytes_that_are_no_json_object_are_refused(data: bytes) -> None:
     for schema in (JsonSchema(Person), DICTS):
         with pytest.raises(InvalidMessage):
             schema.decode(data)

@@ -79,7 +79,7 @@ def test_bytes_alone_hold_no_separated_pair() -> None:
 
 
 @pytest.mark.parametrize("value", [("k", 1), "k", KeyValue(1, 1), KeyValue("k", "v")])
-def test_values_that_do_not_fit(value: Any) -> None:
+def test_keys_and_values_that_do_not_fit_are_refused(value: Any) -> None:
     with pytest.raises(InvalidMessage):
         KeyValueSchema(StringSchema(), Int32Schema()).encode(value)
 
@@ -92,7 +92,7 @@ def test_bytes_that_are_no_pair(data: bytes) -> None:
         KeyValueSchema(StringSchema(), Int32Schema()).decode(data)
 
 
-def test_what_the_broker_is_told() -> None:
+def test_the_broker_is_told_a_key_value_definition() -> None:
     info = KeyValueSchema(AvroSchema(User), Int32Schema(), SEPARATED).info
     assert (info.type, info.name) == (pb.Schema.KeyValue, "KeyValue")
     definition = AvroSchema(User).info.data
@@ -145,7 +145,7 @@ def test_each_half_is_read_by_its_writer() -> None:
     "properties",
     [{"key.schema.type": "NO_TYPE"}, {"key.schema.properties": "{"}, {"value.schema.properties": json.dumps([])}],
 )
-def test_definitions_that_make_no_sense(properties: dict[str, str]) -> None:
+def test_key_value_definitions_that_make_no_sense_are_refused(properties: dict[str, str]) -> None:
     info = KeyValueSchema(StringSchema(), StringSchema()).info
     with pytest.raises(InvalidMessage):
         halves(SchemaInfo(info.type, info.data, info.name, {**info.properties, **properties}))

@@ -33,7 +33,7 @@ def test_messages_of_a_class() -> None:
 
 
 @pytest.mark.req("B-30")
-def test_what_the_broker_is_told() -> None:
+def test_the_broker_is_told_a_protobuf_definition() -> None:
     info = ProtobufNativeSchema(Api).info
     told = json.loads(info.data)
     assert list(told) == ["fileDescriptorSet", "rootMessageTypeName", "rootFileDescriptorName"]
@@ -88,7 +88,7 @@ def test_files_in_any_order(reverse: bool) -> None:
         ),
     ],
 )
-def test_definitions_that_make_no_sense(info: SchemaInfo) -> None:
+def test_protobuf_definitions_that_make_no_sense_are_refused(info: SchemaInfo) -> None:
     with pytest.raises(InvalidMessage, match="cannot be used"):
         schema_of(info)
 

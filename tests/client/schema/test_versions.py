@@ -142,7 +142,7 @@ async def test_others_do_not_ask(
     assert asked.versions == []
 
 
-async def test_nothing_is_lost_by_cancelling(autojump_clock: MockClock, asked: Asked) -> None:
+async def test_cancelling_loses_no_version_of_a_schema(autojump_clock: MockClock, asked: Asked) -> None:
     async with started() as (_, client), client.subscribe("t", "s", schema=AvroSchema(New)) as consumer:
         await publish(client, Old("a"), Old("b"))
         asked.first = trio.sleep_forever
@@ -228,7 +228,7 @@ async def test_what_is_no_version_is_not_asked_for(autojump_clock: MockClock, as
     assert asked.versions == []
 
 
-async def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_cache_of_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fetch(brokers: Brokers, topic: str, version: bytes | None = None) -> SchemaInfo:
         return SchemaInfo(pb.Schema.Avro, bytes(400))
 

@@ -14,6 +14,7 @@ from .traffic import assert_nothing_more, consume, payloads, receive, send_all
 EARLIEST = pulsar.InitialPosition.Earliest
 
 
+@pytest.mark.req("B-16")
 def test_cumulative_covers_everything_before(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s")
     sent = payloads(20)
@@ -50,6 +51,7 @@ def test_cumulative_over_batches(client: Any, topic: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Shared], ids=lambda k: str(k.name))
+@pytest.mark.req("B-15")
 def test_holes_are_kept(client: Any, admin: Admin, topic: str, kind: Any) -> None:
     consumer = client.subscribe(topic, "s", kind)
     sent = payloads(20)
@@ -76,6 +78,7 @@ def test_a_batch_stays_until_all_of_it_is_acknowledged(client: Any, topic: str) 
     assert_nothing_more(client.subscribe(topic, "s", pulsar.ConsumerType.Shared))
 
 
+@pytest.mark.req("B-13")
 def test_a_new_consumer_goes_on_where_the_last_one_stopped(client: Any, topic: str) -> None:
     sent = payloads(30)
     producer = client.create_producer(topic)
@@ -89,6 +92,7 @@ def test_a_new_consumer_goes_on_where_the_last_one_stopped(client: Any, topic: s
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.req("B-50")
 def test_clients_survive_an_unload(client: Any, admin: Admin, topic: str, partitions: int) -> None:
     """The broker closes producers and consumers; they reconnect by themselves and keep their place."""
     if partitions > 1:
@@ -107,6 +111,7 @@ def test_clients_survive_an_unload(client: Any, admin: Admin, topic: str, partit
     assert_nothing_more(consumer)
 
 
+@pytest.mark.req("B-01", "C-04")
 def test_a_second_exclusive_consumer_is_refused(client: Any, connect: Any, topic: str) -> None:
     client.subscribe(topic, "s")
     for other in (client, connect()):
@@ -115,6 +120,7 @@ def test_a_second_exclusive_consumer_is_refused(client: Any, connect: Any, topic
     client.subscribe(topic, "another")
 
 
+@pytest.mark.req("C-05")
 def test_another_kind_than_the_attached_one_is_refused(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
     with pytest.raises(pulsar.ConsumerBusy):
@@ -149,6 +155,7 @@ def test_initial_positions(client: Any, topic: str) -> None:
     assert consume(earliest, 2) == [b"before", b"after"]
 
 
+@pytest.mark.req("S429-07", "S429-33")
 def test_the_last_message_id(client: Any, topic: str) -> None:
     producer = client.create_producer(topic)
     consumer = client.subscribe(topic, "s")
@@ -165,6 +172,7 @@ def test_the_last_message_id(client: Any, topic: str) -> None:
     assert (last.entry_id(), last.batch_index()) == (batch[-1].entry_id(), 3)
 
 
+@pytest.mark.req("B-05")
 def test_a_small_receiver_queue_gets_everything(client: Any, topic: str) -> None:
     sent = payloads(500)
     for size in (0, 1, 3):

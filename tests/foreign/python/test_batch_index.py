@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pulsar
 import pytest
 
 from ..admin import Admin
+from ..conftest import Launch
 from ..deadline import eventually
 from .traffic import assert_nothing_more, consume, number_of, payloads, receive, send_all
 
@@ -31,7 +33,7 @@ def publish_batches(client: Any, topic: str, batches: int, size: int = 10) -> li
 
 
 @kinds
-@pytest.mark.req("S54-12", "S54-13")
+@pytest.mark.req("S54-01", "S54-02", "S54-07", "S54-12", "S54-13", "B-17")
 def test_only_the_rest_of_a_batch_comes_again(client: Any, topic: str, kind: Any) -> None:
     consumer = subscribe(client, topic, kind)
     sent = publish_batches(client, topic, 2)
@@ -109,3 +111,50 @@ def test_partial_acknowledgements_never_starve_a_small_queue(client: Any, topic:
             if last_of[batch] is not message:
                 consumer.negative_acknowledge(last_of[batch])
     assert_nothing_more(consumer)
+
+
+@pytest.mark.req("S54-08", "S54-09", "S54-10", "S54-11", "S54-14")
+def test_acknowledgements_of_one_long_batch_add_up(client: Any, topic: str) -> None:
+    """A batch of more than two words of bits, over several consumers of which none knows what the others did."""
+    consumer = subscribe(client, topic, pulsar.ConsumerType.Shared)
+    sent = publish_batches(client, topic, 1, 130)
+    messages = receive(consumer, 130)
+    consumer.close()
+    left = set(range(130))
+    for numbers in ({0, 63}, {64, 0, 129}, set(range(70, 100)), left - {1, 65, 128}):
+        consumer = subscribe(client, topic, pulsar.ConsumerType.Shared)
+        assert [number_of(each.data()) for each in receive(consumer, len(left))] == sorted(left)
+        for number in sorted(numbers):
+            consumer.acknowledge(messages[number].message_id())
+        left -= numbers
+        consumer.close()
+    assert consume(subscribe(client, topic, pulsar.ConsumerType.Shared), 3) == [sent[1], sent[65], sent[128]]
+
+
+@pytest.mark.req("S54-18", "S54-26")
+def test_messages_are_counted_and_another_consumer_may_acknowledge_them(client: Any, admin: Admin, topic: str) -> None:
+    holder = subscribe(client, topic, pulsar.ConsumerType.Shared, consumer_name="holder")
+    publish_batches(client, topic, 1, 5)
+    messages = receive(holder, 5)
+
+    def unacknowledged() -> int:
+        consumers = admin.stats(topic)["subscriptions"]["s"]["consumers"]
+        return sum(each["unackedMessages"] for each in consumers)
+
+    assert unacknowledged() == 5
+    other = subscribe(client, topic, pulsar.ConsumerType.Shared, consumer_name="other")
+    for message in messages:
+        other.acknowledge(message.message_id())
+    eventually(lambda: admin.backlog(topic, "s") == 0, what="that all is acknowledged")
+
+
+@pytest.mark.req("S54-06", "S54-20")
+def test_without_the_setting_a_batch_comes_again_as_a_whole(launch: Launch) -> None:
+    address = launch("--set", "acknowledgmentAtBatchIndexLevelEnabled=false").address
+    with closing(pulsar.Client(address.service_url)) as client:
+        consumer = subscribe(client, "t", pulsar.ConsumerType.Shared)
+        sent = publish_batches(client, "t", 1, 4)
+        for message in receive(consumer, 4)[:3]:
+            consumer.acknowledge(message)
+        consumer.close()
+        assert consume(subscribe(client, "t", pulsar.ConsumerType.Shared), 4) == sent

@@ -55,7 +55,7 @@ def script(request: pytest.FixtureRequest, client: Any, admin: Admin, topic: str
     return script
 
 
-@pytest.mark.req("S429-09", "S429-13", "S429-16")
+@pytest.mark.req("S429-03", "S429-09", "S429-13", "S429-16", "B-32")
 @pytest.mark.parametrize("read_compacted", [False, True])
 def test_a_consumer(client: Any, topic: str, script: Script, read_compacted: bool) -> None:
     expected = script.got if read_compacted else script.everything()
@@ -125,3 +125,24 @@ def test_a_subscription_comes_back(client: Any, admin: Admin, topic: str) -> Non
     consumer = client.subscribe(topic, "s", initial_position=EARLIEST, is_read_compacted=True)
     assert [message.data() for message in receive(consumer, 1)] == [b"9"]
     assert admin.backlog(topic, "s") == 1
+
+
+@pytest.mark.req("S429-29", "S429-30", "S429-31")
+def test_compaction_deletes_by_an_empty_value_and_keeps_no_entry_for_nothing(
+    client: Any, admin: Admin, topic: str
+) -> None:
+    """By default a message without a key goes too."""
+    entries: list[list[tuple[str | None, bytes]]] = [
+        [("gone", b"1"), ("also gone", b"2")],
+        [(None, b"no key"), ("kept", b"3")],
+        [("gone", b""), ("also gone", b"")],
+        [(None, b"no key")],
+    ]
+    publish(client, topic, Script(True, entries, (0, 0), []))  # type: ignore[arg-type]
+    compact(admin, topic)
+    reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=True)
+    messages = [reader.read_next(timeout_millis=30_000) for _ in entries[1]]  # of the first, nothing is left
+    assert [(place_of(each.message_id()), each.data()) for each in messages] == [((1, 0), b""), ((1, 1), b"3")]
+    assert read_all(reader) == []
+    compacted = admin.call("GET", f"/admin/v2/{topic.replace('://', '/')}/internalStats")["compactedLedger"]
+    assert compacted["entries"] == 1

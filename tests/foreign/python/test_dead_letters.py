@@ -24,6 +24,7 @@ def refuse(consumer: Any, times: int) -> None:
 
 
 @on_shared_types
+@pytest.mark.req("P-08")
 def test_an_initial_subscription_keeps_letters_that_nobody_waits_for(
     client: Any, admin: Admin, topic: str, kind: Any
 ) -> None:

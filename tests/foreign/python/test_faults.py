@@ -53,7 +53,7 @@ def test_a_lost_receipt_is_sent_for_again(
     assert_nothing_more(consumer)
 
 
-def test_a_receipt_that_never_comes(client: Any, faults: Admin, topic: str) -> None:
+def test_the_official_client_gives_up_a_receipt_that_never_comes(client: Any, faults: Admin, topic: str) -> None:
     """Nothing else is sent, so the client does not see that it is lost."""
     consumer = client.subscribe(topic, "s")
     producer = client.create_producer(topic, send_timeout_millis=500)

@@ -107,7 +107,7 @@ def test_chosen_ranges_get_their_keys_and_a_gap_waits_for_its_consumer(client: A
     gets_both_messages_of_each_key(gap, (30_000, 49_999))
 
 
-@pytest.mark.req("B-10")
+@pytest.mark.req("B-10", "C-10")
 def test_a_range_that_overlaps_is_refused(client: Any, topic: str) -> None:
     stays = subscribe(client, topic, "stays", sticky((0, 100), (200, 65_535)))
     with pytest.raises(pulsar.PulsarException):

@@ -15,7 +15,7 @@ WEEK = 7 * 86_400
 
 
 @pytest.mark.skipif(not is_pulsarium(), reason="only Pulsarium has a clock to steer")
-def test_a_message_that_is_due_in_a_week(launch: Launch) -> None:
+def test_the_official_client_gets_a_message_of_next_week_now(launch: Launch) -> None:
     address = launch().address
     lab = Admin(address.admin_url)
     client = pulsar.Client(address.service_url)

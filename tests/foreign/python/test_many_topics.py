@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pulsar
+import pytest
 
 from ..admin import Admin
 from ..deadline import eventually
@@ -25,6 +26,7 @@ def test_a_list_of_topics(client: Any, admin: Admin, topic: str) -> None:
     assert_nothing_more(client.subscribe(topics, "s"))
 
 
+@pytest.mark.req("B-38")
 def test_a_pattern_takes_what_matches(client: Any, admin: Admin, own_namespace: str) -> None:
     base = f"persistent://{own_namespace}"
     admin.create_partitioned(f"{base}/red-parts", 2)

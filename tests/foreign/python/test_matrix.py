@@ -21,7 +21,10 @@ COMPRESSION = {
 
 
 @pytest.mark.parametrize("combination", matrix())
-def test_ten_thousand_messages(client: Any, admin: Admin, topic: str, combination: Combination) -> None:
+@pytest.mark.req("W-01", "W-02")
+def test_python_publishes_and_consumes_ten_thousand_messages(
+    client: Any, admin: Admin, topic: str, combination: Combination
+) -> None:
     if combination.partitions > 1:
         admin.create_partitioned(topic, combination.partitions)
     kind = getattr(pulsar.ConsumerType, combination.subscription)

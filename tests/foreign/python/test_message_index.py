@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pulsar
 import pytest
 
-from tests.foreign.python.message_index import INTERCEPTORS
+from tests.foreign.python.message_index import STAMPING
 
 from ..admin import Admin, AdminError
 from ..broker_process import BrokerProcess
@@ -24,7 +24,7 @@ TOPIC = "persistent://public/default/indexed"
 def stamping(launch: Launch) -> BrokerProcess:
     """A broker with interceptors."""
     return launch(
-        *("--set", f"brokerEntryMetadataInterceptors={INTERCEPTORS}"),
+        *STAMPING,
         *("--set", "exposingBrokerEntryMetadataToClientEnabled=true"),
     )
 

@@ -62,6 +62,7 @@ def test_many_properties(client: Any, topic: str) -> None:
 
 
 @pytest.mark.parametrize("size", [100_000, 1_000_000, LIMIT - OVERHEAD])
+@pytest.mark.req("W-05")
 def test_large_messages(client: Any, topic: str, size: int) -> None:
     consumer = client.subscribe(topic, "s")
     producer = client.create_producer(topic)
@@ -70,6 +71,7 @@ def test_large_messages(client: Any, topic: str, size: int) -> None:
     assert consume(consumer, 3) == sent
 
 
+@pytest.mark.req("W-05")
 def test_a_message_over_the_limit_is_refused_and_harms_nothing(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s")
     producer = client.create_producer(topic)
@@ -95,6 +97,7 @@ def test_a_message_in_chunks(client: Any, topic: str) -> None:
     consumer.close()
 
 
+@pytest.mark.req("B-37")
 def test_non_persistent_topics(client: Any, topic: str) -> None:
     name = topic.replace("persistent://", "non-persistent://")
     consumers = [client.subscribe(name, place) for place in ("one", "two")]

@@ -42,13 +42,14 @@ def test_a_topic_of_a_missing_namespace_is_refused(client: Any, topic: str) -> N
         client.create_producer("persistent://public/no-such-namespace/t")
 
 
+@pytest.mark.req("B-36")
 def test_round_robin_uses_all_partitions(client: Any, admin: Admin, topic: str) -> None:
     admin.create_partitioned(topic, 3)
     ids = send_all(client.create_producer(topic), payloads(30))
     assert {message_id.partition() for message_id in ids} == {0, 1, 2}
 
 
-def test_single_partition_routing_keeps_to_one(client: Any, admin: Admin, topic: str) -> None:
+def test_the_official_client_keeps_to_a_single_partition(client: Any, admin: Admin, topic: str) -> None:
     admin.create_partitioned(topic, 3)
     producer = client.create_producer(topic, message_routing_mode=pulsar.PartitionsRoutingMode.UseSinglePartition)
     assert len({message_id.partition() for message_id in send_all(producer, payloads(30))}) == 1
@@ -74,6 +75,7 @@ def test_each_key_keeps_its_order_and_partition(client: Any, admin: Admin, topic
     assert len(set().union(*places.values())) > 1
 
 
+@pytest.mark.req("B-02")
 def test_failover_consumers_share_the_partitions(client: Any, admin: Admin, topic: str) -> None:
     admin.create_partitioned(topic, 4)
     consumers = [client.subscribe(topic, "s", pulsar.ConsumerType.Failover, consumer_name=name) for name in "ab"]

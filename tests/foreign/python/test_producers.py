@@ -15,6 +15,7 @@ WAIT = pulsar.ProducerAccessMode.WaitForExclusive
 FENCING = pulsar.ProducerAccessMode.ExclusiveWithFencing
 
 
+@pytest.mark.req("P-02")
 def test_the_broker_gives_names_of_its_own(client: Any, topic: str) -> None:
     producers = [client.create_producer(topic) for _ in range(3)]
     names = {producer.producer_name() for producer in producers}
@@ -22,6 +23,7 @@ def test_the_broker_gives_names_of_its_own(client: Any, topic: str) -> None:
     assert all(names)
 
 
+@pytest.mark.req("P-02")
 def test_a_name_in_use_is_refused(client: Any, connect: Any, topic: str) -> None:
     producer = client.create_producer(topic, producer_name="p")
     assert producer.producer_name() == "p"

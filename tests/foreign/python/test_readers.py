@@ -23,6 +23,7 @@ def read_to_end(reader: Any) -> list[bytes]:
 
 
 @pytest.mark.parametrize("batched", [False, True], ids=["single", "batched"])
+@pytest.mark.req("B-35")
 def test_from_the_earliest_message_to_the_end(client: Any, topic: str, batched: bool) -> None:
     sent = payloads(250)
     producer = client.create_producer(topic, batching_enabled=batched, batching_max_messages=100)
@@ -54,6 +55,7 @@ def test_from_the_latest_inclusive_sees_the_last_one(client: Any, topic: str) ->
 
 @pytest.mark.parametrize("inclusive", [False, True], ids=["after", "inclusive"])
 @pytest.mark.parametrize("batched", [False, True], ids=["single", "batched"])
+@pytest.mark.req("C-07")
 def test_from_a_message_id(client: Any, topic: str, batched: bool, inclusive: bool) -> None:
     sent = payloads(30)
     producer = client.create_producer(topic, batching_enabled=batched, batching_max_messages=10)
@@ -78,6 +80,7 @@ def test_a_waiting_reader_gets_what_comes(client: Any, topic: str) -> None:
     assert read(reader, 3) == sent
 
 
+@pytest.mark.req("B-14")
 def test_readers_do_not_take_from_each_other_nor_stay(client: Any, admin: Admin, topic: str) -> None:
     sent = payloads(20)
     send_all(client.create_producer(topic), sent)
@@ -89,7 +92,7 @@ def test_readers_do_not_take_from_each_other_nor_stay(client: Any, admin: Admin,
     assert admin.stats(topic)["subscriptions"] == {}
 
 
-def test_over_partitions(client: Any, admin: Admin, topic: str) -> None:
+def test_a_reader_reads_over_partitions(client: Any, admin: Admin, topic: str) -> None:
     admin.create_partitioned(topic, 3)
     sent = payloads(60)
     send_all(client.create_producer(topic), sent)

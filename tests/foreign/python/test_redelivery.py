@@ -30,6 +30,7 @@ def test_a_refused_message_comes_again(client: Any, topic: str, kind: Any) -> No
     assert_nothing_more(consumer)
 
 
+@pytest.mark.req("B-19")
 def test_the_count_grows_on_shared(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared, negative_ack_redelivery_delay_ms=50)
     client.create_producer(topic).send(b"again")
@@ -76,6 +77,7 @@ def test_all_that_was_not_acknowledged_comes_again_on_request(client: Any, topic
     assert_nothing_more(consumer)
 
 
+@pytest.mark.req("B-04")
 def test_the_other_shared_consumer_gets_what_one_leaves(client: Any, topic: str) -> None:
     stays = client.subscribe(topic, "s", pulsar.ConsumerType.Shared, consumer_name="stays")
     leaves = client.subscribe(topic, "s", pulsar.ConsumerType.Shared, consumer_name="leaves")
@@ -100,6 +102,7 @@ def test_a_lost_connection_gives_messages_to_the_others(client: Any, connect: An
     assert sorted(consume(stays, 10)) == sent
 
 
+@pytest.mark.req("B-03")
 def test_a_failover_standby_takes_over(client: Any, topic: str) -> None:
     consumers = [client.subscribe(topic, "s", pulsar.ConsumerType.Failover, consumer_name=name) for name in "ab"]
     producer = client.create_producer(topic)

@@ -26,6 +26,7 @@ def later_than(moment: int) -> int:
 
 
 @kinds
+@pytest.mark.req("B-34")
 def test_to_a_message(client: Any, topic: str, kind: Any) -> None:
     consumer = client.subscribe(topic, "s", kind)
     sent = payloads(20)
@@ -48,7 +49,8 @@ def test_to_a_message_inclusive(client: Any, topic: str, kind: Any) -> None:
 
 
 @kinds
-def test_to_a_time(client: Any, topic: str, kind: Any) -> None:
+@pytest.mark.req("B-34")
+def test_a_consumer_seeks_to_a_time(client: Any, topic: str, kind: Any) -> None:
     consumer = client.subscribe(topic, "s", kind)
     producer = client.create_producer(topic)
     before = payloads(10)
@@ -101,7 +103,7 @@ def test_with_two_shared_consumers(client: Any, topic: str) -> None:
     assert sorted(again) == sent
 
 
-def test_over_partitions(client: Any, admin: Admin, topic: str) -> None:
+def test_a_consumer_seeks_over_partitions(client: Any, admin: Admin, topic: str) -> None:
     admin.create_partitioned(topic, 3)
     consumer = client.subscribe(topic, "s")
     producer = client.create_producer(topic)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pulsar
+import pytest
 
 from ..admin import Admin
 
@@ -13,6 +14,7 @@ SHADOW = "persistent://public/default/seen-elsewhere"
 PATH = "/admin/v2/persistent/public/default"
 
 
+@pytest.mark.req("B-53")
 def test_batches_and_chunks_have_the_ids_of_the_source(client: Any, admin: Admin) -> None:
     admin.call("PUT", f"{PATH}/shadowed")
     admin.call("PUT", f"{PATH}/seen-elsewhere", {"PULSAR.SHADOW_SOURCE": SOURCE})

@@ -96,7 +96,7 @@ def test_ids_of_partitions(client: Any, admin: Admin, topic: str) -> None:
 
 @pytest.mark.req("S423-40", "S423-41")
 @on_shared_types
-def test_a_delayed_message_is_cancelled(launch: Launch, kind: Any) -> None:
+def test_a_delayed_message_that_is_skipped_never_comes(launch: Launch, kind: Any) -> None:
     address = launch().address
     admin = Admin(address.admin_url)
     with closing(pulsar.Client(address.service_url)) as client:
@@ -111,7 +111,7 @@ def test_a_delayed_message_is_cancelled(launch: Launch, kind: Any) -> None:
 
 
 @pytest.mark.req("S423-54")
-def test_it_outlives_a_kill(launch: Launch, data: str) -> None:
+def test_a_skip_survives_a_kill_of_the_broker(launch: Launch, data: str) -> None:
     broker = launch("--data", data)
     client = pulsar.Client(broker.address.service_url)
     name = "persistent://public/default/skipped"

@@ -34,8 +34,8 @@ class Adapter:
             "receive": self._tell(
                 lambda r: {"messages": self._things[r["consumer"]].receive(r["count"], r["seconds"])}
             ),
-            "acknowledge": self._tell(lambda r: self._things[r["consumer"]].acknowledge(r["id"])),
-            "negative-acknowledge": self._tell(lambda r: self._things[r["consumer"]].nack(r["id"])),
+            "acknowledge": self._tell(lambda r: self._things[r["consumer"]].acknowledge(r["message"])),
+            "negative-acknowledge": self._tell(lambda r: self._things[r["consumer"]].nack(r["message"])),
             "checkpoint": self._tell(lambda r: {"checkpoint": self._things[r["consumer"]].checkpoint()}),
             "close": self._tell(lambda r: self._things[r["handle"]].close()),
         }
@@ -53,7 +53,7 @@ class Adapter:
     def _stream(self, request: Request) -> StreamConsumer:
         return StreamConsumer(self._client(request), request["topic"], request["subscription"], request["name"])
 
-    def _reader(self, request: Request) -> Reader:
+    def _reader(self, request: Request) -> Reader | GroupReader:
         client = self._client(request)
         if "group" in request:
             return GroupReader(client, request["topic"], request["start"], request["group"], request["name"])

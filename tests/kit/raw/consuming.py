@@ -14,7 +14,7 @@ from pulsarium.kit.adapters.lines import Refusal
 from pulsarium.proto.entry import parse_metadata, payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-from .topic import Client, Watched
+from .topic import ATTEMPTS, Client, Watched
 from .wire import Connection, Lost, T
 
 EARLIEST, LATEST = (2**64 - 1, 2**64 - 1), (2**63 - 1, 2**63 - 1)
@@ -47,6 +47,7 @@ class Consumer:
         self.delivered: dict[int, Position] = {}
         self.vectors: dict[str, dict[int, Position]] = {}
         self.closed = False
+        self.reconciling = threading.RLock()
         self.reconcile()
 
     # segments
@@ -60,18 +61,38 @@ class Consumer:
     def start(self, segment: int) -> Position | None:
         return None
 
+    def skips(self, segment: int, position: Position) -> bool:
+        return False
+
     def reconcile(self) -> None:
+        with self.reconciling:
+            self._reconcile()
+
+    def _reconcile(self) -> None:
         self.watched.refresh()
         wanted = self.wanted()
         for number, consumer in list(self.consumers.items()):
             if consumer.connection.lost or not consumer.open:
                 del self.consumers[number]
-            elif number not in wanted:
+            elif number not in wanted or len(wanted[number][1]) != consumer.buckets:
                 consumer.connection.ask(T.CLOSE_CONSUMER, consumer_id=consumer.number)
                 del self.consumers[number]
         for number, (topic, buckets) in wanted.items():
             if number not in self.consumers:
-                self._subscribe(number, topic, buckets)
+                self._attach(number, topic, buckets)
+
+    def _attach(self, segment: int, topic: str, buckets: list[Any]) -> None:
+        """Subscribe, and wait for the consumer that has to leave the segment first."""
+        for _ in range(ATTEMPTS):
+            try:
+                self._subscribe(segment, topic, buckets)
+            except Refusal as error:
+                if error.kind != "ConsumerBusy" or segment not in (wanted := self.wanted()):
+                    raise
+                buckets = wanted[segment][1]
+                time.sleep(0.1)
+            else:
+                return
 
     def _subscribe(self, segment: int, topic: str, buckets: list[Any]) -> None:
         connection = self.watched.owner_of(topic)
@@ -93,7 +114,7 @@ class Consumer:
             subscription=self.subscription,
             consumer_id=consumer.number,
             consumer_name=f"raw-{consumer.number}",
-            initialPosition=1,
+            initialPosition=int(self.durable),
             metadata=[pb.KeyValue(key="__pulsar.v5.managed", value="true")],
             **fields,
         )
@@ -108,6 +129,8 @@ class Consumer:
             if name == "MESSAGE":
                 metadata = parse_metadata(entry)
                 position = (body.message_id.ledgerId, body.message_id.entryId)
+                if self.skips(consumer.segment, position):
+                    return
                 number = f"{consumer.segment}:{position[0]}:{position[1]}"
                 message = {"value": payload_of(entry).decode(), "id": number}
                 if metadata.HasField("partition_key"):
@@ -153,10 +176,11 @@ class Consumer:
     def close(self) -> None:
         if self.closed:
             return
-        self.closed = True
-        for each in self.consumers.values():
-            if each.open and not each.connection.lost:
-                each.connection.ask(T.CLOSE_CONSUMER, consumer_id=each.number)
+        with self.reconciling:
+            self.closed = True
+            for each in self.consumers.values():
+                if each.open and not each.connection.lost:
+                    each.connection.ask(T.CLOSE_CONSUMER, consumer_id=each.number)
         self.watched.close()
 
 
@@ -211,6 +235,12 @@ class Registered(Consumer):
                 if self._assignment is None or said[1].assignment.layout_epoch >= self._assignment.layout_epoch:
                     self._assignment = said[1].assignment
                 self.arrived.notify_all()
+            threading.Thread(target=self._follow, daemon=True).start()
+
+    def _follow(self) -> None:
+        with suppress(Lost, Refusal):
+            if not self.closed:
+                self.reconcile()
 
     def close(self) -> None:
         if not self.closed and self._registration is not None and "stays-registered" not in self.client.bugs:
@@ -256,19 +286,18 @@ class Positions:
             self.at = {int(number): (position[0], position[1]) for number, position in saved.items()}
 
 
-class Reader(Consumer):
+class Positioned(Consumer):
+    """A consumer that begins at a checkpoint."""
+
     kind = EXCLUSIVE
     durable = False
-
-    def __init__(self, client: Client, topic: str, start: str) -> None:
-        watched = Watched(client, topic)
-        self.positions = Positions(start, [each.segment_id for each in watched.segments()])
-        watched.close()
-        self.durable = "durable-reader" in client.bugs
-        super().__init__(client, topic, f"reader-{time.monotonic_ns():x}")
+    positions: Positions
 
     def start(self, segment: int) -> Position:
         return self.delivered.get(segment) or self.positions.at.get(segment, EARLIEST)
+
+    def skips(self, segment: int, position: Position) -> bool:
+        return position <= self.positions.at.get(segment, (-1, -1)) != LATEST
 
     def checkpoint(self) -> str:
         at = {**self.positions.at, **self.delivered}
@@ -277,11 +306,22 @@ class Reader(Consumer):
         return base64.b64encode(json.dumps(at).encode()).decode()
 
 
-class GroupReader(Registered, Reader):
+def positions_of(client: Client, topic: str, start: str) -> Positions:
+    watched = Watched(client, topic)
+    watched.close()
+    return Positions(start, [each.segment_id for each in watched.segments()])
+
+
+class Reader(Positioned):
+    def __init__(self, client: Client, topic: str, start: str) -> None:
+        self.positions = positions_of(client, topic, start)
+        self.durable = "durable-reader" in client.bugs
+        super().__init__(client, topic, f"reader-{time.monotonic_ns():x}")
+
+
+class GroupReader(Positioned, Registered):
     type = 1
 
     def __init__(self, client: Client, topic: str, start: str, group: str, name: str) -> None:
-        watched = Watched(client, topic)
-        self.positions = Positions(start, [each.segment_id for each in watched.segments()])
-        watched.close()
-        Registered.__init__(self, client, topic, group, name)
+        self.positions = positions_of(client, topic, start)
+        super().__init__(client, topic, group, name)

@@ -33,6 +33,7 @@ class Producer:
         self._name = name
         self._access = ACCESS[access]
         self._producers: dict[int, SegmentProducer] = {}
+        self._failed: set[int] = set()
         self._turn = 0
         self._sequence = -1
         self._confirmed: dict[int, str] = {}
@@ -125,18 +126,22 @@ class Producer:
         known = self._producers.get(segment.segment_id)
         if known is not None and known.open and not known.connection.lost:
             return known
-        connection = self.watched.broker_of(segment)
+        again = segment.segment_id in self._failed
+        name = self.watched.name_of(segment)
+        connection = self.watched.owner_of(name) if again else self.watched.broker_of(segment)
+        self._failed.add(segment.segment_id)
         producer = SegmentProducer(connection, next(self._client.ids), segment.segment_id)
         self._client.listeners[connection, "producer_id", producer.number] = lambda said, _: self._hear(producer, said)
         connection.ask(
             T.PRODUCER,
-            topic=self.watched.name_of(segment),
+            topic=name,
             producer_id=producer.number,
             producer_name=f"{self._name}-seg-{segment.segment_id}",
             user_provided_producer_name=True,
             producer_access_mode=self._access,
             metadata=[pb.KeyValue(key="__pulsar.v5.managed", value="true")],
         )
+        self._failed.discard(segment.segment_id)
         self._producers[segment.segment_id] = producer
         return producer
 

@@ -134,7 +134,10 @@ class Watched:
     def broker_of(self, segment: Any) -> Connection:
         for each in self.layout.segment_brokers:
             if each.segment_id == segment.segment_id:
-                return self.client.reach(each.broker_url)
+                try:
+                    return self.client.at(each.broker_url)
+                except Lost:
+                    break
         return self.owner_of(self.name_of(segment))
 
     def owner_of(self, topic: str) -> Connection:

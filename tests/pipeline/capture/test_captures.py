@@ -35,21 +35,21 @@ def run(spark: SparkSession, folder: Path) -> Iterator[Captures]:
         yield captures
 
 
-def test_frames(run: Captures) -> None:
+def test_the_frames_of_captures_are_a_table(run: Captures) -> None:
     columns = ("capture", "connection", "number", "command")
     read = {row for path in run.paths for row in picked(FRAMES, list(rows.frames(path)), " ".join(columns))}
     assert {tuple(row) for row in run.frames.select(*columns).collect()} == read
     assert {name for name, *_ in read} == {"faulty", "small"}
 
 
-def test_violations(run: Captures) -> None:
+def test_violations_in_captures_are_a_table(run: Captures) -> None:
     assert [tuple(row)[:6] for row in run.broken_rules().collect()] == [
         ("broker", "permits-exceeded", "Pulsar-Test", "1.2.3", 1, "MESSAGE to consumer 1, which has 0 permits"),
         ("client", "broken-frame", "Pulsar-Test", "1.2.3", 1, "the frame has only 5 bytes"),
     ]
 
 
-def test_matrix(run: Captures) -> None:
+def test_who_sends_what_is_a_matrix(run: Captures) -> None:
     assert [tuple(row) for row in run.matrix.collect()] == [
         (*WHO, command, outcome, count)
         for command, outcome, count in [
@@ -84,7 +84,7 @@ def slower(milliseconds: int) -> Talk:
     return talk
 
 
-def test_differences(spark: SparkSession, tmp_path: Path) -> None:
+def test_differences_of_captures_are_a_table(spark: SparkSession, tmp_path: Path) -> None:
     before = slower(10)
     after = slower(30)
     after.client("PARTITIONED_METADATA", topic=TOPIC, request_id=8)

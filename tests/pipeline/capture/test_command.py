@@ -39,7 +39,7 @@ def test_tables_and_files(spark: SparkSession, capture: str, tmp_path: Path) -> 
     assert {path.suffix for path in out.iterdir()} == {".parquet", ".svg"}
 
 
-def test_json(spark: SparkSession, capture: str) -> None:
+def test_the_command_writes_json(spark: SparkSession, capture: str) -> None:
     tables = json.loads(run(capture, "--format", "json", "--against", capture).stdout)
     assert [row["rule"] for row in tables["violations"]] == ["permits-exceeded", "broken-frame"]
     assert {"client", "client_version", "protocol_version", "command", "outcome", "count"} == tables["matrix"][0].keys()

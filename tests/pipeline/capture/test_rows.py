@@ -16,7 +16,7 @@ from .captured import columns, picked, small, with_a_fault, write
 UP, DOWN = "client->broker", "broker->client"
 
 
-def test_frames(tmp_path: Path) -> None:
+def test_a_frame_is_a_row(tmp_path: Path) -> None:
     found = list(rows.frames(str(write(tmp_path / "run.pulscap", [small()]))))
     names = "number direction command request_id producer_id sequence_id topic error error_message"
     assert picked(FRAMES, found, names) == [
@@ -58,7 +58,7 @@ def test_a_closed_connection_ends_its_exchanges(tmp_path: Path) -> None:
     assert picked(EXCHANGES, found, "command outcome")[-1] == ("LOOKUP", "closed")
 
 
-def test_violations(tmp_path: Path) -> None:
+def test_a_violation_is_a_row(tmp_path: Path) -> None:
     path = write(tmp_path / "run.pulscap", with_a_fault("permits-exceeded"))
     assert picked(VIOLATIONS, list(rows.violations(str(path))), "connection side rule command topic detail") == [
         (2, "broker", "permits-exceeded", "MESSAGE", TOPIC, "MESSAGE to consumer 1, which has 0 permits")

@@ -39,7 +39,7 @@ MOMENT = datetime(2024, 2, 29, 12, 30, 1, 123456, UTC)
 MILLIS = MOMENT.replace(microsecond=123000)
 
 
-def test_metadata() -> None:
+def test_metadata_are_columns() -> None:
     assert METADATA.simpleString() == (
         "struct<__key:binary,__topic:string,__messageId:binary,__publishTime:timestamp,__eventTime:timestamp,"
         "__messageProperties:map<string,string>,__index:bigint>"
@@ -68,7 +68,7 @@ def test_metadata() -> None:
         (LocalDateTimeSchema(), "timestamp_ntz", MOMENT.replace(tzinfo=None)),
     ],
 )
-def test_primitives(schema: Schema[Any], spark: str, value: Any) -> None:
+def test_primitives_are_a_column(schema: Schema[Any], spark: str, value: Any) -> None:
     columns = pickle.loads(pickle.dumps(Columns.of(schema.info)))
     assert columns.schema["value"].dataType.simpleString() == spark
     assert columns.schema.fields[1:] == METADATA.fields
@@ -97,7 +97,7 @@ def test_primitives(schema: Schema[Any], spark: str, value: Any) -> None:
         SchemaInfo(pb.Schema.Json, json.dumps(record()).encode()),
     ],
 )
-def test_bytes(info: SchemaInfo | None) -> None:
+def test_bytes_are_a_binary_column(info: SchemaInfo | None) -> None:
     columns = Columns.of(info)
     assert columns.info is None
     assert columns.client_schema() is None
@@ -107,7 +107,7 @@ def test_bytes(info: SchemaInfo | None) -> None:
 
 
 @pytest.mark.parametrize("schema", [AvroSchema, JsonSchema])
-def test_records(schema: type[AvroSchema[Any]]) -> None:
+def test_the_fields_of_records_are_columns(schema: type[AvroSchema[Any]]) -> None:
     text = json.dumps(record(("a", "int"), ("b", ["null", "string"], None)), indent=1)
     columns = pickle.loads(pickle.dumps(Columns.of(schema(text).info)))
     assert columns.schema.names == ["a", "b", *METADATA.names]

@@ -53,14 +53,14 @@ from tests.pipeline.columns.writing import struct, write
         (TimeType(6), pb.Schema.LocalTime),
     ],
 )
-def test_primitives(spark: DataType, kind: int) -> None:
+def test_a_column_derives_a_primitive_schema(spark: DataType, kind: int) -> None:
     info = info_for(struct(__key=StringType(), VALUE=spark))
     assert info is not None
     assert info.type == kind
     assert Columns.of(info).schema["value"].dataType == spark
 
 
-def test_bytes() -> None:
+def test_a_binary_column_derives_bytes() -> None:
     assert info_for(struct(value=BinaryType(), __topic=StringType())) is None
 
 
@@ -71,7 +71,7 @@ def definition(schema: StructType) -> Any:
     return json.loads(info.data)
 
 
-def test_records() -> None:
+def test_columns_derive_a_record() -> None:
     schema = StructType(
         [
             StructField("__key", StringType()),
@@ -102,7 +102,7 @@ def test_what_has_no_schema_of_its_own_is_a_field() -> None:
     assert [each["name"] for each in definition(struct(value=ArrayType(LongType())))["fields"]] == ["value"]
 
 
-def test_json() -> None:
+def test_columns_derive_a_json_schema() -> None:
     info = info_for(struct(a=LongType()), as_json=True)
     avro = info_for(struct(a=LongType()))
     assert info is not None
@@ -130,7 +130,7 @@ def test_json() -> None:
         ),
     ],
 )
-def test_what_cannot_be_one(schema: StructType, reason: str) -> None:
+def test_a_dataframe_with_unsupported_columns_is_refused(schema: StructType, reason: str) -> None:
     with pytest.raises(BadColumns, match=reason):
         info_for(schema)
 

@@ -29,7 +29,7 @@ def read(columns: Columns, messages: list[Message[Any]], wanted: StructType | No
     return rows
 
 
-def test_metadata() -> None:
+def test_metadata_are_read_with_each_message() -> None:
     full_id = MessageId(5, 6, 1, 2, 4)
     full = message(
         b"x",
@@ -131,7 +131,7 @@ def test_parts_of_a_struct() -> None:
         (StructField("value", TimestampType()), "column value of the topic is binary, and cannot be read as timestamp"),
     ],
 )
-def test_what_cannot_be_wanted(wanted: StructField, reason: str) -> None:
+def test_an_unsupported_reader_schema_is_refused(wanted: StructField, reason: str) -> None:
     with pytest.raises(BadColumns, match=reason):
         Columns.of(None).for_reading(StructType([wanted]))
 
@@ -227,7 +227,7 @@ MILLIS = int(MOMENT.timestamp() * 1000)
         ("int", None, None),
     ],
 )
-def test_json(kind: Any, value: Any, expected: Any) -> None:
+def test_json_is_read_into_columns(kind: Any, value: Any, expected: Any) -> None:
     assert json_value(kind, value) == expected
 
 

@@ -33,7 +33,7 @@ def there_and_back(columns: Columns, messages: list[Message[Any]]) -> tuple[pa.R
 
 
 @given(st.lists(st.tuples(st.none() | st.binary(), keys, event_times, properties), max_size=5))
-def test_bytes(sent: list[tuple[bytes | None, Any, int | None, dict[str, str] | None]]) -> None:
+def test_bytes_come_back_as_they_went(sent: list[tuple[bytes | None, Any, int | None, dict[str, str] | None]]) -> None:
     columns = Columns.of(None)
     messages = []
     for content, key, event_time, pairs in sent:
@@ -80,7 +80,7 @@ def test_avro(history: tuple[Type, list[Any]]) -> None:
 
 @given(histories("json"))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-def test_json(history: tuple[Type, list[Any]]) -> None:
+def test_json_comes_back_as_it_went(history: tuple[Type, list[Any]]) -> None:
     kind, values = history
     check(JsonSchema(kind.definition), values)
 

@@ -166,7 +166,7 @@ NESTED = record(
 
 
 @FORMS
-def test_records(form: type[AvroSchema[Any]]) -> None:
+def test_columns_are_written_as_records(form: type[AvroSchema[Any]]) -> None:
     given = struct(A=ShortType(), __key=StringType(), c=ArrayType(struct(X=ByteType())), B=StringType())
     rows: list[Any] = [{"A": 3, "B": "x", "c": [{"X": 1}, {"X": 2}], "__key": "k"}, {"A": 4}, {"__key": "gone"}]
     made = write(form(NESTED), given, *rows)

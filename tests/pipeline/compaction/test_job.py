@@ -36,7 +36,7 @@ def of_topic(number: int, entries: Iterable[Sent]) -> list[bytes]:
 @given(
     st.lists(topics, min_size=2, max_size=2), st.booleans(), st.integers(20, 200), st.sampled_from(["pulsar", "values"])
 )
-def test_as_the_broker_does(
+def test_a_job_compacts_as_the_broker_does(
     spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,
     rounds: Sequence[Sequence[Sequence[Sent]]],

@@ -34,7 +34,7 @@ BATCH = Sent((("a", b"1"), (None, b"2"), ("a", b""), ("b", b"3")), is_batch=True
 )
 @example([[VALUE, NULL, NULL, VALUE, VALUE, NULL]], False, 1, "pulsar")
 @example([[BATCH, BATCH], [NULL]], True, 1, "values")
-def test_as_the_broker_does(
+def test_parts_are_compacted_as_the_broker_does(
     rounds: Sequence[Sequence[Sent]], retain_null_key: bool, chunk_entries: int, shape: str
 ) -> None:
     def compact(entries: Entries) -> Entries:

@@ -295,7 +295,7 @@ async def test_columns_of_a_message(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("kind", ["avro", "json"])
-async def test_records(autojump_clock: MockClock, kind: str) -> None:
+async def test_rows_are_sent_as_records(autojump_clock: MockClock, kind: str) -> None:
     """The first one to write makes the schema of the topic, others have it."""
     schema = StructType().add("name", StringType()).add("count", IntegerType())
     batch = pa.record_batch({"name": pa.array(["a"]), "count": pa.array([1], pa.int32())})

@@ -17,7 +17,7 @@ def test_later_rows_have_higher_numbers(one: tuple[int, int], other: tuple[int, 
 
 
 @given(PLACES)
-def test_there_and_back(place: tuple[int, int]) -> None:
+def test_a_sequence_id_names_its_place(place: tuple[int, int]) -> None:
     number = sequence_id(*place)
     assert 0 <= number < 2**63
     assert (batch_of(number), row_of(number)) == place

@@ -41,7 +41,7 @@ def test_without_admin_url(broker: Address, topic: str) -> None:
     assert values(broker, topic, admin_url=None) == [numbers(25)]
 
 
-def test_an_empty_topic(broker: Address, topic: str) -> None:
+def test_a_batch_of_an_empty_topic_has_no_rows(broker: Address, topic: str) -> None:
     publish(broker, topic, [])
     reader = batch_reader(options(broker, topic))
     assert reader.partitions() == []

@@ -55,7 +55,7 @@ def test_entries_by_number() -> None:
 @pytest.mark.parametrize(
     ("most", "end"), [(1, (3, 1)), (250, (3, 2)), (1000, (5, 0)), (1500, (5, 2)), (1800, (9, 0)), (9999, (9, 6))]
 )
-def test_as_many_bytes(most: int, end: tuple[int, int]) -> None:
+def test_runs_end_within_as_many_bytes(most: int, end: tuple[int, int]) -> None:
     assert within_bytes(THREE.runs(FIRST, Position(9, 6)), most) == Position(*end)
 
 
@@ -77,7 +77,7 @@ def test_the_entry_before() -> None:
 @pytest.mark.parametrize(
     ("start", "lost"), [(FIRST, False), (Position(3, 0), False), (Position(9, 6), False), (Position(2, 5), True)]
 )
-def test_what_is_lost(start: Position, lost: bool) -> None:
+def test_the_first_lost_position_is_found(start: Position, lost: bool) -> None:
     assert THREE.lost_from(start) == (Position(3, 0) if lost else None)
 
 

@@ -16,7 +16,7 @@ from pulsarium.pipeline.source.places import Earliest, Latest
 URL = {"service.url": "pulsar://localhost:6650", "topic": "t"}
 
 
-def test_defaults() -> None:
+def test_the_source_has_defaults() -> None:
     made = SourceOptions.of(URL)
     assert made.start.everywhere == Earliest()
     assert made.end.everywhere == Latest()

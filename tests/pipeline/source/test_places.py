@@ -46,7 +46,7 @@ def test_a_place_for_all(text: str, place: Place) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "first", "index:", "index:-1", "8:", "8:11:x", "-2"])
-def test_what_is_no_place(text: str) -> None:
+def test_an_invalid_position_is_refused(text: str) -> None:
     with pytest.raises(BadOption, match=r'"startingOffsets" must be earliest, latest, a message id'):
         start(text)
 
@@ -71,7 +71,7 @@ def test_the_connectors_ids_for_the_ends(message_id: MessageId, place: Place) ->
     assert start(json.dumps({"t": list(message_id.serialize())})).of(T) == place
 
 
-def test_times() -> None:
+def test_a_place_may_be_a_time() -> None:
     assert start("1000", "startingTime") == Places(AtTime(1000))
     assert start('{"t": 1000}', "startingTime").of(T) == AtTime(1000)
     assert ending(Options({"endingTime": "1970-01-01T00:00:01Z"})) == Places(AtTime(1000))

@@ -106,7 +106,7 @@ def test_the_workers_part(broker: Address, topic: str, stream: Open) -> None:
 # ---- admission
 
 
-def test_as_many_bytes(broker: Address, topic: str, stream: Open) -> None:
+def test_a_stream_reads_as_many_bytes_as_it_may(broker: Address, topic: str, stream: Open) -> None:
     publish(broker, topic, [b"%3d" % number * 100 for number in range(100)])  # ten entries of 3 kB
     reader = stream(maxBytesPerTrigger=7000)
     limit = reader.getDefaultReadLimit()
@@ -276,7 +276,7 @@ def test_an_idle_stream_loses_nothing(broker: Address, topic: str, stream: Open)
     assert micro_batch(reader, end) == (end, [])
 
 
-def test_what_somebody_skipped(broker: Address, topic: str, stream: Open) -> None:
+def test_skipped_messages_do_not_fail_a_stream(broker: Address, topic: str, stream: Open) -> None:
     end = done(broker, topic, stream)
     publish(broker, topic, numbers(10, 50))
     [name] = subscription_of(broker, topic)

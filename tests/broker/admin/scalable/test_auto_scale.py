@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pulsarium.broker.config.profile import PULSAR_5_0_M1
+from pulsarium.broker.config.profile import PULSAR_4_2, PULSAR_5_0_M1
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import ADMIN, NAMESPACES, Rest, rest_of
 from tests.broker.wire import Bed, serving
@@ -80,3 +80,17 @@ async def test_m1_ignores_the_values_of_entry_buckets() -> None:
         bed.broker.cluster.scalable.create(NAME)
         await rest.call("POST", OF_TOPIC, {"rebucketCooldownSeconds": 5})
         assert (await rest.call("GET", OF_TOPIC)).json == {}
+
+
+async def test_broker_conf_is_changed_while_the_broker_runs(bed: Bed) -> None:
+    rest, cluster = rest_of(bed), bed.broker.cluster
+    controller = cluster.controllers.lead(cluster.scalable.create(NAME), bed.broker)
+    answer = await rest.call("POST", f"{ADMIN}/brokers/configuration/scalableTopicMaxSegments/3")
+    assert answer.status == 200
+    assert controller.policy.max_segments == 3
+
+
+async def test_older_releases_have_no_such_settings() -> None:
+    async with serving(profile=PULSAR_4_2) as bed:
+        answer = await rest_of(bed).call("POST", f"{ADMIN}/brokers/configuration/scalableTopicMaxSegments/3")
+        assert (answer.status, answer.reason) == (412, "Can't update non-dynamic configuration")

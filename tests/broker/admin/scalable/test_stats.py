@@ -57,7 +57,8 @@ async def test_5_0_1_folds_the_parts_of_producers_and_consumers() -> None:
             await wire.publish(plain(b"x"), producer_id=number)
             seg = f"c-seg-{number}"
             await wire.subscribe(topic=name, name="s", consumer_id=number, consumer_name=seg, initialPosition=Earliest)
-        await wire.subscribe(topic=name, name="queue", consumer_id=9, consumer_name="q-seg-1")
+        last = str(topic.segment_topic(topic.layout.segments[1]))
+        await wire.subscribe(topic=last, name="queue", consumer_id=9, consumer_name="q-seg-1")
         found = (await rest_of(bed).call("GET", STATS)).json
         assert [each["producerName"] for each in found["producers"]] == ["p"]
         stream, queue = found["subscriptions"]["s"], found["subscriptions"]["queue"]

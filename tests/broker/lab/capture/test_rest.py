@@ -104,7 +104,9 @@ async def test_a_capture_in_a_file_is_downloaded(bed: Bed, rest: Rest, tmp_path:
         ({"file": "x"}, 400, "path and keepEntry"),
     ],
 )
-async def test_what_cannot_be_started(rest: Rest, asked: dict[str, Any], status: int, words: str) -> None:
+async def test_a_capture_that_cannot_start_is_refused(
+    rest: Rest, asked: dict[str, Any], status: int, words: str
+) -> None:
     answer = await rest.call("POST", ROOT, asked)
     assert answer.status == status
     assert words in answer.reason
@@ -148,7 +150,7 @@ async def test_a_link_that_stays_in_the_folder_is_followed(rest: Rest, tmp_path:
     assert (tmp_path / "runs" / "run.pulscap").exists()
 
 
-async def test_what_is_not_there(rest: Rest, tmp_path: Path) -> None:
+async def test_a_capture_that_is_not_there_is_not_found(rest: Rest, tmp_path: Path) -> None:
     for path in ("7", "x", "7/frames", "9999999999999999"):
         assert (await rest.refused("GET", f"{ROOT}/{path}"))[0] == 404
     capture = await start(rest, path="run.pulscap")

@@ -353,16 +353,16 @@ async def test_a_command_whose_connection_ended_before_its_answer_leaves_its_tur
         (WrongRequestId(), "MESSAGE", {}, "MESSAGE has no request id"),
         (Drop(), "SENDS", {}, "no command 'SENDS'; did you mean SEND"),
         (Drop(), "SEND", {"sender": "broker"}, "SEND is sent by the client"),
-        (Drop(), "SEND", {"sender": "nobody"}, "it is client or broker"),
-        (Drop(), "SEND", {"stage": "between"}, "it is before or after"),
+        (Drop(), "SEND", {"sender": "nobody"}, "it must be client or broker"),
+        (Drop(), "SEND", {"stage": "between"}, "it must be before or after"),
         (Drop(), "SEND", {"broker": 1}, "there are 0 to 0"),
-        (Drop(), "SEND", {"skip": -1}, "it is 0 or more"),
-        (Drop(), "SEND", {"every": 0}, "it is 1 or more"),
-        (Drop(), "SEND", {"count": 0}, "it is 1 or more, or None for no limit"),
-        (Drop(), "SEND", {"probability": 1.5}, "it is from 0 to 1"),
+        (Drop(), "SEND", {"skip": -1}, "it must be 0 or more"),
+        (Drop(), "SEND", {"every": 0}, "it must be 1 or more"),
+        (Drop(), "SEND", {"count": 0}, "it must be 1 or more, or None for no limit"),
+        (Drop(), "SEND", {"probability": 1.5}, "it must be from 0 to 1"),
     ],
 )
-async def test_what_cannot_be_is_refused(
+async def test_an_action_that_cannot_be_is_refused(
     faults: Faults, action: Any, command: str, options: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(FaultError, match=why):

@@ -50,7 +50,7 @@ async def test_moving(rest: Rest) -> None:
     assert (await post(rest, "reset"))["offsetMs"] == 0
 
 
-async def test_switches(rest: Rest) -> None:
+async def test_the_clock_is_switched_over_rest(rest: Rest) -> None:
     assert (await post(rest, "auto-advance", {"on": True}))["autoAdvance"] is True
     assert (await post(rest, "auto-advance", {"on": False}))["autoAdvance"] is False
     assert (await post(rest, "include", {"names": ["token-expiry"]}))["included"] == ["token-expiry"]

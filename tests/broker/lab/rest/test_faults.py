@@ -126,18 +126,18 @@ async def test_there_is_no_such_rule(rest: Rest, number: str) -> None:
         (DROP | {"action": 5}, "action is a JSON object with kind"),
         (DROP | {"action": {"kind": "drop", "seconds": 1}}, "the action drop has no 'seconds'; it has no other field"),
         (DROP | {"action": {"kind": "delay", "second": 1}}, "the action delay has no 'second'; it has seconds"),
-        (DROP | {"action": {"kind": "delay", "seconds": "1"}}, "seconds is '1'; it is a whole number or a number"),
+        (DROP | {"action": {"kind": "delay", "seconds": "1"}}, "seconds is '1'; it must be a whole number or a number"),
         (DROP | {"action": {"kind": "delay", "seconds": True}}, "seconds is True"),
         (DROP | {"action": {"kind": "answer", "error": "Nonsense"}}, "no error 'Nonsense'; there are UnknownError"),
-        (DROP | {"action": {"kind": "answer", "error": None}}, "error is None; it is a whole number or a text"),
+        (DROP | {"action": {"kind": "answer", "error": None}}, "error is None; it must be a whole number or a text"),
         (DROP | {"command": "NOTHING"}, "no command 'NOTHING'; there are ACK"),
-        (DROP | {"command": ["SEND"]}, "command is ['SEND']; it is a text"),
-        (DROP | {"count": 1.5}, "count is 1.5; it is a whole number or null"),
+        (DROP | {"command": ["SEND"]}, "command is ['SEND']; it must be a text"),
+        (DROP | {"count": 1.5}, "count is 1.5; it must be a whole number or null"),
         (DROP | {"broker": 4}, "broker is 4; there are 0 to 0"),
         (DROP | {"command": "FLOW", "stage": "after"}, "FLOW has no answer"),
     ],
 )
-async def test_what_is_wrong_is_said(rest: Rest, body: Any, says: str) -> None:
+async def test_a_wrong_fault_is_named_over_rest(rest: Rest, body: Any, says: str) -> None:
     status, reason = await rest.refused("POST", ROOT, body)
     assert status == 400
     assert says in reason

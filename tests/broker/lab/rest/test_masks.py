@@ -45,7 +45,7 @@ async def test_a_mask_from_beginning_to_end(here: Bed) -> None:
     assert await rest.get("/lab/masks") == []
 
 
-async def test_who_is_connected(here: Bed) -> None:
+async def test_a_mask_can_disconnect_open_connections(here: Bed) -> None:
     wire = await here.connect()
     await rest_of(here).call("POST", "/lab/masks", {"disconnect": True})
     await wire.closed()
@@ -59,13 +59,13 @@ async def test_who_is_connected(here: Bed) -> None:
         ({"version": 3}, "version: a mask takes profile, maxProtocolVersion"),
         ({"maxProtocolVersion": "3"}, "maxProtocolVersion: it is a number"),
         ({"maxProtocolVersion": True}, "maxProtocolVersion: it is a number"),
-        ({"maxProtocolVersion": 23}, "max_protocol_version is 23; it is 0 to 22"),
+        ({"maxProtocolVersion": 23}, "max_protocol_version is 23; it must be 0 to 22"),
         ({"flags": {"supports_topic_watchers": 1}}, "flags: each is true or false"),
         ({"allowed": [1]}, "allowed: names of commands, such as SEND"),
         ({"profile": "x"}, "no profile 'x'; there are pip"),
     ],
 )
-async def test_what_makes_no_sense(here: Bed, given: Any, text: str) -> None:
+async def test_an_invalid_mask_is_refused(here: Bed, given: Any, text: str) -> None:
     answer = await rest_of(here).call("POST", "/lab/masks", given)
     assert answer.status == 400
     assert answer.json["reason"].startswith(text)

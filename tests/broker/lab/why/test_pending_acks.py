@@ -74,7 +74,7 @@ async def test_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("after", [0, 1])
-async def test_the_next_one(after: int) -> None:
+async def test_why_passes_over_pending_messages_to_the_next_one(after: int) -> None:
     """Those that are pending are not it, read or not."""
     async with serving(ON) as bed:
         wire = await bed.connect()

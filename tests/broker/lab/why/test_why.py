@@ -181,7 +181,7 @@ async def test_a_subscription_whose_consumers_owe_too_much(autojump_clock: objec
         assert found.text == "its consumers have 5 unacknowledged messages; maxUnackedMessagesPerSubscription is 5"
 
 
-async def test_delivered(bed: Bed, sender: Wire) -> None:
+async def test_why_says_that_a_message_was_delivered(bed: Bed, sender: Wire) -> None:
     for kind, name in ((Shared, "shared"), (Exclusive, "exclusive")):
         wire = await bed.connect()
         await wire.subscribe(name=name, type=kind, consumer_name="c")
@@ -469,7 +469,7 @@ async def test_trimmed_before_a_restart(tmp_path: Path) -> None:
         assert (found.reason, found.details["trimmed"]) == ("acknowledged", True)
 
 
-async def test_part_of_a_batch(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_why_explains_part_of_a_batch(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe(type=Shared)
     await wire.flow()
     (position,) = await sender.publish(batch_of(b"a", b"b", b"c"), num_messages=3)
@@ -547,7 +547,7 @@ async def test_a_marker(bed: Bed, wire: Wire, sender: Wire) -> None:
 # the next one
 
 
-async def test_the_next_one(bed: Bed, sender: Wire) -> None:
+async def test_why_names_the_next_message(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared, permits=2)
     assert (why(bed).reason, why(bed).text) == ("caught-up", "everything was acknowledged")
     sent = await sender.publish(*entries(4))
@@ -605,7 +605,7 @@ async def test_the_next_delayed_one_behind_one_that_was_skipped(bed: Bed, sender
 # what cannot be asked
 
 
-async def test_who_is_not_there(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_missing_topic_or_subscription_is_named(bed: Bed, wire: Wire, sender: Wire) -> None:
     lab = bed.broker.cluster.lab
     assert lab is not None
     await wire.subscribe()

@@ -200,3 +200,22 @@ async def test_inactive_segments_are_not_deleted(autojump_clock: object) -> None
         bed.broker.cluster.scalable.create(NAME)
         await trio.sleep(600)
         assert bed.broker.topics.exists(TopicName.parse(SEGMENT))
+
+
+async def test_a_moved_segment_is_named_at_its_new_broker_by_the_next_lookup() -> None:
+    async with serving(brokers=2) as bed:
+        for index, broker in enumerate(bed.brokers):
+            broker.listening(6650 + index, 8080 + index)
+        cluster = bed.broker.cluster
+        topic = cluster.scalable.create(NAME)
+        (segment,) = topic.layout.active()
+        name = topic.segment_topic(segment)
+        first = cluster.ownership.serving(name)
+        (other,) = (broker for broker in bed.brokers if broker is not first)
+        bundle = cluster.ownership.bundle_of(name)
+        assert bundle is not None
+        await cluster.unload([("public/default", bundle)], other)
+        wire = await bed.connect()
+        await wire.send(Type.SCALABLE_TOPIC_LOOKUP, session_id=1, topic=str(NAME))
+        (address,) = (await wire.expect(Type.SCALABLE_TOPIC_UPDATE)).dag.segment_brokers
+        assert address.broker_url == other.assigned.service_url

@@ -270,7 +270,7 @@ async def test_indexes_of_a_transactional_batch(profile: str, takes: int) -> Non
 @pytest.mark.req("S415-24")
 @pytest.mark.req("S415-25")
 @pytest.mark.req("S415-42")
-async def test_indexes_of_markers_and_of_what_was_aborted() -> None:
+async def test_a_buffer_gives_indexes_to_markers_and_to_what_was_aborted() -> None:
     broker = Buffered(brokerEntryMetadataInterceptors=INTERCEPTORS)
     committed = broker.sent(b"a", b"b", of=txn(1))  # 0, 1
     broker.ended(txn(1), commit=COMMIT)  # 2

@@ -262,7 +262,7 @@ def steps(bench: Bench) -> Iterator[Callable[[], object]]:
     yield lambda: coordinator.end(1, commit=False, done=done)
 
 
-async def test_a_crash_between_any_two_commits() -> None:
+async def test_a_coordinator_survives_a_crash_between_any_two_commits() -> None:
     """Each turn is one commit; after any number of them a new broker finds a state that is whole: a transaction is over
     on all of its parts or on none, what was answered is there, and no number comes twice."""
     for commits in range(8):

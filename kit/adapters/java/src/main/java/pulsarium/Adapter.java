@@ -28,6 +28,7 @@ import org.apache.pulsar.client.api.v5.PulsarClient;
 import org.apache.pulsar.client.api.v5.QueueConsumer;
 import org.apache.pulsar.client.api.v5.StreamConsumer;
 import org.apache.pulsar.client.api.v5.Transaction;
+import org.apache.pulsar.client.api.v5.config.BackoffPolicy;
 import org.apache.pulsar.client.api.v5.config.ProducerAccessMode;
 import org.apache.pulsar.client.api.v5.config.SubscriptionInitialPosition;
 import org.apache.pulsar.client.api.v5.config.TransactionPolicy;
@@ -45,6 +46,7 @@ public final class Adapter {
     }
 
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Duration REDELIVERY = Duration.ofMillis(100);
     private static final Duration OPERATION = Duration.ofSeconds(15);
     private static final Map<String, String> KINDS = Map.ofEntries(
             Map.entry("NotFoundException", "NotFound"),
@@ -104,12 +106,13 @@ public final class Adapter {
                 .topic(r.get("topic").asText())
                 .subscriptionName(r.get("subscription").asText())
                 .subscriptionInitialPosition(SubscriptionInitialPosition.EARLIEST)
+                .negativeAckRedeliveryBackoff(BackoffPolicy.fixed(REDELIVERY, REDELIVERY))
                 .subscribe()));
         operations.put("reader", this::reader);
         operations.put("receive", this::receive);
         operations.put("acknowledge", this::acknowledge);
         operations.put("negative-acknowledge", (r, ok) ->
-                this.<QueueConsumer<String>>thing(r, "consumer").negativeAcknowledge(ids.get(r.get("id").asText())));
+                this.<QueueConsumer<String>>thing(r, "consumer").negativeAcknowledge(ids.get(r.get("message").asText())));
         operations.put("checkpoint", (r, ok) -> ok.put("checkpoint", Base64.getEncoder()
                 .encodeToString(this.<CheckpointConsumer<String>>thing(r, "consumer").checkpoint().toByteArray())));
         operations.put("transaction", (r, ok) -> keep(r, client(r).newTransaction()));
@@ -202,7 +205,7 @@ public final class Adapter {
 
     private void acknowledge(JsonNode request, ObjectNode ok) throws Exception {
         Object consumer = things.get(request.get("consumer").asText());
-        MessageId id = ids.get(request.get("id").asText());
+        MessageId id = ids.get(request.get("message").asText());
         Transaction transaction = request.has("transaction") ? thing(request, "transaction") : null;
         if (consumer instanceof StreamConsumer<?> stream) {
             if (transaction == null) {

@@ -1,0 +1,165 @@
+"""Producers and consumers that a policy of the namespace or of the topic refuses, as the official client hears it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pulsar
+import pytest
+from pulsar.schema import AvroSchema, Integer, Record, String
+
+from ..admin import Admin
+from ..broker_process import Address
+from ..conftest import Launch
+from ..deadline import eventually
+from .traffic import consume
+
+QUOTA_ERRORS = {
+    "producer_request_hold": (pulsar.ProducerBlockedQuotaExceededError, pulsar.Timeout),
+    "producer_exception": (pulsar.ProducerBlockedQuotaExceededException,),
+}
+
+
+class Policies:
+    """Policies of the namespace of one test, and a topic in it."""
+
+    def __init__(self, admin: Admin, namespace: str) -> None:
+        self._admin, self._path = admin, f"/admin/v2/namespaces/{namespace}"
+        self.topic = f"persistent://{namespace}/refusing"
+
+    def set(self, name: str, value: object) -> None:
+        self._admin.call("POST", f"{self._path}/{name}", value)
+
+    def quota(self, policy: str, size: int = 0) -> None:
+        quota = {"limitSize": size, "limitTime": -1, "policy": policy}
+        self._admin.call("POST", f"{self._path}/backlogQuota?backlogQuotaType=destination_storage", quota)
+
+
+@pytest.fixture
+def policies(admin: Admin, own_namespace: str) -> Policies:
+    return Policies(admin, own_namespace)
+
+
+class First(Record):  # type: ignore[misc]
+    name = String()
+
+
+class Second(Record):  # type: ignore[misc]
+    name = Integer(required=True)
+    other = Integer(required=True)
+
+
+@pytest.mark.req("P-01", "P-07")
+def test_a_producer_hears_of_its_first_mistake_only(broker: Address, policies: Policies) -> None:
+    """First the backlog, then encryption (of which the client asks again), then the schema."""
+    client, topic = pulsar.Client(broker.service_url, operation_timeout_seconds=1), policies.topic
+    client.subscribe(topic, "s").close()
+    producer = client.create_producer(topic, "first", AvroSchema(First))
+    producer.send(First(name="backlog"))
+    policies.quota("producer_exception")
+    policies.set("encryptionRequired", True)
+    steps: tuple[tuple[Any, Callable[[], None]], ...] = (
+        (pulsar.ProducerBlockedQuotaExceededException, lambda: policies.quota("producer_exception", 1 << 40)),
+        ((pulsar.BrokerMetadataError, pulsar.Timeout), lambda: policies.set("encryptionRequired", False)),
+        (pulsar.IncompatibleSchema, lambda: None),
+    )
+    for error, mend in steps:
+        with pytest.raises(error):
+            client.create_producer(topic, "second", AvroSchema(Second))
+        mend()
+    client.create_producer(topic, "second", AvroSchema(First)).send(First(name="fits"))
+    client.close()
+
+
+@pytest.mark.req("P-09")
+def test_properties_of_a_producer_are_limited(launch: Launch) -> None:
+    process = launch()
+    with closing(pulsar.Client(process.address.service_url, operation_timeout_seconds=1)) as client:
+        client.create_producer("t", properties={"k": "v" * 1023})
+        with pytest.raises((pulsar.BrokerMetadataError, pulsar.Timeout)):  # the client asks again
+            client.create_producer("t", properties={"k": "v" * 600, "l": "v" * 423})
+    assert "metadata has a max size of 1 Kb" in process.tail()
+
+
+@pytest.mark.req("P-06", "B-26")
+@pytest.mark.parametrize("policy", [*QUOTA_ERRORS, "consumer_backlog_eviction"])
+def test_a_full_backlog_refuses_producers_as_its_policy_says(connect: Any, policies: Policies, policy: str) -> None:
+    client = connect()
+    client.subscribe(policies.topic, "s").close()
+    client.create_producer(policies.topic).send(b"backlog")
+    policies.quota(policy)
+    if policy in QUOTA_ERRORS:
+        with pytest.raises(QUOTA_ERRORS[policy]):
+            connect().create_producer(policies.topic)
+    else:
+        connect().create_producer(policies.topic).send(b"one more")
+
+
+@pytest.mark.req("C-02", "B-40")
+def test_a_topic_that_may_not_be_created_is_not_found(client: Any, policies: Policies) -> None:
+    policies.set("autoTopicCreation", {"allowAutoTopicCreation": False})
+    with pytest.raises(pulsar.TopicNotFound):
+        client.subscribe(policies.topic, "s")
+
+
+@pytest.mark.req("C-13")
+def test_a_subscription_and_a_topic_have_room_for_so_many_consumers(client: Any, policies: Policies) -> None:
+    for policy, second in (("maxConsumersPerSubscription", "s"), ("maxConsumersPerTopic", "other")):
+        policies.set(policy, 1)
+        consumer = client.subscribe(policies.topic, "s", pulsar.ConsumerType.Shared)
+        with pytest.raises(pulsar.ConsumerBusy):
+            client.subscribe(policies.topic, second, pulsar.ConsumerType.Shared)
+        consumer.close()
+        policies.set(policy, 0)
+
+
+@pytest.mark.req("B-39")
+def test_a_policy_of_the_topic_goes_before_that_of_its_namespace(client: Any, admin: Admin, policies: Policies) -> None:
+    client.create_producer(policies.topic).close()
+    policies.set("maxProducersPerTopic", 1)
+    admin.call("POST", f"/admin/v2/{policies.topic.replace('://', '/')}/maxProducers", 2)
+    kept = [client.create_producer(policies.topic) for _ in range(2)]
+    with pytest.raises(pulsar.ProducerBusy):
+        client.create_producer(policies.topic)
+    assert len(kept) == 2
+
+
+@pytest.mark.req("C-03", "C-11")
+def test_subscriptions_may_need_a_proper_name_and_somebody_to_create_them(launch: Launch) -> None:
+    process = launch(*("--set", "strictlyVerifySubscriptionName=true", "--set", "allowAutoSubscriptionCreation=false"))
+    with closing(pulsar.Client(process.address.service_url, operation_timeout_seconds=1)) as client:
+        client.create_producer("t").close()
+        for name, refusal in (("a b", "error=ProducerBusy"), ("a-b", "error=SubscriptionNotFound")):
+            with pytest.raises(pulsar.PulsarException):
+                client.subscribe("t", name)
+            assert refusal in process.tail()  # the client calls the first one invalid, and asks again after the second
+        Admin(process.address.admin_url).call("PUT", "/admin/v2/persistent/public/default/t/subscription/a-b", "latest")
+        client.subscribe("t", "a-b")
+
+
+@pytest.mark.req("B-24", "B-25", "B-41")
+def test_messages_expire_are_deleted_and_an_unused_topic_goes(launch: Launch) -> None:
+    """The clock of the broker is advanced, so nobody waits."""
+    address = launch("--set", "brokerDeleteInactiveTopicsEnabled=true").address
+    admin, topic = Admin(address.admin_url), "persistent://public/default/expiring"
+    path = "/admin/v2/namespaces/public/default"
+
+    def later(seconds: int) -> None:
+        admin.call("POST", "/lab/clock/advance", {"seconds": seconds})
+
+    with closing(pulsar.Client(address.service_url)) as client:
+        client.subscribe(topic, "s").close()
+        producer = client.create_producer(topic)
+        producer.send(b"old")
+        admin.call("POST", f"{path}/messageTTL", 60)
+        later(600)
+        eventually(lambda: admin.backlog(topic, "s") == 0, what="that the message expires")
+        producer.send(b"new")
+        consumer = client.subscribe(topic, "s")
+        assert consume(consumer, 1) == [b"new"]
+        consumer.unsubscribe()
+        producer.close()
+    later(7200)
+    eventually(lambda: topic not in admin.topics("public/default"), what="that the topic is deleted")

@@ -1,0 +1,39 @@
+"""`scripts/screenshots`: the pictures that the README and the tutorial show."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scripts.screenshots import PICTURES, WIDTH
+from tests.foreign.browser import chromium
+
+ROOT = Path(__file__).parents[2]
+
+
+def size(picture: Path) -> tuple[int, int]:
+    """Return width and height from the head of a PNG file."""
+    head = picture.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", head[16:])
+    return width, height
+
+
+@pytest.mark.heavy
+@pytest.mark.foreign
+def test_the_pictures_of_the_page_are_made_anew(tmp_path: Path) -> None:
+    chromium()
+    subprocess.run([ROOT / "scripts" / "screenshots", tmp_path], check=True, capture_output=True)
+    assert {each.name: size(each) for each in tmp_path.iterdir()} == {
+        name: (WIDTH, height) for name, height in PICTURES.items()
+    }
+
+
+def test_each_picture_is_shown_by_a_page() -> None:
+    shown = (ROOT / "README.md").read_text() + (ROOT / "docs" / "tutorial.md").read_text()
+    assert {each.name for each in (ROOT / "docs" / "images").iterdir() if f"images/{each.name})" in shown} == {
+        *PICTURES
+    }
