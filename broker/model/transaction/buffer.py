@@ -151,7 +151,8 @@ class TransactionBuffer:
         if not self._marks:
             if topic.ledger.fenced:
                 raise PersistenceError(FAILED)
-            self._end_without_marker(txn, topic.ledger.last_appended, commit=commit)
+            last = topic.ledger.last_appended or topic.ledger.last_confirmed
+            self._end_without_marker(txn, last, commit=commit)
             return
         try:
             entry = marker(txn, commit=commit, now_ms=topic.now_ms())
