@@ -12,11 +12,13 @@ from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.routes import SessionUpdate
+from pulsarium.client.connection.service_url import BrokerUrls, parse
+from pulsarium.client.connection.waiting import printable
 from pulsarium.client.errors import ConnectError, PulsarError
-from pulsarium.client.scalable.layout import M1
+from pulsarium.client.scalable.layout import M1, Layout
 from pulsarium.client.scalable.session import LayoutSession, check_scalable
 from pulsarium.client.statistics import Links
-from pulsarium.client.topics import bounded
+from pulsarium.client.topics import bounded, full_name
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
@@ -71,6 +73,7 @@ class Registration:
         self._on_assigned = on_assigned
         self._id = brokers.next_consumer_id()
         self._epoch = -1
+        self._controller: BrokerUrls | None = None  # the controller in the layout, since the registration was made
         self._link = Link(
             brokers,
             f"{subscription}/{consumer_name}",
@@ -84,6 +87,16 @@ class Registration:
     async def open(self) -> None:
         """Register. Raise the controller's refusal."""
         await self._link.start()
+
+    def follow(self, layout: Layout) -> None:
+        """Register again if the layout names another controller than the broker of the registration."""
+        known, self._controller = self._controller, layout.controller
+        connection = self._link.current
+        if connection is None or layout.controller == known:
+            return
+        if not _is_at(layout.controller, connection):
+            connection.detach_session(UPDATE, self._id)
+            self._link.lost(ConnectError("the controller has moved"))
 
     async def aclose(self) -> None:
         """Leave the subscription, so that the controller assigns the segments to others at once.
@@ -123,7 +136,7 @@ class Registration:
             return await self._brokers.connect_to_any()
         try:
             return await self._brokers.connect_to_broker(layout.controller, None)
-        except ConnectError:  # the controller may have moved since
+        except PulsarError:  # the controller may have moved since
             return await self._brokers.connect_to_any()
 
     async def _open(self, connection: Connection) -> None:
@@ -131,6 +144,7 @@ class Registration:
         layout = self._session.layout
         assert layout is not None
         connection.attach_session(UPDATE, self._id, self)
+        self._controller = layout.controller
         self._epoch = -1  # a new controller may count again
         subscribe = pb.CommandScalableTopicSubscribe(
             request_id=connection.next_request_id(),
@@ -152,15 +166,29 @@ class Registration:
         """Apply an assignment, unless it is of an older layout than the last one."""
         if assignment.layout_epoch < self._epoch:
             return
+        try:
+            bounded(len(assignment.segments), self._subscription)
+            found = [self._assigned(one) for one in assignment.segments]
+        except PulsarError as error:
+            logger.warning("%s: the assignment is ignored: %s", self._subscription, printable(error))
+            return
         self._epoch = assignment.layout_epoch
-        bounded(len(assignment.segments), self._subscription)
-        layout = self._session.layout
-        found = []
-        for one in assignment.segments:
-            topic = text_of(one.segment_topic)
-            known = None if layout is None else layout.segments.get(one.segment_id)
-            if known is not None and known.is_legacy:
-                topic = known.topic  # 5.0.0-M1 names a segment that does not exist
-            ranges = tuple((bucket.start, bucket.end) for bucket in one.bucket_ranges)
-            found.append(Assigned(one.segment_id, topic, ranges))
         self._on_assigned(found)
+
+    def _assigned(self, one: pb.ScalableAssignedSegment) -> Assigned:
+        """Return a segment of an assignment. Raise `InvalidTopicName` if its topic is no topic name."""
+        layout = self._session.layout
+        topic = full_name(text_of(one.segment_topic))
+        known = None if layout is None else layout.segments.get(one.segment_id)
+        if known is not None and known.is_legacy:
+            topic = known.topic  # 5.0.0-M1 names a segment that does not exist
+        return Assigned(one.segment_id, topic, tuple((bucket.start, bucket.end) for bucket in one.bucket_ranges))
+
+
+def _is_at(controller: BrokerUrls | None, connection: Connection) -> bool:
+    """Return whether a connection leads to the controller."""
+    urls = () if controller is None else (controller.plain, controller.tls)
+    try:
+        return connection.address in [str(parse(url)[0]) for url in urls if url]
+    except PulsarError:  # no URL
+        return False

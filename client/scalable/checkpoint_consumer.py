@@ -89,6 +89,8 @@ class CheckpointConsumer(ScalableConsumer[T]):
             await part.tried.wait()
 
     def _on_layout(self, layout: Layout) -> None:
+        if self._registration is not None:
+            self._registration.follow(layout)
         gone = self._positions.keys() - layout.segments.keys()
         for segment_id in gone:
             del self._positions[segment_id]

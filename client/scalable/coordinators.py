@@ -22,7 +22,7 @@ from pulsarium.client.errors import (
 )
 from pulsarium.client.scalable.session import FirstUpdate, check_scalable
 from pulsarium.client.statistics import Links
-from pulsarium.client.topics import bounded
+from pulsarium.client.topics import MOST_TOPICS
 from pulsarium.client.transaction.coordinator import Coordinator
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
@@ -74,10 +74,9 @@ class ScalableCoordinators:
         if update.HasField("error"):
             self._first.came(error_of(update.error, text_of(update.message)))
             return
-        assignments = update.snapshot.assignments
         self._where = {
             one.tc_id: BrokerUrls(text_of(one.broker_service_url), text_of(one.broker_service_url_tls))
-            for one in assignments[: bounded(len(assignments), "transaction coordinators")]
+            for one in update.snapshot.assignments[:MOST_TOPICS]
         }
         for number in self._where:
             if number not in self._all:

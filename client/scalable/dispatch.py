@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -76,7 +76,7 @@ class Dispatch:
         self._pump_again = False
         self._error: PulsarError | None = None
         self._settled_one = anyio.Event()
-        self._scope = anyio.CancelScope()
+        self._scopes: set[anyio.CancelScope] = set()  # around tasks that end with the dispatch
 
     @property
     def last_sequence_id(self) -> int:
@@ -106,7 +106,8 @@ class Dispatch:
         if self._error is not None:
             return
         self._error = error
-        self._scope.cancel()
+        for scope in self._scopes:
+            scope.cancel()
         for lane in self._lanes.all:
             self._lanes.end(lane)
             self._close(lane)
@@ -115,6 +116,11 @@ class Dispatch:
         self._settled_one.set()
 
     # ---- the way of a message
+
+    def _go_on(self) -> None:
+        """Send messages that had to wait. They do not wait for their batches, too."""
+        self._pump()
+        self.send_batches()
 
     def _pump(self) -> None:
         """Open the producers of segments that messages wait for, and send the messages that can be sent now."""
@@ -187,17 +193,29 @@ class Dispatch:
         txn = sending.txn
         if txn is None or txn._has_produced_to(lane.segment.topic):
             return True
-        self._core.brokers.task_group.start_soon(self._register, txn, lane.segment, sending)
+        self._spawn(partial(self._register, txn, lane.segment, sending))
         return False
 
     async def _register(self, txn: Transaction, segment: Segment, sending: Sending) -> None:
-        with self._scope:
-            try:
-                await txn._produces_to(segment.topic)
-            except PulsarError as error:
-                if self._lanes.remove(sending):
-                    self.fail(sending, error)
-            self._pump()
+        try:
+            await txn._produces_to(segment.topic)
+        except PulsarError as error:
+            if self._lanes.remove(sending):
+                self.fail(sending, error)
+        self._go_on()
+
+    def _spawn(self, call: Callable[[], Awaitable[None]]) -> None:
+        """Run a task until the dispatch ends."""
+
+        async def run() -> None:
+            with anyio.CancelScope() as scope:
+                self._scopes.add(scope)
+                try:
+                    await call()
+                finally:
+                    self._scopes.discard(scope)
+
+        self._core.brokers.task_group.start_soon(run)
 
     # ---- the segments
 
@@ -209,7 +227,7 @@ class Dispatch:
             self._close(lane)
         for lane in self._lanes.all:
             self._retire(lane)
-        self._pump()
+        self._go_on()
 
     def _retire(self, lane: Lane) -> None:
         """Close the producer of a sealed segment in a task. Messages without a receipt come back then."""
@@ -247,7 +265,7 @@ class Dispatch:
                 return
             lane.producer = producer
             lane.step(Event.OPENED)
-            self._pump()
+            self._go_on()
 
     async def _opened(self, segment: Segment) -> TopicProducer:
         core = self._core
@@ -294,19 +312,18 @@ class Dispatch:
         for over in self._lanes.over():
             self._close(over)
         if lane.state is State.DRAINED:
-            self._core.brokers.task_group.start_soon(self._expire, lane)
-        self._pump()
+            self._spawn(partial(self._expire, lane))
+        self._go_on()
 
     async def _expire(self, lane: Lane) -> None:
         """Fail the messages of a segment that is gone if no newer layout comes."""
-        with self._scope:
-            await anyio.sleep(self._core.brokers.operation_timeout)
-            if lane.state is State.DRAINED and lane.error is not None:
-                self._lanes.end(lane)
-                self._close(lane)
-                for sending in self._lanes.take_of(lane.segment.id):
-                    self.fail(sending, lane.error)
-                self._settled_one.set()
+        await anyio.sleep(self._core.brokers.operation_timeout)
+        if lane.state is State.DRAINED and lane.error is not None:
+            self._lanes.end(lane)
+            self._close(lane)
+            for sending in self._lanes.take_of(lane.segment.id):
+                self.fail(sending, lane.error)
+            self._settled_one.set()
 
     def _close(self, lane: Lane) -> None:
         lane.scope.cancel()

@@ -110,7 +110,8 @@ class Lanes:
     """
 
     def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+        self.layout: Layout = layout
+        """The newest layout."""
         self._lanes: dict[int, Lane] = {}
         self._waiting: list[Sending] = []  # in the order of their numbers
         self._stopped: set[int] = set()  # segments that did not take their next message at the last search

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pulsarium.client.connection.service_url import BrokerUrls
 from pulsarium.client.errors import ConnectError
-from pulsarium.client.topics import MOST_TOPICS, parse
+from pulsarium.client.topics import MOST_TOPICS, full_name
 from pulsarium.proto import routing
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
@@ -152,7 +152,7 @@ def _segment(topic: str, one: pb.SegmentInfoProto) -> Segment:
         one.segment_id,
         one.hash_start,
         one.hash_end,
-        str(parse(legacy)) if legacy else segment_topic(topic, one.segment_id, one.hash_start, one.hash_end),
+        full_name(legacy or segment_topic(topic, one.segment_id, one.hash_start, one.hash_end)),
         one.state == pb.ACTIVE,
         frozenset(one.parent_ids),
         frozenset(one.child_ids),

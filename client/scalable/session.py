@@ -76,7 +76,7 @@ class LayoutSession:
         Args:
             brokers: The brokers of the client.
             topic: The topic, in any form that the broker resolves.
-            on_layout: Called with each newer layout. Must not block.
+            on_layout: Called with each newer layout, and when the controller has changed. Must not block.
             on_failed: Called when the session ends for good, as for `Link`.
             create: Let the broker create a missing topic.
         """
@@ -146,8 +146,10 @@ class LayoutSession:
         """Apply a layout that is newer. A migration makes a synthetic layout one of epoch 0, as it was before."""
         old = self.layout
         if old is not None and layout.epoch <= old.epoch and not (old.is_legacy and not layout.is_legacy):
-            if layout.epoch == old.epoch and old.segments.keys() == layout.segments.keys():
-                self.layout = layout  # the controller may have changed
+            same = layout.epoch == old.epoch and old.segments.keys() == layout.segments.keys()
+            if same and layout.controller != old.controller:
+                self.layout = layout
+                self._on_layout(layout)
             return
         self.layout = layout
         logger.info("%s: layout %d has %d active segments", layout.topic, layout.epoch, len(layout.active))

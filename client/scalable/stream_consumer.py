@@ -94,6 +94,9 @@ class StreamConsumer(ScalableConsumer[T]):
         await self._registration.open()
         await self._segments.added(self._wanted(one) for one in self._assigned)
 
+    def _on_layout(self, layout: Layout) -> None:
+        self._registration.follow(layout)
+
     def _delivered(self, segment_id: int, message: Message[Any]) -> int:
         return self._deliveries.add(message.topic_name(), message.message_id())
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .gauges import MB
 from .run import Outcome, broker, run
+from .scalable import report, scalable
 
 ABOUT = """\
 Runs `pulsarium serve --data` under a mixed load for half an hour: our async client and the official one publish and
@@ -23,9 +24,12 @@ they must stay where they are, and with the last client gone be what they were b
   scripts/soak                            30 minutes, a seed at random
   scripts/soak --seconds 120 --seed 1     as in CI
   scripts/soak --memory                   without a data directory
+  scripts/soak --scalable --seconds 600   a scalable topic: splits, merges, unloads and kills over two brokers
 
 Exit code 0: all is well. 1: it is not, and what. 2: there is no broker to run against.
 """
+SECONDS = 1800.0
+SCALABLE_SECONDS = 600.0
 REPORTED_SECONDS = 60.0  # between two lines about progress, where nobody looks on
 WIDTH = 30  # of the progress bar
 TYPES_SHOWN = 12
@@ -34,9 +38,10 @@ TYPES_SHOWN = 12
 def arguments() -> argparse.Namespace:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("soak", description=ABOUT, formatter_class=layout)
-    parser.add_argument("--seconds", type=float, default=1800, metavar="N", help="of load (default: 1800)")
+    parser.add_argument("--seconds", type=float, metavar="N", help="of load (default: 1800)")
     parser.add_argument("--seed", type=int, metavar="N", help="does the same in about the same order")
     parser.add_argument("--memory", action="store_true", help="keep nothing on disk")
+    parser.add_argument("--scalable", action="store_true", help="split, merge, unload and kill (default: 600 s)")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes of our client (default: 1)")
     parser.add_argument("--folder", type=Path, help="for the broker's log and data; kept")
     parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" in the place of the table')
@@ -86,11 +91,14 @@ def main() -> int:
     options = arguments()
     seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
     print(f"seed {seed}", file=sys.stderr, flush=True)
+    if options.scalable:
+        return report(scalable(options.seconds or SCALABLE_SECONDS, seed))
+    seconds = options.seconds or SECONDS
     next_line = REPORTED_SECONDS
 
     def tell(outcome: Outcome, passed: float) -> None:
         nonlocal next_line
-        line = bar(outcome, options.seconds, passed)
+        line = bar(outcome, seconds, passed)
         if sys.stderr.isatty():
             print(f"\r{line}", end="", file=sys.stderr, flush=True)
         elif passed >= next_line:
@@ -103,7 +111,7 @@ def main() -> int:
             tempfile.TemporaryDirectory(prefix="pulsarium-soak-") as folder,
             broker(options.folder or Path(folder), memory=options.memory) as process,
         ):
-            outcome = run(process, options.seconds, seed, options.workers, tell)
+            outcome = run(process, seconds, seed, options.workers, tell)
     except AssertionError as error:
         print(f"soak: {error}", file=sys.stderr)
         return 2

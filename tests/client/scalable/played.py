@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 
 from pulsarium.client import Client
+from pulsarium.client.connection.service_url import Address
 from pulsarium.client.opening import open_client
 from pulsarium.proto import batch, entry
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -47,7 +48,8 @@ class PlayedBroker:
         self.peers: list[Peer] = []
         self._all = peers
         self._connected = connected
-        self._topics: dict[tuple[Peer, int], str] = {}
+        self._producing: dict[tuple[Peer, int], str] = {}
+        self._consuming: dict[tuple[Peer, int], str] = {}
         self._sessions: list[tuple[Peer, int]] = []
         self._registered: list[tuple[Peer, int]] = []
         self._numbers = 0
@@ -61,6 +63,11 @@ class PlayedBroker:
                 peer = await self._all.next()
                 self.peers.append(peer)
                 tasks.start_soon(self._serve, peer)
+
+    @property
+    def dialled(self) -> list[Address]:
+        """Return the addresses to which the client has connected."""
+        return self._all.dialled
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Wait until the commands that have arrived make a condition true."""
@@ -77,9 +84,9 @@ class PlayedBroker:
         """Change the layout: terminate the topics of sealed segments, close their producers, and tell the sessions."""
         self.terminate(dag)
         if tells_producers:
-            for (peer, producer_id), topic in list(self._topics.items()):
+            for (peer, producer_id), topic in list(self._producing.items()):
                 if topic in self.terminated:
-                    del self._topics[peer, producer_id]
+                    del self._producing[peer, producer_id]
                     await peer.say(Type.CLOSE_PRODUCER, producer_id=producer_id, request_id=UNASKED)
         await self.push(dag)
 
@@ -108,7 +115,7 @@ class PlayedBroker:
     async def deliver(self, topic: str, entry_id: int, payload: bytes) -> None:
         """Send a message to the newest consumer of a topic."""
         peer, consumer_id = next(
-            place for place, name in reversed(self._topics.items()) if name == topic and place[0] in self.peers
+            place for place, name in reversed(self._consuming.items()) if name == topic and place[0] in self.peers
         )
         metadata = pb.MessageMetadata(producer_name="p", sequence_id=entry_id, publish_time=1)
         position = {"ledgerId": 1, "entryId": entry_id}
@@ -117,7 +124,7 @@ class PlayedBroker:
 
     async def end(self, topic: str) -> None:
         """Tell the consumers of a topic that they have reached its end."""
-        for (peer, consumer_id), name in list(self._topics.items()):
+        for (peer, consumer_id), name in list(self._consuming.items()):
             if name == topic and peer in self.peers:
                 await peer.say(Type.REACHED_END_OF_TOPIC, consumer_id=consumer_id)
 
@@ -152,7 +159,7 @@ class PlayedBroker:
         elif command.type == Type.SEND:
             await self._send(peer, command.send, trailing)
         elif command.type == Type.CLOSE_PRODUCER:
-            self._topics.pop((peer, command.close_producer.producer_id), None)
+            self._producing.pop((peer, command.close_producer.producer_id), None)
             await peer.say(Type.SUCCESS, request_id=command.close_producer.request_id)
         elif command.type == Type.SCALABLE_TOPIC_SUBSCRIBE:
             asked = command.scalableTopicSubscribe
@@ -171,7 +178,7 @@ class PlayedBroker:
                 await peer.say(Type.ACK_RESPONSE, consumer_id=0, request_id=command.ack.request_id)
         elif command.type == Type.CLOSE_CONSUMER:
             self.closed_consumers.append(command.close_consumer.consumer_id)
-            self._topics.pop((peer, command.close_consumer.consumer_id), None)
+            self._consuming.pop((peer, command.close_consumer.consumer_id), None)
             await peer.say(Type.SUCCESS, request_id=command.close_consumer.request_id)
 
     async def _tell(self, peer: Peer, session_id: int) -> None:
@@ -192,19 +199,19 @@ class PlayedBroker:
             error = pb.TopicTerminatedError
             await peer.say(Type.ERROR, request_id=asked.request_id, error=error, message="Topic was already terminated")
             return
-        self._topics[peer, asked.producer_id] = asked.topic
+        self._producing[peer, asked.producer_id] = asked.topic
         await peer.say(Type.PRODUCER_SUCCESS, request_id=asked.request_id, producer_name=asked.producer_name)
 
     async def _subscribe(self, peer: Peer, asked: pb.CommandSubscribe) -> None:
         self.opened.append(asked)
         if await self._refused(peer, asked.topic, asked.request_id):
             return
-        self._topics[peer, asked.consumer_id] = asked.topic
+        self._consuming[peer, asked.consumer_id] = asked.topic
         await peer.say(Type.SUCCESS, request_id=asked.request_id)
 
     async def _send(self, peer: Peer, send: pb.CommandSend, trailing: bytes) -> None:
         self.sends += 1
-        topic = self._topics.get((peer, send.producer_id))
+        topic = self._producing.get((peer, send.producer_id))
         if topic is None or topic in self.terminated or self.drops_sends:
             return
         metadata = entry.parse_metadata(trailing)

@@ -1,0 +1,252 @@
+"""A scalable topic under load, while its segments are split and merged, its namespace unloaded and its brokers killed.
+
+Each confirmed message is accounted for, once or more, by every consumer. Ordered consumers get the messages of each key
+in the order of the calls. A message may come again, because its receipt or its acknowledgement may be lost.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from pulsarium.client import Checkpoint, Client, InitialPosition, QueueConsumer, StreamConsumer, connect
+from pulsarium.client.scalable.receiving import ScalableConsumer
+from tests.foreign.admin import Admin, AdminError
+from tests.foreign.broker_process import PULSARIUM, BrokerProcess
+
+TOPIC = "topic://public/default/soak"
+PATH = "/admin/v2/scalable/public/default/soak"
+KEYS = 40
+MOST_SEGMENTS = 12
+PATIENCE = 120.0  # seconds until every consumer has everything after the end of the load
+
+
+@dataclass
+class Account:
+    """The messages that one subscription has received, and the violations of their order."""
+
+    name: str
+    is_ordered: bool
+    seen: set[tuple[str, int]] = field(default_factory=set)
+    last: dict[str, int] = field(default_factory=dict)
+    violations: list[str] = field(default_factory=list)
+    again: int = 0
+
+    def saw(self, key: str, number: int) -> None:
+        """Note a message. A first delivery must follow the key's last first delivery."""
+        if (key, number) in self.seen:
+            self.again += 1
+            return
+        self.seen.add((key, number))
+        expected = self.last.get(key, -1) + 1
+        if self.is_ordered and number != expected:
+            self.violations.append(f"{self.name}: {key} has {number} in place of {expected}")
+        self.last[key] = max(number, self.last.get(key, -1))
+
+
+@dataclass
+class Outcome:
+    """The figures of a run, and its violations."""
+
+    sent: int = 0
+    events: dict[str, int] = field(default_factory=dict)
+    accounts: list[Account] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+    def count(self, event: str) -> None:
+        self.events[event] = self.events.get(event, 0) + 1
+
+    def __str__(self) -> str:
+        events = ", ".join(f"{count} {name}" for name, count in sorted(self.events.items()))
+        seen = ", ".join(f"{one.name} saw {len(one.seen)} (+{one.again})" for one in self.accounts)
+        return f"sent {self.sent}; {events}; {seen}; {len(self.violations)} violations"
+
+
+class Brokers:
+    """Two brokers of one cluster in a process that can be killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port, self._http_port = _two_ports(), _two_ports()
+        self._process = self._start()
+
+    @property
+    def service_url(self) -> str:
+        return f"pulsar://127.0.0.1:{self._port},127.0.0.1:{self._port + 1}"
+
+    @property
+    def admin(self) -> Admin:
+        return Admin(f"http://127.0.0.1:{self._http_port}")
+
+    def kill(self) -> None:
+        """Kill the brokers with SIGKILL, and start them again on their data and their ports."""
+        self._process.kill()
+        self._process = self._start()
+
+    def stop(self) -> None:
+        if self._process.running:
+            self._process.stop()
+
+    def _start(self) -> BrokerProcess:
+        settings = {"scalableTopicAutoScaleEnabled": "false", "acknowledgmentAtBatchIndexLevelEnabled": "true"}
+        options = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+        options += ["--brokers", "2", "--data", str(self._folder / "data")]
+        return BrokerProcess(self._folder, options, self._port, self._http_port, command=PULSARIUM)
+
+
+class Chaos:
+    """Random changes of the topic and of its brokers."""
+
+    def __init__(self, brokers: Brokers, outcome: Outcome, chance: random.Random, kill_every: float) -> None:
+        self._brokers = brokers
+        self._outcome = outcome
+        self._chance = chance
+        self._kill_every = kill_every
+
+    async def run(self) -> None:
+        next_kill = anyio.current_time() + self._kill_every
+        while True:
+            await anyio.sleep(self._chance.uniform(0.3, 1.5))
+            if anyio.current_time() >= next_kill:
+                next_kill = anyio.current_time() + self._kill_every
+                await anyio.to_thread.run_sync(self._brokers.kill)
+                self._outcome.count("kills")
+                continue
+            name, change = self._chance.choice([("splits", self._split), ("merges", self._merge), ("unloads", _unload)])
+            try:
+                if await anyio.to_thread.run_sync(change, self._brokers.admin):
+                    self._outcome.count(name)
+            except AdminError as error:
+                self._outcome.count(f"refused {name}")
+                print(f"{name}: {error}", file=sys.stderr)
+
+    def _split(self, admin: Admin) -> bool:
+        active = _active(admin)
+        if len(active) >= MOST_SEGMENTS:
+            return False
+        admin.call("POST", f"{PATH}/split/{self._chance.choice(active)['segmentId']}")
+        return True
+
+    def _merge(self, admin: Admin) -> bool:
+        active = _active(admin)
+        if len(active) < 2:
+            return False
+        first = self._chance.randrange(len(active) - 1)
+        admin.call("POST", f"{PATH}/merge/{active[first]['segmentId']}/{active[first + 1]['segmentId']}")
+        return True
+
+
+def _unload(admin: Admin) -> bool:
+    admin.call("PUT", "/admin/v2/namespaces/public/default/unload")
+    return True
+
+
+def _active(admin: Admin) -> list[dict[str, Any]]:
+    segments = admin.call("GET", PATH)["segments"].values()
+    return sorted((one for one in segments if one["active"]), key=lambda one: one["hashRange"]["start"])
+
+
+async def soak(folder: Path, seconds: float, seed: int, kill_every: float = 20.0) -> Outcome:
+    """Run the load for so many seconds, and return what was found."""
+    brokers = await anyio.to_thread.run_sync(Brokers, folder)
+    outcome = Outcome(accounts=[Account("queue", False), Account("stream", True), Account("checkpoint", True)])
+    try:
+        brokers.admin.call("PUT", f"{PATH}?numInitialSegments=2")
+        async with connect(brokers.service_url, max_backoff_interval=2.0, operation_timeout=60.0) as client:
+            await _load(client, Chaos(brokers, outcome, random.Random(seed), kill_every), outcome, seconds)
+    finally:
+        await anyio.to_thread.run_sync(brokers.stop)
+    for account in outcome.accounts:
+        outcome.violations += account.violations[:5]
+        if missing := outcome.sent - len(account.seen):
+            outcome.violations.append(f"{account.name}: {missing} messages are missing")
+    return outcome
+
+
+async def _load(client: Client, chaos: Chaos, outcome: Outcome, seconds: float) -> None:
+    queue, stream, checkpoint = outcome.accounts
+    earliest = InitialPosition.Earliest
+    subscribe = partial(client.scalable.subscribe_stream, TOPIC, "stream", initial_position=earliest)
+    async with (
+        client.scalable.subscribe_queue(TOPIC, "queue", initial_position=earliest) as shared,
+        client.scalable.create_checkpoint_consumer(TOPIC, Checkpoint.earliest) as reader,
+        subscribe(consumer_name="a") as first,
+        subscribe(consumer_name="b") as second,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(_consume, shared, queue)
+        tasks.start_soon(_consume, reader, checkpoint)
+        tasks.start_soon(_consume, first, stream)
+        tasks.start_soon(_consume, second, stream)
+        async with anyio.create_task_group() as disturbed:
+            disturbed.start_soon(chaos.run)
+            await _produce(client, outcome, seconds)
+            disturbed.cancel_scope.cancel()
+        await _until(lambda: all(len(one.seen) >= outcome.sent for one in outcome.accounts))
+        tasks.cancel_scope.cancel()
+
+
+async def _produce(client: Client, outcome: Outcome, seconds: float) -> None:
+    async with client.scalable.create_producer(TOPIC) as producer:
+        end = anyio.current_time() + seconds
+        receipts = []
+        while anyio.current_time() < end:
+            key, number = f"k{outcome.sent % KEYS}", outcome.sent // KEYS
+            receipts.append(await producer.submit(b"%d" % number, partition_key=key))
+            outcome.sent += 1
+            await anyio.sleep(0.002)
+        with anyio.fail_after(PATIENCE):
+            for receipt in receipts:
+                await receipt.wait()
+
+
+async def _consume(consumer: ScalableConsumer[bytes], account: Account) -> None:
+    async for message in consumer:
+        account.saw(message.partition_key(), int(message.data()))
+        if isinstance(consumer, QueueConsumer):
+            await consumer.acknowledge(message)
+        elif isinstance(consumer, StreamConsumer):
+            await consumer.acknowledge_cumulative(message)
+
+
+async def _until(is_so: Callable[[], bool]) -> None:
+    with anyio.move_on_after(PATIENCE):
+        while not is_so():  # noqa: ASYNC110  # the accounts know no events
+            await anyio.sleep(0.2)
+
+
+def _two_ports() -> int:
+    """Return a free port whose next one is free, too."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port: int = first.getsockname()[1]
+            try:
+                second.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
+
+
+def scalable(seconds: float, seed: int) -> Outcome:
+    """Run the load in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="pulsarium-soak-") as folder:
+        return anyio.run(soak, Path(folder), seconds, seed, backend="trio")
+
+
+def report(outcome: Outcome) -> int:
+    """Print the outcome, and return the exit code."""
+    print(outcome)
+    for violation in outcome.violations:
+        print(f"VIOLATION, {violation}")
+    return 1 if outcome.violations else 0
