@@ -266,6 +266,12 @@ class ManagedLedger(LedgerSequence):
 
     # appending
 
+    @property
+    def last_appended(self) -> Position:
+        """Return the position of the last entry, whether the store has the entry or not."""
+        filled = (Position(ledger.id, ledger.count - 1) for ledger in reversed(self.ledgers.values()) if ledger.count)
+        return next(filled, self.last_confirmed)
+
     def append(self, pending: Pending) -> Position:
         """Append an entry, and return its position. Its `publication` receives the result of the commit.
 
