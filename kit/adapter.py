@@ -29,7 +29,7 @@ OPERATIONS: Final = {
     "reader": "Open the checkpoint consumer `as` for `topic` from `start`: earliest, latest or a checkpoint. `group`.",
     "namespace-stream": "Open the stream consumer `as` for the topics of `namespace` with `properties`.",
     "receive": "Return messages (key, value, id) of `consumer`: `count` of them, or those of `seconds` seconds.",
-    "acknowledge": "Acknowledge up to the id `message` for a stream consumer, and only this id for a queue consumer.",
+    "acknowledge": "Acknowledge up to the id `message` for a stream consumer, and only this message for a queue one.",
     "negative-acknowledge": "Ask for the redelivery of `message`, an id.",
     "checkpoint": "Return the checkpoint of `consumer`, as text.",
     "transaction": "Begin the transaction `as` of `client`. `send` and `acknowledge` may name it as `transaction`.",

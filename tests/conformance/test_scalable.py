@@ -33,6 +33,6 @@ def test_a_wrong_field_of_a_scalable_topic_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("profile", ["lab"])
+@pytest.mark.parametrize("profile", PULSAR_5.configs)
 def test_every_required_scenario_of_scalable_topics(tmp_path: Path, profile: str) -> None:
     replay(load(PULSAR_5.folder).all_required(), tmp_path, jobs=4, profile=profile, release=PULSAR_5)

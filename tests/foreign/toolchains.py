@@ -62,6 +62,8 @@ JAVA = Toolchain(FOLDER / "java", ("java", "javac", "mvn"), ("pom.xml", "src/**/
 RECORDS = Toolchain(FOLDER / "java-records", JAVA.tools, JAVA.sources, JAVA.built)
 ADMIN = Toolchain(FOLDER / "java-admin", JAVA.tools, JAVA.sources, JAVA.built)
 CLI = Toolchain(FOLDER / "java-cli", JAVA.tools, JAVA.sources, JAVA.built)
+V5 = Toolchain(FOLDER / "java-v5", JAVA.tools, JAVA.sources, JAVA.built)
+"""The client of Pulsar 5, for scalable topics."""
 JUNIT = Toolchain(ROOT / "examples" / "java-junit", JAVA.tools, JAVA.sources, "target/test-classes")
 REFERENCE = Toolchain(ROOT / "bench" / "reference", ("java", "mvn"), ("pom.xml",), str(stamp(CACHE)))
 """A real broker, whose jars only `scripts/setup --foreign` fetches, to where `scripts/reference-pulsar` has them."""
@@ -85,7 +87,7 @@ def missing(toolchain: Toolchain) -> str:
     return ""
 
 
-def missing_toolchains(toolchains: Iterable[Toolchain] = (JAVA, RECORDS, ADMIN, CLI, JUNIT, GO)) -> list[str]:
+def missing_toolchains(toolchains: Iterable[Toolchain] = (JAVA, RECORDS, ADMIN, CLI, V5, JUNIT, GO)) -> list[str]:
     """The reasons of all that lack something, for a summary before a run."""
     return [reason for reason in map(missing, toolchains) if reason]
 

@@ -22,7 +22,7 @@ from pulsarium.broker.model.scalable.auto_scale import (
     decide,
 )
 from pulsarium.broker.model.scalable.controller import Controller
-from pulsarium.broker.model.scalable.layout import Segment
+from pulsarium.broker.model.scalable.layout import Layout, Segment
 from pulsarium.broker.model.scalable.registrations import QUEUE, STREAM
 from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
@@ -50,17 +50,24 @@ def _short(controller: Controller) -> Json:
     """Return the stats of 5.0.0-M1. A subscription of a name with a slash is shown without the rest, as there."""
     topic, counts = controller.topic, controller.registrations.counts()
     segments = [topic.layout.segments[each] for each in sorted(topic.layout.segments)]
-    active = sum(each.active for each in segments)
     shown = {name.partition("/")[0]: 0 if "/" in name else counts.get(name, 0) for name in topic.subscriptions}
     return {
-        "epoch": topic.layout.epoch,
-        "totalSegments": len(segments),
-        "activeSegments": active,
-        "sealedSegments": len(segments) - active,
+        **_counts(topic.layout),
         "segments": {
             str(each.id): {"name": str(topic.assigned_name(each)), "state": _state(each)} for each in segments
         },
         "subscriptions": {name: {"consumerCount": count} for name, count in shown.items()},
+    }
+
+
+def _counts(layout: Layout) -> Json:
+    """Return the numbers of segments."""
+    total, active = len(layout.segments), sum(each.active for each in layout.segments.values())
+    return {
+        "epoch": layout.epoch,
+        "totalSegments": total,
+        "activeSegments": active,
+        "sealedSegments": total - active,
     }
 
 
@@ -104,6 +111,7 @@ class Stats:
             "averageMsgSize": _rounded(rate_in.average_size),
             "storageSize": sum(topic.ledger.size for topic in topics),
             "backlogSize": sum(backlog_size(topic) for topic in topics),
+            **_counts(self._topic.layout),  # which the admin client of 5.0.0-M1 reads
             "layout": self._layout(),
             "producers": self._producers(),
             "subscriptions": {name: self._subscription(name) for name in self._names()},

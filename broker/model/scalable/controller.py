@@ -6,7 +6,7 @@ stops, the controller ends. The next use makes another, which restores the regis
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -65,7 +65,14 @@ class Operation:
 class Controller:
     """The controller of one topic."""
 
-    def __init__(self, topic: ScalableTopic, stores: Context, metadata: Metadata, ownership: Ownership[Any]) -> None:
+    def __init__(
+        self,
+        topic: ScalableTopic,
+        stores: Context,
+        metadata: Metadata,
+        ownership: Ownership[Any],
+        retention_ms: Callable[[ScalableTopic, Segment], int],
+    ) -> None:
         self.topic = topic
         self.times = Times()
         self.last: Operation | None = None
@@ -83,6 +90,9 @@ class Controller:
         self.registrations = Registrations(topic, stores.clock, stores.turn, rules)
         self.registrations.on_changed = self.evaluate_soon
         topic.observers[self._changed] = None
+        self._retention_ms = retention_ms
+        # from now on, and not for all topics at once: a segment that was sealed just now stays for a while
+        self._collection = stores.clock.every(COLLECTION, self._collect)
 
     def close(self) -> None:
         """Stop all timers, because the topic is deleted or its broker leads it no more."""
@@ -90,6 +100,12 @@ class Controller:
         self.registrations.close()
         self.registrations.on_changed = lambda: None
         self._stop_waiting()
+        self._collection.cancel()
+
+    def _collect(self) -> None:
+        if ids := collectable(self.topic, self._stores.clock.now_ms(), self._retention_ms):
+            log.info("pruning drained segments", topic=self.topic.name, segments=ids)
+            self.topic.prune(ids)
 
     def _changed(self, topic: ScalableTopic) -> None:
         """Note an operation, by hand or not, and assign the new segments."""
@@ -213,7 +229,6 @@ class Controllers:
         config, clock = stores.config, stores.clock
         clock.every(config.scalableTopicLoadReportIntervalSeconds, self._measure)
         clock.every(config.scalableTopicAutoScaleIntervalSeconds, self._evaluate)
-        clock.every(COLLECTION, self._collect)
 
     def find(self, topic: ScalableTopic) -> Controller | None:
         """Return the controller of a topic, or None before its first use."""
@@ -233,7 +248,9 @@ class Controllers:
         controller = self._controllers.get(topic)
         if controller is None:
             topic.lead(broker)
-            controller = self._controllers[topic] = Controller(topic, self._stores, self._metadata, self._ownership)
+            controller = self._controllers[topic] = Controller(
+                topic, self._stores, self._metadata, self._ownership, self._retention_ms
+            )
         return controller
 
     def release(self, topic: ScalableTopic) -> None:
@@ -283,13 +300,6 @@ class Controllers:
     def _evaluate(self) -> None:
         for controller in list(self._controllers.values()):
             controller.evaluate()
-
-    def _collect(self) -> None:
-        now_ms = self._stores.clock.now_ms()
-        for topic in list(self._controllers):
-            if ids := collectable(topic, now_ms, self._retention_ms):
-                log.info("pruning drained segments", topic=topic.name, segments=ids)
-                topic.prune(ids)
 
     def _retention_ms(self, topic: ScalableTopic, segment: Segment) -> int:
         """Return how long a sealed segment is kept in milliseconds; negative is forever."""

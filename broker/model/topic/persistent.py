@@ -30,7 +30,7 @@ from pulsarium.broker.model.topic.deduplication import deduplication_of
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscription
 from pulsarium.broker.model.topic.producers import Producer, ProducerClient, ProducerOptions
 from pulsarium.broker.model.topic.upkeep import Trimmer, check_ttl, last_published_before, refuse_producers
-from pulsarium.broker.model.transaction.buffer import TransactionBuffer
+from pulsarium.broker.model.transaction.buffer import FAILED, TransactionBuffer
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.entry import with_broker_metadata
 from pulsarium.proto.topic_name import TopicName
@@ -67,7 +67,9 @@ class PersistentTopic(Topic):
         if self._stamps:
             self._stamps.go_on(self.ledger)
         record = log.transactions
-        self.transactions = TransactionBuffer(self, record) if record is not None else None
+        self.transactions = (
+            TransactionBuffer(self, record, marks=not self.name.is_segment) if record is not None else None
+        )
         for cursor in log.cursors.values():
             if cursor.name not in OWN_CURSORS:
                 self._subscribe_cursor(cursor)
@@ -150,7 +152,7 @@ class PersistentTopic(Topic):
         try:
             return self.ledger.append(pending)
         except LedgerFencedError:
-            raise PersistenceError("The topic failed to store messages: look it up again") from None
+            raise PersistenceError(FAILED) from None
         except LedgerTerminatedError:
             raise TopicTerminatedError(LEDGER_TERMINATED) from None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from pulsarium.broker.model.errors import NotAllowedError, TopicTerminatedError
+from pulsarium.broker.model.errors import NotAllowedError, PersistenceError, TopicTerminatedError
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger, Pending
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.stores import Stores
@@ -21,6 +21,7 @@ TXN_COMMIT = 21  # PulsarMarkers.proto, MarkerType
 TXN_ABORT = 22
 NO_SEQUENCE = 2**64 - 1
 NO_MESSAGE = b""
+FAILED = "The topic failed to store messages: look it up again"
 ONE_MESSAGE = 1  # messages of a marker; with `index_per_transactional_entry`, also of any entry of a transaction (X-32)
 
 
@@ -84,17 +85,19 @@ class TransactionInBufferStats:
 class TransactionBuffer:
     """The transaction buffer of a loaded topic.
 
-    Entries and markers are appended; `BufferRecord` stores the transactions.
+    Entries and markers are appended; `BufferRecord` stores the transactions. A segment of a scalable topic has no
+    markers (PIP-473).
 
     The broker accepts messages of ended or unknown transactions (cmd 6). It hides them when the transaction was
     aborted, and else holds them back until a low watermark declares the transaction ended.
     """
 
-    def __init__(self, topic: PublishedTo, record: BufferRecord) -> None:
+    def __init__(self, topic: PublishedTo, record: BufferRecord, *, marks: bool = True) -> None:
         self.committed = 0  # since the topic was loaded
         self.aborted = 0
         self._topic = topic
         self._record = record
+        self._marks = marks
         self._entries = topic.ledger.transactions
         self._low_watermarks: dict[int, int] = {}  # by coordinator: transactions up to this number have ended
         self._loaded_ms = topic.now_ms()
@@ -145,13 +148,23 @@ class TransactionBuffer:
 
     def _end(self, txn: TxnId, *, commit: bool) -> None:
         topic = self._topic
+        if not self._marks:
+            if topic.ledger.fenced:
+                raise PersistenceError(FAILED)
+            last = topic.ledger.last_appended or topic.ledger.last_confirmed
+            self._end_without_marker(txn, last, commit=commit)
+            return
         try:
             entry = marker(txn, commit=commit, now_ms=topic.now_ms())
             position = topic.append(Pending(_End(self, txn, commit=commit), entry, messages=ONE_MESSAGE))
         except TopicTerminatedError:
-            position = topic.ledger.terminated or topic.ledger.last_confirmed
-            topic.stores.turn.after_commit(partial(self.ended_without_marker, txn, position, commit=commit))
-        self._record.ended(txn, position, commit=commit)
+            self._end_without_marker(txn, topic.ledger.terminated or topic.ledger.last_confirmed, commit=commit)
+        else:
+            self._record.ended(txn, position, commit=commit)
+
+    def _end_without_marker(self, txn: TxnId, last: Position, *, commit: bool) -> None:
+        self._topic.stores.turn.after_commit(partial(self.ended_without_marker, txn, last, commit=commit))
+        self._record.ended(txn, last, commit=commit)
 
     def ended(self, txn: TxnId, position: Position, *, commit: bool) -> None:
         """Confirm the end of a transaction after its commit."""

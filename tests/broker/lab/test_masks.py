@@ -84,10 +84,10 @@ async def test_an_old_client_is_told_by_disconnecting_it(bed: Bed, cap: int, dis
 @pytest.mark.req("W-08")
 async def test_flags_of_the_broker(bed: Bed) -> None:
     before = flags_of(await bed.dial().connect())
-    masks_of(bed).add(Mask(flags={"supports_topic_watchers": False, "supports_scalable_topics": True}))
+    masks_of(bed).add(Mask(flags={"supports_topic_watchers": False, "supports_partial_producer": True}))
     after = flags_of(await bed.dial().connect())
     assert before - after == {"supports_topic_watchers"}
-    assert after - before == {"supports_scalable_topics"}
+    assert after - before == {"supports_partial_producer"}
 
 
 @pytest.mark.parametrize("believed", [False, True])
@@ -250,7 +250,7 @@ async def test_a_mask_has_no_cost_after_connect(bed: Bed) -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"profile": "pulsar-1.0"}, "no profile 'pulsar-1.0'; there are pip, pulsar-4.2"),
+        ({"profile": "pulsar-1.0"}, "no profile 'pulsar-1.0'; there are pip, pulsar-5.0, pulsar-5.0-m1, pulsar-4.2"),
         ({"max_protocol_version": 23}, "max_protocol_version is 23; it must be 0 to 22"),
         ({"flags": {"supports_all": True}}, "no feature flag 'supports_all'; there are supports_auth_refresh"),
         ({"client_flags": {"x": True}}, "no feature flag 'x'"),

@@ -140,6 +140,18 @@ async def test_transactions_time_out() -> None:
         assert coordinator.active == 0
 
 
+async def test_changes_of_a_namespace_are_gathered_for_a_moment() -> None:
+    async with stage() as (bed, lab, wire):
+        lab.clock.freeze()
+        await wire.send(Type.WATCH_SCALABLE_TOPICS, watch_id=1, namespace="public/default")
+        await wire.expect(Type.WATCH_SCALABLE_TOPICS_UPDATE)
+        bed.broker.cluster.scalable.create(TopicName.parse("topic://public/default/new"))
+        await nothing(wire)
+        await lab.clock.advance(0.06)
+        told = await wire.expect(Type.WATCH_SCALABLE_TOPICS_UPDATE)
+        assert list(told.diff.added) == ["topic://public/default/new"]
+
+
 async def test_transactions_over_scalable_topics_time_out_and_are_forgotten() -> None:
     async with stage() as (bed, lab, wire):
         coordinators = bed.broker.cluster.scalable_coordinators

@@ -36,6 +36,7 @@ OBEYS: Mapping[str, str | tuple[str, ...]] = {
     "model/rate/rates.py": ("test_a_dispatch_rate_beyond_what_comes_in", "test_publish_rate", "test_subscribe_rate"),
     "model/topic/persistent.py": "test_a_cursor_is_moved_by_the_brokers_time",
     "model/transaction/coordinator.py": "test_transactions_time_out",
+    "commands/scalable_watch.py": "test_changes_of_a_namespace_are_gathered_for_a_moment",
     "model/transaction/scalable.py": "test_transactions_over_scalable_topics_time_out_and_are_forgotten",
     "model/scalable/auto_scale.py": "test_cold_segments_of_scalable_topics_are_merged",
     "model/scalable/controller.py": "test_cold_segments_of_scalable_topics_are_merged",

@@ -75,6 +75,11 @@ class Producer:
     def _round(self, left: list[Any]) -> list[Any]:
         """Send messages to the segments of the present layout, and return those without a receipt."""
         used = []
+        sealed = any(not each.open for each in self._producers.values())
+        if sealed and "drops-unconfirmed" in self._client.bugs:
+            return []
+        if sealed and "overtakes" in self._client.bugs:
+            left = left[::-1]
         try:
             for number, message in left:
                 producer = self._open(self._segment(message))

@@ -115,6 +115,8 @@ def subscribe_checkpoint(s: Recorder) -> None:
     "subscription and consumer name, odd names",
 )
 def subscribe_errors(s: Recorder) -> None:
+    with s.unrecorded():  # an earlier scenario created the topic
+        s.http("PUT", "/admin/v2/scalable/tr/no-such-namespace/x")
     create(s, 1)
     s.rest("PUT", f"/admin/v2/persistent/{s.ns}/per")
     c = connected(s, "A")

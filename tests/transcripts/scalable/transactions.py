@@ -112,6 +112,12 @@ def txn_errors(s: Recorder) -> None:
     create(s, 1)
     a = seg(s, 0, 0xFFFF, 0)
     c = connected(s, "A")
+    with s.unrecorded():  # earlier scenarios looked the coordinators up, and aborted the first transactions
+        s.http("GET", "/admin/v3/transactions/coordinators")
+        earlier = connected(s, "earlier")
+        for _ in range(4):
+            earlier.req("END_TXN", txn_action="ABORT", scalable=True, **begin(earlier))
+        earlier.close()
     bad: dict[str, Any] = {"txnid_most_bits": 3, "txnid_least_bits": 987654}
     c.req("NEW_TXN", txn_ttl_millis=60000, tc_id=99, scalable=True)
     c.req("NEW_TXN", txn_ttl_millis=60000, tc_id=99)
