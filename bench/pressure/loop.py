@@ -38,8 +38,8 @@ class Piece:
 class Held:
     """Result of one round of a piece of work.
 
-    In this order: milliseconds between PONGs, CPU milliseconds between PONGs, milliseconds between PONGs without the
-    work; seconds, CPU seconds and megabytes of the work.
+    The fields are the milliseconds and the CPU milliseconds between PONGs, and the milliseconds between PONGs without
+    the work. The seconds, CPU seconds and megabytes of the work itself follow.
     """
 
     longest: float

@@ -47,7 +47,7 @@ class Gate:
                 handler = self.handlers.get(spec.type)
                 if handler is None:
                     early = "" if session.connected else " before CONNECT"
-                    raise CloseConnection(f"{spec.name} is not taken{early}")
+                    raise CloseConnection(f"{spec.name} is not accepted{early}")
                 handler(session, getattr(command, spec.field), trailing)
                 if self.halted:
                     self._waiting.appendleft(coming)

@@ -40,7 +40,7 @@ MOST = 1000
 @click.option("-ks", "--key-schema", default="string", help="The schema of keys in a key-value encoding.")
 @click.option("-kvet", "--key-value-encoding-type", help="separated or inline. Not supported yet.")
 @click.option("-kvk", "--key-value-key", help="A key with a schema. Not supported yet.")
-@click.option("-kvkf", "--key-value-key-file", help="A file with such a key. Not supported yet.")
+@click.option("-kvkf", "--key-value-key-file", help="Key of KeyValue messages, from a file. Not supported yet.")
 @click.pass_obj
 def produce(session: Session, /, topic: str, **asked: Any) -> None:
     """Publish messages.

@@ -44,7 +44,7 @@ class Pool:
         self._closed = False
 
     async def get(self, address: Address, proxy_to: Address | None = None) -> Connection:
-        """Return a connection to `address`, or through the proxy there to `proxy_to`.
+        """Return a connection to `address`. With `proxy_to`, `address` is a proxy in front of that broker.
 
         Raise `ConnectError` if no connection can be made, and `AlreadyClosed` after `aclose`.
         """

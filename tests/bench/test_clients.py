@@ -25,7 +25,7 @@ def test_ratios_are_of_the_official_asyncio_module() -> None:
     assert told == {OURS[0]: pytest.approx(3), OURS[1]: pytest.approx(0.5)}
 
 
-def test_what_is_missed_is_said() -> None:
+def test_the_bench_reports_missed_targets() -> None:
     results = {"send": runs(90, 100), "publish-batched": runs(49_999, 10), "receive-batched": runs(50_001, 10)}
     assert missed(results) == [
         "publish, batched, pulsarium, trio: 49,999/s, not 50,000",
@@ -50,5 +50,5 @@ def test_every_client_does_every_operation() -> None:
 
 
 @pytest.mark.parametrize("options", [("no-such-program",), ("send", "--against", "pulsar")])
-def test_what_cannot_be_measured(options: tuple[str, ...]) -> None:
+def test_the_bench_refuses_options_that_do_not_fit(options: tuple[str, ...]) -> None:
     assert bench("--clients", *options).returncode == 2

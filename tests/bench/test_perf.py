@@ -63,7 +63,7 @@ signal.pause()
     assert done.seconds > 0
 
 
-def test_one_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_pulsar_perf_has_its_output(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PerfError, match="no such topic"):
         tool(monkeypatch, "print('no such topic')").run()
 

@@ -39,7 +39,7 @@ def test_they_are_one_group_together_with_many_consumers() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["scale-topics", "scale-connections", "scale-backlog", "big-backlog", "cold-read"])
-def test_one_at_a_tiny_size(name: str) -> None:
+def test_each_program_measures_all_its_parts_at_a_tiny_size(name: str) -> None:
     told = medians(bench(name, "--quick", "--scale", "0.2", "--json", "-"))
     program = BY_NAME[name]
     assert {f"{name}.{part.name}" for part in program.parts} < told.keys()

@@ -56,7 +56,7 @@ def test_a_folder_of_an_older_version_is_migrated_first(tmp_path: Path) -> None:
     assert (tmp_path / "data" / "pulsarium.db.format-1").is_file()
 
 
-def test_it_compacts_once(tmp_path: Path) -> None:
+def test_pulsarium_compact_compacts_a_topic_once(tmp_path: Path) -> None:
     entries = [single("a", b"1"), single("b", b"1"), single("a", b"2"), single(None, b"x")]
     assert with_broker(tmp_path, entries) == []
     done = compact(tmp_path)
@@ -173,7 +173,7 @@ def test_the_help_of_compact_teaches() -> None:
     assert "Exit code 0 is success, 1 a failure, 2 a wrong command line." in " ".join(shown.split())
 
 
-async def test_how_far_it_is(autojump_clock: object) -> None:
+async def test_progress_counts_both_reads_of_a_topic(autojump_clock: object) -> None:
     """A topic is read twice; a job elsewhere takes the place of the second time."""
 
     class Elsewhere(TwoPhaseCompactor):

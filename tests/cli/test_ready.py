@@ -46,7 +46,7 @@ def test_content_of_several() -> None:
     assert [each["admin_url"] for each in content["brokers"]] == ["http://127.0.0.1:2", "http://127.0.0.1:4"]
 
 
-def test_it_is_written_whole_and_alone(tmp_path: Path) -> None:
+def test_the_ready_file_replaces_the_old_one_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "ready.json"
     path.write_text("what was there before")
     write_ready_file(path, CONTENT)

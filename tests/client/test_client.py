@@ -97,7 +97,7 @@ def unload(inside: InProcess) -> None:
 
 @pytest.mark.parametrize("batching", [False, True], ids=["plain", "batched"])
 @pytest.mark.parametrize("compression", CompressionType)
-async def test_what_is_sent_is_received(
+async def test_sent_messages_are_received(
     autojump_clock: MockClock, compression: CompressionType, batching: bool
 ) -> None:
     contents = [b"%d " % n * 500 for n in range(10)]

@@ -43,7 +43,7 @@ def project(container_cli: str, image: str) -> Iterator[Project]:
     project.compose("down", "--volumes")
 
 
-def test_it_becomes_healthy_and_keeps_what_was_published(project: Project) -> None:
+def test_the_broker_becomes_healthy_and_keeps_messages(project: Project) -> None:
     project.compose("up", "--detach", "--no-build")
     broker = project.broker
     _become_healthy(broker)

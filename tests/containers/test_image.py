@@ -30,7 +30,7 @@ def env(**variables: str) -> list[str]:
     return [part for name, value in variables.items() for part in ("--env", f"{name}={value}")]
 
 
-def test_it_adds_less_than_80_mb_to_its_base(start: Start, image: str) -> None:
+def test_the_image_adds_less_than_80_mb_to_its_base(start: Start, image: str) -> None:
     container = start("true")
     found = re.search(r"^ARG BASE=(\S+)$", (Path(__file__).parents[2] / "Dockerfile").read_text(), re.MULTILINE)
     assert found
@@ -38,7 +38,7 @@ def test_it_adds_less_than_80_mb_to_its_base(start: Start, image: str) -> None:
     assert int(sizes[0]) - int(sizes[1]) < MOST_BYTES
 
 
-def test_it_serves_as_it_is_started_without_a_command(start: Start) -> None:
+def test_the_image_serves_without_a_command(start: Start) -> None:
     container = start()
     container.wait_until_ready()
     assert container.get("/admin/v2/clusters") == (200, '["standalone"]')
@@ -85,12 +85,12 @@ def test_variables_without_effect_are_named_once(start: Start) -> None:
     assert container.log.count("PULSAR_MEM has no effect here: there is no JVM") == 1
 
 
-def test_it_runs_as_the_user_of_pulsar_s_image(start: Start) -> None:
+def test_the_image_runs_as_the_user_of_pulsar_s_image(start: Start) -> None:
     assert start("sleep", "600").exec("id", "-u") == "10000\n"
 
 
 @pytest.mark.parametrize("user", ["12345", "12345:54321"])
-def test_it_runs_as_any_user(start: Start, user: str) -> None:
+def test_the_image_runs_as_any_user(start: Start, user: str) -> None:
     options = ["--user", user, *env(PULSAR_PREFIX_clusterName="mine")]
     container = start(*TESTCONTAINERS, options=options)
     container.wait_until_ready()

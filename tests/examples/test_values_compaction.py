@@ -173,7 +173,7 @@ async def test_without_its_options_v22_says_so(
 
 
 @pytest.mark.req("S429-26")
-async def test_it_compacts_what_it_wrote(autojump_clock: MockClock, installed: None) -> None:
+async def test_the_engine_compacts_entries_that_it_wrote(autojump_clock: MockClock, installed: None) -> None:
     async with compacted_by_it(keyed_batch(("a", b"1"), ("b", b"1"), ("a", b"2"))) as stage:
         wire = await stage.inside.wire()
         (later,) = await wire.publish(keyed_batch(("b", b"2"), ("c", b"")))

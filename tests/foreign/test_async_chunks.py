@@ -89,7 +89,7 @@ async def test_our_client_reads_chunks_of_the_official_client(
 
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "encrypted"])
 @on_both
-async def test_what_we_send(
+async def test_the_official_client_receives_our_chunks(
     broker: Address, official: pulsar.Client, topic: str, keys: KeyFiles, encrypted: bool
 ) -> None:
     options: dict[str, Any] = {"encryption_keys": ["rsa"], "crypto_key_reader": keys.reader} if encrypted else {}

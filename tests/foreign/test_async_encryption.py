@@ -43,7 +43,7 @@ async def assert_encrypted(client: Client, topic: str, batched: bool) -> None:
 @batched
 @compressions
 @on_both
-async def test_what_the_official_client_encrypts(
+async def test_our_client_decrypts_messages_of_the_official_client(
     broker: Address,
     official: pulsar.Client,
     topic: str,

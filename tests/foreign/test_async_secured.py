@@ -101,7 +101,7 @@ async def test_our_client_with_a_certificate_that_nobody_trusts_is_refused(secur
 
 
 @on_both
-async def test_what_is_not_granted(secured: Secured) -> None:
+async def test_a_role_without_a_grant_is_refused(secured: Secured) -> None:
     name = topic()
     async with connected(secured, by_token("maker")) as client:
         async with client.create_producer(name) as producer:

@@ -5,7 +5,7 @@ import pytest
 from .key_order import assert_ordered_by_key, events
 
 
-def test_what_the_promise_allows() -> None:
+def test_the_order_check_accepts_each_allowed_history() -> None:
     assert_ordered_by_key(
         events(
             [
@@ -33,6 +33,6 @@ def test_what_the_promise_allows() -> None:
         (("a received k 1", "a acknowledged k 1", "a received k 1"), "after 1"),
     ],
 )
-def test_what_it_does_not_allow(history: tuple[str, ...], complaint: str) -> None:
+def test_the_order_check_refuses_each_forbidden_history(history: tuple[str, ...], complaint: str) -> None:
     with pytest.raises(AssertionError, match=complaint):
         assert_ordered_by_key(events(history))

@@ -110,7 +110,7 @@ def run_all(
         program.close()
 
 
-def test_what_java_runs_is_there() -> None:
+def test_each_scenario_of_java_exists() -> None:
     assert {*JAVA_ALONE} <= {*ALONE}
     assert {*JAVA_ON_EACH, *JAVA_ON_SHARED} <= {*ON_EACH_SUBSCRIPTION}
 

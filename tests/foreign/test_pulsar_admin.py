@@ -50,6 +50,6 @@ def test_the_script_has_sixty_commands_and_all_were_recorded() -> None:
 @pytest.mark.parametrize(
     "index", range(len(WANTED)), ids=[f"{i:03}-{each['command']}" for i, each in enumerate(WANTED)]
 )
-def test_it_prints_what_it_does_on_a_real_broker(told: list[dict[str, Any]], index: int) -> None:
+def test_pulsar_admin_prints_the_same_as_on_a_real_broker(told: list[dict[str, Any]], index: int) -> None:
     found = list(differences(WANTED[index], comparable_command(told[index])))
     assert found == (DIFFERENT.get(told[index]["command"], []) if is_pulsarium() else []), "\n".join(found)

@@ -119,5 +119,6 @@ def test_the_example_in_go_runs(program: Path) -> None:
 def test_a_test_in_go() -> None:
     require(GO)
     test = ROOT / "examples" / "go-test" / "orders_test.go"
-    command = [sys.executable, "-P", "-m", "pulsarium", "exec", "--", "go", "test", "-count=1", "-v", test]
+    command: list[str | Path] = [sys.executable, "-P", "-m", "pulsarium", "exec", "--"]
+    command += ["go", "test", "-count=1", "-v", test]
     assert "--- PASS: TestAnOrderArrives" in output(command, GO.folder)

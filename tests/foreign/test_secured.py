@@ -256,11 +256,11 @@ def survives(secured: Secured, count: int) -> None:
     test_a_role_with_grants_over_tls(secured)
 
 
-def test_it_survives_random_requests(secured: Secured) -> None:
+def test_the_secured_broker_survives_random_requests(secured: Secured) -> None:
     survives(secured, 200)
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1200)
-def test_it_survives_ten_thousand_random_requests(secured: Secured) -> None:
+def test_the_secured_broker_survives_ten_thousand_random_requests(secured: Secured) -> None:
     survives(secured, 10_000)

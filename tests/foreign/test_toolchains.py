@@ -29,7 +29,7 @@ def test_what_was_not_built_names_the_tools_and_the_command(toolchain: Toolchain
     assert toolchain.folder.name in reason
 
 
-def test_what_was_built_is_there(toolchain: Toolchain) -> None:
+def test_a_built_toolchain_is_found(toolchain: Toolchain) -> None:
     build(toolchain)
     assert missing(toolchain) == ""
     assert require(toolchain) == toolchain.product

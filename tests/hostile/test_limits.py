@@ -29,7 +29,7 @@ async def refusal(wire: Wire) -> str:
     return text
 
 
-async def test_so_many_connections_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_connection_beyond_the_maximum_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     async with listening(Config(brokerMaxConnections=3)) as loopback:
         wires = [await loopback.connect() for _ in range(3)]
         for _ in range(3):
@@ -42,7 +42,7 @@ async def test_so_many_connections_and_no_more(caplog: pytest.LogCaptureFixture)
         await loopback.connect()
 
 
-async def test_so_many_connections_of_one_address() -> None:
+async def test_a_connection_beyond_the_maximum_of_its_address_is_refused() -> None:
     async with listening(Config(brokerMaxConnectionsPerIp=2)) as loopback:
         wires = [await loopback.connect() for _ in range(2)]
         assert (await refusal(await loopback.dial())).startswith(
@@ -63,7 +63,7 @@ async def test_addresses_are_counted_apart(autojump_clock: object) -> None:
             bed.broker.close_session(session)
 
 
-async def test_so_many_over_any_stream(autojump_clock: object) -> None:
+async def test_the_maximum_counts_connections_over_any_stream(autojump_clock: object) -> None:
     async with serving(Config(brokerMaxConnections=1)) as bed:
         wire = await bed.connect()
         assert await refusal(bed.dial()) == "Reached the maximum number of connections"
@@ -99,7 +99,9 @@ async def test_a_port_serves_so_many_http_connections_at_once() -> None:
         await third.aclose()
 
 
-async def test_so_many_http_connections_of_one_address(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_http_connection_beyond_the_maximum_of_its_address_is_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with served(Config(maxHttpServerConnectionsPerIp=2)) as http:
         first, second = [await http.connect() for _ in range(2)]
         for stream in (first, second):

@@ -95,7 +95,7 @@ def test_thousands_of_idle_connections(tmp_path: Path) -> None:
     idle_connections(tmp_path, 5_000)
 
 
-def test_it_takes_all_the_files_it_may_have(tmp_path: Path) -> None:
+def test_the_broker_raises_its_soft_limit_of_files(tmp_path: Path) -> None:
     """As a JVM does: the soft limit is for programs that still use select."""
     with serving(tmp_path, files=(64, 1024)) as served, ExitStack() as stack:
         for _ in range(200):

@@ -107,7 +107,7 @@ def test_each_cell_has_a_log_of_its_own(tmp_path: Path, calls: list[tuple[str, s
     }
 
 
-def test_what_is_prepared_and_administrated(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
+def test_the_runner_prepares_each_namespace(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
     results(
         tmp_path, "fake", scenarios=[scenario for scenario in SCENARIOS if scenario.name in ("asks", "partitioned")]
     )

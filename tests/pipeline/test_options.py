@@ -31,7 +31,7 @@ def test_names_have_no_case() -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"service.url": ""}])
-def test_what_is_required(given: dict[str, str]) -> None:
+def test_a_missing_required_option_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(BadOption, match=r'\.option\("service.url", \.\.\.\) is missing'):
         Connection.of(Options(given))
 
@@ -76,7 +76,7 @@ def test_a_connection() -> None:
     )  # fmt: skip
 
 
-def test_what_is_described_is_read() -> None:
+def test_each_documented_option_takes_effect() -> None:
     """Each option of the table is looked at: a value that makes no sense is refused, or is in the connection."""
     for described in CONNECTION:
         given = Options(URL | {described.name: "nonsense"})

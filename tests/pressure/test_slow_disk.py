@@ -100,7 +100,7 @@ async def test_each_publisher_stops_at_once_when_others_have_filled_the_buffer()
             assert len(await wire.receipts(FLOOD)) == FLOOD
 
 
-async def test_it_goes_on_when_half_is_stored() -> None:
+async def test_reading_resumes_when_half_of_the_buffer_is_stored() -> None:
     async with flooded() as (store, bed, wire):
         session, turn = session_of(bed, 1), bed.broker.turn
         most = turn.unstored
@@ -149,7 +149,7 @@ async def test_small_reads_count_as_well() -> None:
         store.release()
 
 
-async def test_who_waits_for_its_share_does_not_wait_for_others() -> None:
+async def test_a_publisher_within_its_share_does_not_wait_for_others() -> None:
     store = HeldStorage()
     async with serving(storage=store) as bed, trio.open_nursery() as nursery:
         wires = [await bed.connect() for _ in range(6)]

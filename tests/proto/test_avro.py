@@ -113,7 +113,7 @@ def test_a_schema_without_an_end() -> None:
 
 
 @pytest.mark.parametrize(("schema", "value"), [("int", "x"), (COLOR, "blue"), ("string", 5), (RECORD, 5)])
-def test_what_is_no_value(schema: Any, value: Any) -> None:
+def test_a_value_of_another_type_is_refused(schema: Any, value: Any) -> None:
     with pytest.raises(AvroError):
         AvroCodec(schema).encode(value)
 

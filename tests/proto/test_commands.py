@@ -48,7 +48,7 @@ def test_spec(spec: CommandSpec) -> None:
         assert [asked for asked in COMMANDS.values() if asked.reply == spec.type], "nobody asks for it"
 
 
-def test_what_others_rely_on() -> None:
+def test_the_registry_has_the_fields_of_send() -> None:
     send = COMMANDS[BaseCommand.SEND]
     assert send == CommandSpec(6, "SEND", "send", Direction.CLIENT, 0, None, BaseCommand.SEND_RECEIPT, "producer")
     both = [spec.name for spec in COMMANDS.values() if spec.direction is Direction.BOTH]

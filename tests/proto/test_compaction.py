@@ -134,7 +134,7 @@ def test_a_batch_that_nobody_can_read_stays_whole() -> None:
         assert opened.rewritten([]) == entry
 
 
-def test_what_no_client_sees_goes() -> None:
+def test_compaction_removes_markers_and_broken_entries() -> None:
     assert open_entry(plain(b"", marker_type=1)) is None
     assert rewrite(b"garbage", [ALONE]) is None
 

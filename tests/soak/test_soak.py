@@ -39,7 +39,7 @@ def test_what_was_never_seen_is_missing() -> None:
     assert not account.violations
 
 
-def test_what_comes_twice() -> None:
+def test_the_account_counts_duplicates() -> None:
     often, once = Account("often"), Account("once", once=True)
     for account in (often, once):
         account.saw(0)
@@ -79,7 +79,7 @@ def test_growth_after_the_first_quarter() -> None:
     assert not held(10, 40, 60, 60, 65, 70, 75, 80)
 
 
-def test_what_is_left_over() -> None:
+def test_the_soak_names_what_a_broker_did_not_release() -> None:
     (before,), (after,) = samples(50, tasks=10), samples(80, tasks=12)
     assert left_over(before, after) == ["2 tasks are left over: 10 before, 12 after"]
     assert left_over(after, before) == []

@@ -55,7 +55,7 @@ def test_a_strict_broker_wants_the_method() -> None:
     assert role(found, authorization=BY_TOKEN, x_pulsar_auth_method_name="token") == "tokened"
 
 
-def test_who_proves_nothing_is_anonymous_or_refused() -> None:
+def test_a_client_without_credentials_is_anonymous_or_refused() -> None:
     with pytest.raises(AuthenticationError, match="Authentication required"):
         role(authentication(TOKEN, TLS), authorization="Bearer junk")
     found = authentication(TOKEN, anonymousUserRole="anonymous")

@@ -209,7 +209,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], int, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-async def test_who_is_not_let_in(case: str) -> None:
+async def test_a_client_with_wrong_credentials_is_refused(case: str) -> None:
     fields, code, text = REFUSALS[case]
     async with serving(by_token()) as bed:
         wire = bed.dial()
@@ -220,7 +220,7 @@ async def test_who_is_not_let_in(case: str) -> None:
         await wire.closed()
 
 
-async def test_who_shows_nothing_may_be_anonymous() -> None:
+async def test_a_client_without_credentials_may_be_anonymous() -> None:
     async with serving(by_token(anonymousUserRole="anonymous")) as bed:
         grant(bed, "anonymous", "produce")
         wire = await bed.connect()
@@ -250,7 +250,7 @@ async def test_credentials_that_a_proxy_passes_on_are_checked_where_it_is_asked(
         assert (await no_text.next()).command.error.error == pb.AuthenticationError
 
 
-def test_what_costs_nothing() -> None:
+def test_messages_are_not_authorized_one_by_one() -> None:
     """Nothing is asked per message, and nothing at all where authorization is off."""
     plain_ones, asked = handlers(connected=True), handlers(connected=True, authorize=True)
     changed = {command for command, handler in plain_ones.items() if asked[command] is not handler}

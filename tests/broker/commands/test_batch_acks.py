@@ -114,7 +114,7 @@ async def test_in_every_profile(autojump_clock: object, profile: Profile) -> Non
         (64, [63], [2**63 - 1]),
     ],
 )
-async def test_what_remains_is_sent(
+async def test_only_the_unacknowledged_messages_of_a_batch_are_redelivered(
     wire: Wire, sender: Wire, type: int, size: int, acked: list[int], words: list[int]
 ) -> None:
     await wire.subscribe(type=type)

@@ -37,14 +37,14 @@ async def bed() -> AsyncIterator[Bed]:
 # finding one
 
 
-async def test_one_for_each_broker() -> None:
+async def test_each_broker_has_a_coordinator() -> None:
     for brokers in (1, 3):
         async with serving(ON, brokers=brokers) as bed:
             wire = await bed.connect()
             assert (await wire.ask(Type.PARTITIONED_METADATA, topic=ASSIGN)).partitions == brokers
 
 
-async def test_it_has_to_be_looked_up_first(bed: Bed) -> None:
+async def test_a_coordinator_must_be_looked_up_first(bed: Bed) -> None:
     wire = await bed.connect()
     code, text = await error_of(wire, Type.TC_CLIENT_CONNECT_REQUEST, tc_id=0)
     assert code == pb.ServiceNotReady
@@ -131,7 +131,7 @@ async def test_without_an_action_it_is_committed(bed: Bed) -> None:
     assert await wire.payloads(1) == [b"in it"]
 
 
-async def test_it_ends_where_nothing_is_left(bed: Bed) -> None:
+async def test_a_transaction_ends_on_topics_and_subscriptions_that_do_not_exist(bed: Bed) -> None:
     """Topics and subscriptions that never were, or are none."""
     wire = await using(bed)
     txn = await begin(wire)

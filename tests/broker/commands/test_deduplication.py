@@ -144,7 +144,7 @@ async def test_a_chunked_message_goes_on_in_a_topic_that_is_loaded_again_but_in_
             assert (await last(bed) != DUPLICATE) is stored
 
 
-async def test_so_does_one_that_waited_for_its_turn(bed: Bed, p: Wire) -> None:
+async def test_a_producer_that_waited_for_exclusive_access_learns_the_last_sequence_id(bed: Bed, p: Wire) -> None:
     await ask(p, 3)
     other = await bed.connect()
     await other.producer(producer_name="q", producer_access_mode=pb.WaitForExclusive)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.req("B-27")
 
 
 @pytest.mark.parametrize("interval", [1, 3, 1000])
-async def test_it_survives_a_restart(autojump_clock: object, interval: int) -> None:
+async def test_deduplication_survives_a_restart(autojump_clock: object, interval: int) -> None:
     """By a snapshot, by the entries behind it, or by both."""
     store = HeldStorage()
     config = Config(brokerDeduplicationEnabled=True, brokerDeduplicationEntriesInterval=interval)
@@ -95,7 +95,7 @@ async def test_ledgers_are_kept_for_the_next_snapshot(autojump_clock: object) ->
         assert len(topic_of(bed).ledger.ledgers) == 1
 
 
-async def test_so_many_producers_are_kept(autojump_clock: object) -> None:
+async def test_only_the_maximum_number_of_producers_is_kept(autojump_clock: object) -> None:
     config = Config(
         brokerDeduplicationEnabled=True,
         brokerDeduplicationEntriesInterval=1,
@@ -134,7 +134,7 @@ async def test_producers_that_left_long_ago_are_forgotten(autojump_clock: object
 # on and off
 
 
-async def test_it_can_be_switched_while_the_topic_is_in_use(autojump_clock: object) -> None:
+async def test_deduplication_can_be_switched_while_in_use(autojump_clock: object) -> None:
     async with serving() as bed:
         wire = await bed.connect()
         await wire.producer(producer_name="p")

@@ -32,7 +32,7 @@ def of_topic(**limits: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", [Exclusive, Shared, KeyShared])
-async def test_so_many_at_once_and_so_many_each_second(bed: Bed, wire: Wire, sender: Wire, kind: int) -> None:
+async def test_the_rate_bounds_the_messages_of_each_second(bed: Bed, wire: Wire, sender: Wire, kind: int) -> None:
     put(bed, **of_topic(messages=5))
     await sender.publish(*[plain(b"x")] * 12)
     await wire.subscribe(type=kind, initialPosition=Earliest)
@@ -177,7 +177,7 @@ async def test_a_broker_has_a_rate_for_all_together_which_may_change() -> None:
 
 
 @pytest.mark.usefixtures("autojump_clock")
-async def test_who_keeps_up_may_be_exempt() -> None:
+async def test_a_consumer_without_backlog_may_be_exempt_from_the_rate() -> None:
     config = Config(dispatchThrottlingOnNonBacklogConsumerEnabled=False, managedLedgerCursorBackloggedThreshold=10)
     async with serving(config) as bed:
         put(bed, **of_topic(messages=4))

@@ -43,7 +43,7 @@ async def test_the_brokers_own_metadata_stays_behind(bed: Bed) -> None:
 
 
 @pytest.mark.req("S429-02")
-async def test_one_message_too(bed: Bed) -> None:
+async def test_the_last_entry_may_be_a_single_message(bed: Bed) -> None:
     stage = await stage_of(bed, plain(b"v"))
     assert (await last(await stage.client(V22)))[1:] == (None, Position(stage.positions[0].ledger_id, -1), plain(b"v"))
     assert (await last(await stage.client(V21))).batch_index == -1
@@ -79,7 +79,7 @@ async def test_what_waits_for_a_client_is_bounded(bed: Bed) -> None:
 
 
 @pytest.mark.req("S429-04")
-async def test_who_reads_everything_gets_the_topics_last(stage: Stage) -> None:
+async def test_a_consumer_without_read_compacted_gets_the_last_entry_of_the_topic(stage: Stage) -> None:
     found = await last(await stage.client(V22, read_compacted=False))
     assert (found.position, found.batch_index, found.buffer) == (stage.positions[3], 3, b"")
 

@@ -73,7 +73,7 @@ async def test_exclusive_has_a_limit_of_its_own(bed: Bed, wire: Wire) -> None:
 
 
 @pytest.mark.req("C-13")
-async def test_so_many_subscriptions_and_no_more(bed: Bed, wire: Wire) -> None:
+async def test_a_subscription_beyond_the_maximum_is_refused(bed: Bed, wire: Wire) -> None:
     namespace_says(bed, max_subscriptions_per_topic=1)
     await wire.subscribe(type=Shared)
     assert await refused_consumer(wire, "other", consumer_id=1) == NO_MORE_SUBSCRIPTIONS

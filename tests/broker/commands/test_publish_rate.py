@@ -88,7 +88,9 @@ async def test_many_are_let_go_one_after_the_other(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize("change", [{}, {"publishMaxMessageRate": None}])
-async def test_who_waits_goes_on_when_the_rate_is_taken_away(bed: Bed, wire: Wire, change: dict[str, Any]) -> None:
+async def test_a_paused_connection_resumes_when_the_rate_is_removed(
+    bed: Bed, wire: Wire, change: dict[str, Any]
+) -> None:
     await wire.producer()
     put(bed, **rate(1))
     await wire.write(wire.sends(*[plain(b"x")] * 4))
@@ -214,7 +216,7 @@ async def test_a_limited_client_that_leaves_is_forgotten(bed: Bed, wire: Wire) -
     assert topic.messages_in == 2  # what was not handled yet is lost
 
 
-async def test_who_had_to_wait_is_counted(bed: Bed, wire: Wire) -> None:
+async def test_paused_producers_are_counted(bed: Bed, wire: Wire) -> None:
     await wire.producer()
     await wire.producer(OTHER, 1)
     put_topic(bed, **rate(2))

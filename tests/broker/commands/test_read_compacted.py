@@ -82,7 +82,7 @@ async def test_what_was_kept_and_then_what_is_newer(stage: Stage, wire: Wire) ->
     await get(wire, await stage.sender.publish(plain(b"new")))
 
 
-async def test_who_does_not_ask_for_it_gets_everything(stage: Stage, wire: Wire) -> None:
+async def test_a_consumer_without_read_compacted_gets_all_messages(stage: Stage, wire: Wire) -> None:
     await subscribe(wire, read_compacted=False)
     await get(wire, stage.positions)
 

@@ -46,7 +46,7 @@ async def test_bytes_are_shared_too(bed: Bed, rest: Rest, sender: Wire) -> None:
     assert await receipts(sender, 5) == pytest.approx([0, 0, 0.02, 0.52, 1.02], abs=0.02)
 
 
-async def test_who_leaves_the_group_is_free(bed: Bed, rest: Rest, sender: Wire) -> None:
+async def test_a_namespace_that_leaves_the_group_has_no_limit(bed: Bed, rest: Rest, sender: Wire) -> None:
     await rest.done("PUT", GROUP, {"publishRateInMsgs": 1})
     await rest.done("DELETE", f"{NAMESPACES}/public/default/resourcegroup")
     await sender.write(sender.sends(*[plain(b"x")] * 5))

@@ -133,7 +133,7 @@ async def test_an_owner_that_dies_for_a_second_request(bed: Bed, wire: Wire) -> 
 
 
 @pytest.mark.parametrize("how", ["close", "leave"])
-async def test_it_ends_before_it_is_kept(autojump_clock: object, how: str) -> None:
+async def test_a_subscribe_can_be_canceled_before_its_commit(autojump_clock: object, how: str) -> None:
     store = HeldStorage()
     async with serving(storage=store) as bed:
         wire = await bed.connect()

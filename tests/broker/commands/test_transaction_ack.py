@@ -103,7 +103,7 @@ async def test_a_topic_that_keeps_nothing(bed: Bed) -> None:
         assert answer == (pb.NotAllowedError, "Server don't support transaction ack!")
 
 
-async def test_where_there_are_no_transactions() -> None:
+async def test_a_broker_without_transactions_refuses_the_ack() -> None:
     async with serving() as bed:
         wire, sent = await published(bed, plain(b"0"))
         assert await refused(wire, 1, *sent) == (pb.NotAllowedError, "Server don't support transaction ack!")

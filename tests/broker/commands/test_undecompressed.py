@@ -52,7 +52,9 @@ async def last_index(wire: Wire) -> int | None:
 
 @pytest.mark.req("S429-02", "S429-16", "S429-20")
 @pytest.mark.parametrize("kind", [pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY])
-async def test_it_stays_compressed(bed: Bed, wire: Wire, decompressed: list[str], kind: Any) -> None:
+async def test_the_last_compacted_entry_stays_compressed(
+    bed: Bed, wire: Wire, decompressed: list[str], kind: Any
+) -> None:
     await wire.producer()
     await wire.publish(keyed_batch(*BATCH, compression=kind), num_messages=4)
     topic = topic_of(bed)

@@ -48,7 +48,7 @@ async def test_unsubscribing_deletes_the_subscription(bed: Bed, wire: Wire, five
 
 
 @pytest.mark.parametrize("type", [Shared, Failover])
-async def test_nobody_unsubscribes_others_unless_forced(bed: Bed, wire: Wire, type: int) -> None:
+async def test_a_consumer_unsubscribes_others_only_with_force(bed: Bed, wire: Wire, type: int) -> None:
     other = await bed.connect()
     for number, consumer in enumerate((wire, other)):
         await consumer.subscribe(type=type, consumer_name=f"c{number}")

@@ -264,7 +264,7 @@ async def test_what_is_refused_is_told(request_: bytes, status: int) -> None:
     assert b"connection: close" in said.lower()
 
 
-async def test_who_sends_more_than_is_taken_can_read_why(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_sends_too_much_can_read_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing while the client sends would reset the connection, and take the answer away."""
     monkeypatch.setattr(connection, "LEAVE_SECONDS", math.inf)
     async with served() as http, await http.connect() as stream:
@@ -328,7 +328,7 @@ async def test_nobody_stays_who_asks_nothing_more(monkeypatch: pytest.MonkeyPatc
         assert (await everything(http, GET)).endswith(TENANTS)
 
 
-async def test_who_never_asked_anything_leaves_long_before_who_did(mock_clock: MockClock) -> None:
+async def test_a_connection_without_a_request_is_closed_sooner_than_others(mock_clock: MockClock) -> None:
     """Admin clients keep connections that they used, and open none before they need it."""
     async with served() as http, await http.connect() as pooled, await http.connect() as silent:
         await answer(pooled)

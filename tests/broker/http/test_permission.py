@@ -202,7 +202,7 @@ async def test_a_role_without_grants_reads_about_transactions_in_the_released_br
         assert {path for path, status in found.items() if status == 401} == ALSO_THERE
 
 
-async def test_who_may_use_a_topic_reads_about_its_transactions() -> None:
+async def test_a_role_that_may_use_a_topic_reads_its_transactions() -> None:
     async with serving(by_token(transactionCoordinatorEnabled=True)) as bed:
         await reading(bed, "eater")
         await grant(rest_of(bed), "eater", "consume")

@@ -292,7 +292,7 @@ async def test_a_reset_ends_an_advance(mock_clock: MockClock, stand: Stand, lab:
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), 8000 * 366 * DAY])
-async def test_where_time_does_not_go(mock_clock: MockClock, lab: LabClock, seconds: float) -> None:
+async def test_the_clock_refuses_an_impossible_advance(mock_clock: MockClock, lab: LabClock, seconds: float) -> None:
     with pytest.raises(ClockError, match="cannot advance"):
         await lab.advance(seconds)
     assert lab.offset_ms == 0

@@ -54,7 +54,7 @@ async def test_a_finding_says_all_there_is(bed: Bed, lab: Lab) -> None:
     assert Finding.from_json(found.to_json()) == found
 
 
-async def test_it_judges_while_it_runs(bed: Bed, lab: Lab) -> None:
+async def test_the_linter_judges_only_while_it_runs(bed: Bed, lab: Lab) -> None:
     await closes_and_acknowledges(bed)
     assert rules(lab) == []
     assert bed.broker.cluster.hooks is None

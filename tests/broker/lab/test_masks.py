@@ -134,7 +134,7 @@ async def test_a_command_that_is_not_allowed_closes_the_connection(bed: Bed, nam
     assert await wire.closed() == []
 
 
-async def test_what_is_allowed_works(bed: Bed) -> None:
+async def test_allowed_commands_work_behind_a_mask(bed: Bed) -> None:
     masks_of(bed).add(Mask(allowed=frozenset({"PRODUCER", "SEND"})))
     wire = await bed.connect()
     await wire.producer()
@@ -226,7 +226,7 @@ async def test_the_last_one_that_fits(bed: Bed) -> None:
     assert (await bed.dial().connect()).protocol_version == 21
 
 
-async def test_who_is_connected_keeps_what_it_has(bed: Bed) -> None:
+async def test_open_connections_keep_their_mask(bed: Bed) -> None:
     masks = masks_of(bed)
     wire, other = await bed.connect(), await bed.connect(client_version="other")
     masks.add(Mask(allowed=frozenset()))
@@ -236,7 +236,7 @@ async def test_who_is_connected_keeps_what_it_has(bed: Bed) -> None:
     await other.alive()
 
 
-async def test_it_costs_nothing_but_at_connect(bed: Bed) -> None:
+async def test_a_mask_has_no_cost_after_connect(bed: Bed) -> None:
     cluster = bed.broker.cluster
     worn = masks_of(bed).add(Mask(max_protocol_version=5))
     await bed.connect()

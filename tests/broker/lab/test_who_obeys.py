@@ -117,7 +117,7 @@ def test_everybody_who_asks_for_the_time_is_sorted() -> None:
     assert asking == OBEYS.keys() | STAMPS | APART.keys() | PASSED_ON.keys()
 
 
-def test_who_asks_the_machine_has_a_reason() -> None:
+def test_each_use_of_the_machine_s_time_has_a_reason() -> None:
     assert {name for name, module in sources() if asks_the_machine(module)} == MACHINE.keys()
 
 
@@ -131,5 +131,5 @@ def named_by(found: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("test", sorted({test for found in OBEYS.values() for test in named_by(found)}))
-def test_who_obeys_is_tested(test: str) -> None:
+def test_each_use_of_the_clock_has_a_test(test: str) -> None:
     assert callable(getattr(test_waiting, test))

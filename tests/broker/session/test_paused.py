@@ -18,7 +18,7 @@ def session_of(bed: Bed) -> Session:
     return session
 
 
-async def test_it_waits_for_each_limit(bed: Bed, wire: Wire) -> None:
+async def test_reading_resumes_only_after_all_limits_allow_it(bed: Bed, wire: Wire) -> None:
     session = session_of(bed)
     session.pause_reading()
     session.pause_reading()

@@ -265,7 +265,9 @@ async def test_the_log_does_not_grow_under_steady_writing_and_reading(
     store: SqliteStorage, hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "COPY_BYTES", 100_000)
-    monkeypatch.setattr(checkpoints, "RESTART_WAIT_MS", 500)  # readers let go far sooner, and one that does not costs another copy
+    monkeypatch.setattr(
+        checkpoints, "RESTART_WAIT_MS", 500
+    )  # readers let go far sooner, and one that does not costs another copy
     await ask(store.commit, batch_of(1, 0, bytes(50_000)))
     written = 1
     all_written = trio.Event()

@@ -134,7 +134,7 @@ async def test_the_space_of_a_deleted_ledger_is_used_again(store: Storage) -> No
 
 
 @pytest.mark.parametrize("era", [0, 1, 7])
-async def test_it_never_fails_whatever_the_era(store: Storage, era: int) -> None:
+async def test_a_commit_in_memory_succeeds_in_any_era(store: Storage, era: int) -> None:
     for each in (era, 0):
         await ask(store.commit, batch_of(1, 0, b"x", era=each, path=b"value"))
 

@@ -273,7 +273,7 @@ def test_a_file_system_without_links_keeps_no_copy(
     assert not (data / KEPT_AS).exists()
 
 
-def test_how_far_it_is_is_told_at_most_once_a_second(
+def test_progress_is_told_at_most_once_a_second(
     data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     seconds = iter(number / 10 for number in range(1000))  # of the machine, a tenth a slice

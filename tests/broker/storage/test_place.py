@@ -159,7 +159,9 @@ async def test_an_error_of_the_database_makes_it_look_at_once(
     assert store.refusal.endswith("is gone")
 
 
-async def test_it_looks_once_a_second(data: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_data_directory_is_looked_at_once_a_second(
+    data: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now, looks = 1000.0, list[float]()
 
     def look(place: Place) -> str:

@@ -31,7 +31,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         nursery.cancel_scope.cancel()
 
 
-async def test_it_is_all_there_and_nothing_else(store: Storage) -> None:
+async def test_the_store_has_exactly_the_new_state(store: Storage) -> None:
     await ask_commit(store, batch_of(1, 0, b"a", b"b", path=b"value"))
     await ask_commit(store, Batch(deleted_ledgers=[1]))
     for content in (b"x", b"y"):  # again: with the ids that it has already, and those of a ledger that was deleted
@@ -195,7 +195,7 @@ def test_what_another_process_of_this_number_left(tmp_path: Path) -> None:
         assert found.metadata == {"a": b"1"}
 
 
-def test_it_is_on_the_disk_before_it_takes_the_place_of_another(
+def test_the_new_state_is_on_disk_before_it_replaces_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that dies leaves the old one or the new."""

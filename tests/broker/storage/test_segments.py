@@ -91,7 +91,7 @@ def test_a_damaged_row_is_an_error_and_leaves_no_snapshot_open(tmp_path: Path) -
         ("DELETE FROM segment WHERE key & 0xff = 0", (1, 11), (1, 3)),
     ],
 )
-def test_which_entries_are_damaged(
+def test_the_error_names_the_damaged_entries(
     connection: sqlite3.Connection, damage: str, wanted: tuple[int, int], expected: tuple[int, int]
 ) -> None:
     for first in (0, 4, 8):

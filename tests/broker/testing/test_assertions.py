@@ -77,7 +77,7 @@ def test_a_topic_that_is_not_there(broker: PulsarBroker, client: Any, topic: str
     assert fails(broker.assert_delivered, other, "s") == f"{other} has no subscription s, but t"
 
 
-def test_it_waits_for_what_comes(broker: PulsarBroker, client: Any, topic: str) -> None:
+def test_assertions_wait_for_messages_that_come_later(broker: PulsarBroker, client: Any, topic: str) -> None:
     with ThreadPoolExecutor() as other:
         produced = other.submit(broker.assert_produced, topic, [b"late"])
         delivered = other.submit(broker.assert_delivered, topic, "s", 1)

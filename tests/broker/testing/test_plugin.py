@@ -244,7 +244,7 @@ def test_without_a_broker_it_is_not_in_the_way(run: Run) -> None:
     result.assert_outcomes(passed=2)
 
 
-def test_it_leaves_alone_what_is_private_to_pytest() -> None:
+def test_the_plugin_uses_nothing_private_of_pytest() -> None:
     """Every run of every user's pytest loads it."""
     for module in (pytest_plugin, pytest_marks):
         nodes = list(ast.walk(ast.parse(inspect.getsource(module))))

@@ -61,7 +61,7 @@ def running(name: str = "a loop of the tests") -> bool:
     return any(each.name == name for each in threading.enumerate())
 
 
-def test_it_is_open_until_it_is_stopped() -> None:
+def test_the_context_is_open_until_the_thread_stops() -> None:
     thread = LoopThread(opening, "a loop of the tests")
     opened = thread.start()
     assert (opened.open, running()) == (True, True)

@@ -150,7 +150,9 @@ def test_peeking_at_nothing_and_at_what_is_not_there(played: Played) -> None:
         ({"x-pulsar-txn-uncommitted": "false"}, [], True),
     ],
 )
-def test_which_messages_are_peeked_at(headers: dict[str, str], options: list[str], shown: bool, played: Played) -> None:
+def test_peek_messages_hides_markers_and_uncommitted_messages_unless_asked(
+    headers: dict[str, str], options: list[str], shown: bool, played: Played
+) -> None:
     basics = {"x-pulsar-message-id": "3:0", "x-pulsar-publish-time": "2026-11-21T13:14:57.69Z"}
     played.answer("GET", f"{T}/subscription/s/position/1", b"x", headers=basics | headers)
     assert bool(played.said("topics", "peek-messages", "t", "-s", "s", *options)) == shown
@@ -166,6 +168,18 @@ def test_a_schema_from_a_file(played: Played, tmp_path: Path) -> None:
     file.write_text("{")
     assert "is not JSON" in played.refused("schemas", "upload", "t", "-f", str(file))
     assert "cannot be read" in played.refused("schemas", "compatibility", "t", "-f", str(tmp_path / "none"))
+
+
+def test_a_schema_can_be_uploaded_from_the_output_of_get(played: Played, tmp_path: Path) -> None:
+    definition = '{"type":"record","name":"Order","fields":[]}'
+    answer = {"version": 0, "type": "AVRO", "timestamp": 5, "data": definition, "properties": {"a": "b"}}
+    played.answer("GET", "schemas/public/default/t/schema", json.dumps(answer).encode())
+    file = tmp_path / "schema.json"
+    file.write_text(played.said("schemas", "get", "t"))
+    played.said("schemas", "upload", "u", "-f", str(file))
+    assert sent(played)[-1] == (
+        ("POST", "schemas/public/default/u/schema", {"type": "AVRO", "schema": definition, "properties": {"a": "b"}})
+    )
 
 
 def test_a_cluster_from_a_file(played: Played, tmp_path: Path) -> None:

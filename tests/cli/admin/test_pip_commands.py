@@ -138,7 +138,7 @@ NONE = (
         (["3:0", *(f"4:{n}" for n in range(9))], "In the topic's ledgers: 1 of 10 message ids; not there: "),
     ],
 )
-def test_how_many_of_the_ids_are_in_the_topics_ledgers_is_told(played: Played, ids: list[str], said: str) -> None:
+def test_a_note_says_how_many_ids_are_in_the_ledgers_of_the_topic(played: Played, ids: list[str], said: str) -> None:
     played.answer("GET", STATS, ledgers((3, 10), (9, 0), current=2))
     found = noted(played, *ids)
     assert found.startswith(said)

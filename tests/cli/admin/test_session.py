@@ -27,7 +27,7 @@ def where(played: Played, *options: str, env: dict[str, str | None] | None = Non
     return played.urls[-1].removesuffix("/admin/v2/tenants")
 
 
-def test_where_the_broker_is(played: Played, tmp_path: Path) -> None:
+def test_the_broker_url_comes_from_option_variable_or_file(played: Played, tmp_path: Path) -> None:
     conf = tmp_path / "client.conf"
     conf.write_text("# ours\nwebServiceUrl=http://conf:1/\nauthPlugin=token\nauthParams=token:t\n")
     assert where(played) == "http://127.0.0.1:8080"

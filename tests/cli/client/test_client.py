@@ -99,7 +99,7 @@ def test_a_listener_is_chosen_by_its_name(monkeypatch: pytest.MonkeyPatch) -> No
     assert "nowhere" in result.stderr
 
 
-def test_how_it_is_shown(url: str, topic: str) -> None:
+def test_messages_can_be_shown_in_hex_and_without_content(url: str, topic: str) -> None:
     run("--url", url, "produce", topic, "-m", "hi")
     read = ("--url", url, "read", topic, "-m", "earliest")
     assert done(*read, "--hex") == [("null", "", "68 69")]
@@ -113,7 +113,7 @@ def test_how_it_is_shown(url: str, topic: str) -> None:
     )
 
 
-def test_where_reading_begins(url: str, topic: str) -> None:
+def test_reading_begins_at_the_given_message(url: str, topic: str) -> None:
     run("--url", url, "produce", topic, "-m", "a,b", "-db")
     ((_, _, first),) = done("--url", url, "read", topic, "-m", "earliest", "-mp")
     found = re.search(r"message-id:(\d+:\d+):", first)

@@ -64,7 +64,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
         os.kill(home.pid, signal.SIGKILL)
 
 
-def test_it_starts_a_broker_waits_until_it_can_serve_and_stops_it(
+def test_the_daemon_starts_a_broker_waits_until_it_serves_and_stops_it(
     home: Home, capfd: pytest.CaptureFixture[str]
 ) -> None:
     home.run("start", "standalone", "-nfw", "-nss")

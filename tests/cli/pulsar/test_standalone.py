@@ -70,7 +70,7 @@ def bench(
     return bench
 
 
-def test_it_binds_pulsar_s_ports_on_all_addresses_and_keeps_data(bench: Bench) -> None:
+def test_standalone_binds_pulsar_s_ports_on_all_addresses_and_keeps_data(bench: Bench) -> None:
     options = bench.options("-nfw", "-nss")
     assert (options.host, options.port, options.http_port) == ("0.0.0.0", 6650, 8080)
     assert (options.config.clusterName, options.data, options.profile) == ("standalone", Path("data/standalone"), PIP)
@@ -186,7 +186,7 @@ def test_data_in_use_is_not_wiped(bench: Bench) -> None:
     assert said == f"pulsarium: --wipe-data: data/standalone is in use by another pulsarium (pid {os.getpid()})\n"
 
 
-def test_it_says_what_launchers_of_containers_wait_for(bench: Bench) -> None:
+def test_standalone_prints_the_lines_that_launchers_wait_for(bench: Bench) -> None:
     ready = "pulsarium ready pulsar://0.0.0.0:6650 http://0.0.0.0:8080 pulsar+ssl://0.0.0.0:6651 https://0.0.0.0:8443"
     assert list(lines_when_ready(ready)) == [
         "HTTP Service started at http://0.0.0.0:8080",

@@ -170,7 +170,7 @@ async def test_what_was_open_outlives_another_protocol() -> None:
 
 
 @jumping
-async def test_it_opens_again_after_each_loss() -> None:
+async def test_a_link_opens_again_after_each_loss() -> None:
     opened = Opened()
     async with linking(opened) as (link, brokers, times):
         await link.start()
@@ -187,7 +187,7 @@ async def test_it_opens_again_after_each_loss() -> None:
 
 
 @jumping
-async def test_it_waits_longer_where_it_is_lost_as_soon_as_it_is_open() -> None:
+async def test_a_link_that_is_lost_at_once_waits_longer_each_time() -> None:
     """Also where the broker names an owner each time: what is no sooner open than lost does not work."""
     for owner, expected in ((None, [0.1, 0.3, 0.7]), (OWNER, [0, 0.2, 0.6])):
         opened = Opened()
@@ -200,7 +200,9 @@ async def test_it_waits_longer_where_it_is_lost_as_soon_as_it_is_open() -> None:
 
 
 @pytest.mark.parametrize("proxy", [None, PROXY], ids=["direct", "through a proxy"])
-async def test_where_the_broker_names_the_next_owner(autojump_clock: MockClock, proxy: Address | None) -> None:
+async def test_a_link_opens_at_the_owner_that_the_broker_names(
+    autojump_clock: MockClock, proxy: Address | None
+) -> None:
     """PIP-307: it is opened there at once, without a lookup; through the proxy if the lookup said so."""
     opened = Opened()
     async with linking(opened) as (link, brokers, times):

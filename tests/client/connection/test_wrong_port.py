@@ -142,7 +142,9 @@ def test_a_broker_that_says_nothing_is_told_within_a_second(caplog: pytest.LogCa
     run_on("trio", test, jump=True)
 
 
-async def test_who_connects_at_once_says_nothing(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_connects_at_once_logs_nothing(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
     async with playing() as (_, client), client.create_producer("t"):
         await anyio.sleep(5)
     assert caplog.messages == []

@@ -69,7 +69,7 @@ def test_cumulatively_to_a_whole_entry() -> None:
     assert len(acks) == 0
 
 
-def test_what_comes_again_begins_anew() -> None:
+def test_a_redelivered_batch_is_tracked_anew() -> None:
     acks = Acknowledgements()
     acks.received((1, 5), 2, [0, 1])
     assert acks.individual(at(0)) is None
@@ -145,7 +145,7 @@ class Sent:
         return self.connected
 
 
-async def test_what_comes_together_goes_together(autojump_clock: MockClock) -> None:
+async def test_acknowledgements_of_one_moment_are_sent_together(autojump_clock: MockClock) -> None:
     sent = Sent()
     async with anyio.create_task_group() as tasks:
         group = AckGroup(tasks, sent.send, DELAY, MOST)

@@ -193,7 +193,7 @@ async def test_two_seeks_at_once_happen_one_after_the_other(autojump_clock: Mock
         assert second.data() == b"2"
 
 
-async def test_who_waits_when_it_is_closed_is_told(autojump_clock: MockClock) -> None:
+async def test_receive_fails_when_the_consumer_is_closed(autojump_clock: MockClock) -> None:
     async with started() as (_, client), client.subscribe("t", "s") as consumer:
         async with anyio.create_task_group() as tasks:
 

@@ -164,7 +164,7 @@ async def test_several_wait_and_the_connection_breaks(autojump_clock: MockClock)
             assert permits(inside) == [0]
 
 
-async def test_it_goes_through_a_topic_to_its_end(autojump_clock: MockClock) -> None:
+async def test_a_consumer_without_a_queue_reads_a_topic_to_its_end(autojump_clock: MockClock) -> None:
     async with started() as (inside, client):
         wire = await inside.wire()
         async with unqueued(client, consumer_type=ConsumerType.Exclusive, unacked_messages_timeout=5) as consumer:

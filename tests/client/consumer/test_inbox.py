@@ -101,7 +101,7 @@ async def test_a_failure_is_told_once_nothing_is_left() -> None:
 
 
 @on_both
-async def test_who_waits_for_the_inbox_is_woken() -> None:
+async def test_an_error_wakes_waiting_receivers() -> None:
     inbox = Inbox(forgiving=True)
     one = Queue(inbox)
     one.error = TopicNotFound("gone")  # which concerns nobody else

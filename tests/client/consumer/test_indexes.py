@@ -147,7 +147,7 @@ async def test_the_broker_does_not_count(autojump_clock: MockClock) -> None:
             await consumer.seek_to_index(0)
 
 
-async def test_it_takes_an_admin_url_and_one_topic(autojump_clock: MockClock) -> None:
+async def test_seek_to_index_needs_an_admin_url_and_one_topic(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         async with reading(client) as consumer:
             with pytest.raises(InvalidConfiguration, match="admin_url"):

@@ -126,7 +126,7 @@ async def test_they_hear_everything_in_their_order(
     assert {record.levelno for record in caplog.records} <= {logging.ERROR, logging.WARNING}
 
 
-async def test_one_that_does_nothing(autojump_clock: MockClock) -> None:
+async def test_the_base_class_of_interceptors_changes_nothing(autojump_clock: MockClock) -> None:
     async with consuming(interceptors=[ConsumerInterceptor()]) as (_, wire, consumer):
         await wire.publish(plain(b"1"))
         (message,) = await received(consumer, 1)

@@ -34,7 +34,7 @@ def retrying(client: Client, policy: ConsumerDeadLetterPolicy | None = None, **o
     )
 
 
-async def test_it_comes_again_later_and_at_last_no_more(
+async def test_a_message_is_retried_later_and_ends_as_a_dead_letter(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with started() as (inside, client):

@@ -334,7 +334,7 @@ async def test_a_named_topic_that_goes_is_missed(autojump_clock: MockClock) -> N
                 await consumer.receive()
 
 
-async def test_which_domains_a_pattern_is_held_against(autojump_clock: MockClock) -> None:
+async def test_a_pattern_matches_topics_of_the_selected_domains(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         quick: dict[str, Any] = {"pattern_auto_discovery_period": 1.0}
         async with (

@@ -125,7 +125,7 @@ async def test_several_are_acknowledged_at_once(autojump_clock: MockClock) -> No
 
 
 @pytest.mark.parametrize("time", [0, 5])
-async def test_how_long_acknowledgements_wait_for_others(autojump_clock: MockClock, time: float) -> None:
+async def test_acknowledgements_are_grouped_by_time_and_size(autojump_clock: MockClock, time: float) -> None:
     async with shared(acknowledgement_group_time=time, max_acknowledgement_group_size=2) as (inside, wire, consumer):
         await wire.publish(plain(b"1"), plain(b"2"), plain(b"3"))
         messages = await received(consumer, 3)

@@ -99,7 +99,7 @@ async def test_they_hear_of_what_fails() -> None:
 
 
 @on_both
-async def test_what_they_raise_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_exceptions_of_interceptors_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     one = Adding("a")
     with caplog.at_level(logging.WARNING, "pulsarium.client"):
         async with producing(batching_enabled=False, interceptors=[Failing(), one]) as stage:

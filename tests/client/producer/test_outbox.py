@@ -59,7 +59,7 @@ async def test_a_late_receipt_is_not_taken_for_another_chunk() -> None:
         assert await receipt.wait() == MessageId(9, 8)
 
 
-def test_who_was_opened_again_is_given_time() -> None:
+def test_a_reopened_producer_gets_the_full_send_timeout() -> None:
     """Its receipts may come as late as those of one that has just begun."""
 
     class Connection:
@@ -294,7 +294,7 @@ async def test_chunks_of_a_duplicate(autojump_clock: MockClock) -> None:
 
 
 @on_both
-async def test_how_batches_by_key_look() -> None:
+async def test_batches_by_key_hold_messages_of_one_key_each() -> None:
     async with producing(batching_type=BatchingType.KeyBased, batching_max_messages=5) as stage:
         receipts = [stage.producer.send_nowait(b"%d" % n, partition_key=key) for n, key in enumerate("abbaa")]
         found = [await stage.sent() for _ in range(2)]
@@ -600,7 +600,7 @@ def test_without_a_limit_there_is_always_room() -> None:
     assert memory.acquire_nowait(2**40)
 
 
-def test_it_is_enough_that_something_is_left() -> None:
+def test_a_message_may_exceed_the_memory_limit_when_some_memory_is_free() -> None:
     memory = MemoryLimit(10)
     assert memory.acquire_nowait(9)
     assert memory.acquire_nowait(50)
@@ -611,7 +611,7 @@ def test_it_is_enough_that_something_is_left() -> None:
 
 
 @on_both
-async def test_who_waits_gets_it_in_turn() -> None:
+async def test_waiting_senders_get_memory_in_turn() -> None:
     memory = MemoryLimit(1)
     order: list[int] = []
     memory.acquire_nowait(1)

@@ -213,7 +213,7 @@ async def test_chunks_without_a_receipt_are_sent_again() -> None:
 
 
 @on_both
-async def test_who_is_cancelled_while_chunks_are_on_their_way() -> None:
+async def test_a_canceled_send_of_chunks_still_completes_the_message() -> None:
     """The message is sent all the same, and takes its place until its receipt. Messages do not mix."""
     async with producing(max_pending_messages=2, **CHUNKED) as stage:
         async with anyio.create_task_group() as tasks:

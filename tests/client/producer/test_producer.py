@@ -95,7 +95,7 @@ async def test_a_batch_is_sent_when_its_first_message_has_waited(autojump_clock:
 
 
 @on_both
-async def test_who_waits_for_a_receipt_does_not_wait_for_the_delay() -> None:
+async def test_a_send_that_waits_for_its_receipt_skips_the_batching_delay() -> None:
     """And those who send at the same time share a batch."""
     async with producing(batching_max_publish_delay=1000) as stage, anyio.create_task_group() as tasks:
         stage.producer.send_nowait(b"1")

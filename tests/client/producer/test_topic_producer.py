@@ -96,7 +96,7 @@ async def test_one_that_shared_the_topic_comes_back(autojump_clock: MockClock) -
         assert (await receipt.wait()).entry_id == 1
 
 
-async def test_who_waits_is_thrown_out_too(autojump_clock: MockClock) -> None:
+async def test_a_waiting_producer_is_fenced_too(autojump_clock: MockClock) -> None:
     async with (
         in_process() as inside,
         inside.client() as client,

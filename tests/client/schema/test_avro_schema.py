@@ -80,7 +80,7 @@ def test_every_type_that_avro_has() -> None:
 
 @settings(max_examples=20)
 @given(person=people)
-def test_what_dataclasses_are_as_dicts(person: Person) -> None:
+def test_dataclasses_and_dicts_have_the_same_encoding(person: Person) -> None:
     data = AvroSchema(Person).encode(person)
     dicts = AvroSchema(AvroSchema(Person).definition)
     assert dicts.encode(dicts.decode(data)) == data

@@ -74,7 +74,7 @@ def test_json_values_that_do_not_fit_are_refused(change: dict[str, Any], text: s
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"3", b"\xff", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 10_000])
-def test_what_is_no_json_object(data: bytes) -> None:
+def test_bytes_that_are_no_json_object_are_refused(data: bytes) -> None:
     for schema in (JsonSchema(Person), DICTS):
         with pytest.raises(InvalidMessage):
             schema.decode(data)

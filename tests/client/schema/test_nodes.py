@@ -49,7 +49,7 @@ def test_nodes_know_their_definitions() -> None:
     assert Nullable(Values(TEXTS), null_first=False).definition == [{"type": "map", "values": "string"}, "null"]
 
 
-def test_where_it_does_not_fit() -> None:
+def test_the_error_names_the_place_of_the_misfit() -> None:
     with pytest.raises(Misfit) as caught:
         Items(Values(Items(TEXTS))).dump([{}, {"a": ["x", 3]}], Form.JSON)
     assert str(caught.value) == "[1]['a'][1]: str, not int"

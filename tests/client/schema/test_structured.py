@@ -173,7 +173,7 @@ class Picky:
 
 
 @both
-def test_what_the_dataclass_refuses_itself(kind: Callable[..., Any]) -> None:
+def test_an_exception_of_the_dataclass_is_an_invalid_message(kind: Callable[..., Any]) -> None:
     schema = kind(Picky)
     picky = Picky(Size.SMALL, 1)
     picky.number = -1

@@ -228,7 +228,7 @@ async def test_what_is_no_version_is_not_asked_for(autojump_clock: MockClock, as
     assert asked.versions == []
 
 
-async def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_cache_of_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fetch(brokers: Brokers, topic: str, version: bytes | None = None) -> SchemaInfo:
         return SchemaInfo(pb.Schema.Avro, bytes(400))
 

@@ -111,7 +111,7 @@ def test_a_delayed_message_that_is_skipped_never_comes(launch: Launch, kind: Any
 
 
 @pytest.mark.req("S423-54")
-def test_it_outlives_a_kill(launch: Launch, data: str) -> None:
+def test_a_skip_survives_a_kill_of_the_broker(launch: Launch, data: str) -> None:
     broker = launch("--data", data)
     client = pulsar.Client(broker.address.service_url)
     name = "persistent://public/default/skipped"

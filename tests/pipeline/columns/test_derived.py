@@ -130,7 +130,7 @@ def test_columns_derive_a_json_schema() -> None:
         ),
     ],
 )
-def test_what_cannot_be_one(schema: StructType, reason: str) -> None:
+def test_a_dataframe_with_unsupported_columns_is_refused(schema: StructType, reason: str) -> None:
     with pytest.raises(BadColumns, match=reason):
         info_for(schema)
 

@@ -131,7 +131,7 @@ def test_parts_of_a_struct() -> None:
         (StructField("value", TimestampType()), "column value of the topic is binary, and cannot be read as timestamp"),
     ],
 )
-def test_what_cannot_be_wanted(wanted: StructField, reason: str) -> None:
+def test_an_unsupported_reader_schema_is_refused(wanted: StructField, reason: str) -> None:
     with pytest.raises(BadColumns, match=reason):
         Columns.of(None).for_reading(StructType([wanted]))
 

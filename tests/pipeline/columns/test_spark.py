@@ -44,7 +44,7 @@ VALUE = {
 }
 
 
-def test_it_reads_them(spark: SparkSession) -> None:
+def test_spark_reads_the_record_batches(spark: SparkSession) -> None:
     schema = AvroSchema(DEFINITION)
     columns = Columns.of(schema.info)
     messages = [message(schema.encode(VALUE), schema=columns.client_schema()), message(None, {"partition_key": "k"})]
@@ -65,7 +65,7 @@ def test_it_reads_them(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_it_gives_them(spark: SparkSession, as_json: bool) -> None:
+def test_spark_gives_record_batches_that_the_sink_reads(spark: SparkSession, as_json: bool) -> None:
     given = pa.Table.from_pylist([ROW, {}], schema=to_arrow_schema(EVERYTHING, timezone="UTC"))
     frame = spark.createDataFrame(given, schema=EVERYTHING)
     info = info_for(frame.schema, as_json=as_json)

@@ -98,7 +98,7 @@ def lives(pid: int) -> bool:
     return True
 
 
-async def test_it_compacts(stage: Stage) -> None:
+async def test_the_engine_compacts_a_topic(stage: Stage) -> None:
     async with stage.broker(topicCompactionRetainNullKey=True) as broker:
         topic = topic_of(broker)
         batch = keyed_batch(("a", b"2"), ("b", b"2"), ("c", b""), compression=pb.ZSTD)
@@ -200,7 +200,7 @@ async def test_one_job_at_a_time(stage: Stage) -> None:
         assert first.compaction.status == "ERROR"
 
 
-def test_who_waits_has_no_folder(tmp_path: Path) -> None:
+def test_a_waiting_job_has_no_folder_yet(tmp_path: Path) -> None:
     """Many topics are due at once: only one of them is on disk, and its end is the next one's turn."""
     engine = SparkCompactor(work_dir=str(tmp_path))
     called: list[int] = []
@@ -281,7 +281,7 @@ def test_orphans_that_nobody_reaps() -> None:
         libc.prctl(set_child_subreaper, 0, 0, 0, 0)
 
 
-def test_it_ends_with_the_broker(stage: Stage) -> None:
+def test_the_job_ends_with_the_broker(stage: Stage) -> None:
     """However that ends: what the job knows of it is its standard input."""
     stage.goes("hang")
     work = spool(stage.work_dir, at_positions([single("a", b"1")], 0), 1)

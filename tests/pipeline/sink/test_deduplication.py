@@ -41,7 +41,7 @@ def test_the_namespaces_policy_and_the_topics(connection: Connection, topic: str
         require_deduplication(connection, topic)
 
 
-def test_nobody_to_ask(broker: Address, topic: str) -> None:
+def test_deduplication_is_not_checked_without_an_admin_url(broker: Address, topic: str) -> None:
     with pytest.warns(Unchecked, match=r"admin\.url"):
         require_deduplication(Connection.of(Options({"service.url": broker.service_url})), topic)
     with pytest.warns(Unchecked, match="cannot find out"):

@@ -89,7 +89,7 @@ class TestWriters:
             kind({"service.url": "pulsar://here:6650"}, VALUE, False)
         kind({"service.url": "pulsar://here:6650"}, StructType(VALUE.fields).add("__topic", StringType()), False)
 
-    def test_it_goes_to_the_workers(self, kind: Any) -> None:
+    def test_the_writer_can_be_pickled(self, kind: Any) -> None:
         made = kind(GIVEN, VALUE, False)
         assert vars(pickle.loads(pickle.dumps(made))) == vars(made)
 

@@ -45,7 +45,9 @@ def rows_of(found: list[pa.RecordBatch]) -> list[dict[str, Any]]:
 
 @settings(max_examples=50)
 @given(st.lists(ROWS, min_size=1, max_size=20), st.randoms(use_true_random=False), st.integers(1, 5))
-def test_it_is_the_same_however_they_come(rows: list[dict[str, Any]], chance: random.Random, size: int) -> None:
+def test_rows_are_sorted_alike_in_any_order_of_arrival(
+    rows: list[dict[str, Any]], chance: random.Random, size: int
+) -> None:
     shuffled = chance.sample(rows, len(rows))
     one, other = (rows_of(list(by_content(iter(batches(each, size))))) for each in (rows, shuffled))
     assert one == other

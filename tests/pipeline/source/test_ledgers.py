@@ -77,7 +77,7 @@ def test_the_entry_before() -> None:
 @pytest.mark.parametrize(
     ("start", "lost"), [(FIRST, False), (Position(3, 0), False), (Position(9, 6), False), (Position(2, 5), True)]
 )
-def test_what_is_lost(start: Position, lost: bool) -> None:
+def test_the_first_lost_position_is_found(start: Position, lost: bool) -> None:
     assert THREE.lost_from(start) == (Position(3, 0) if lost else None)
 
 

@@ -46,7 +46,7 @@ def test_a_place_for_all(text: str, place: Place) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "first", "index:", "index:-1", "8:", "8:11:x", "-2"])
-def test_what_is_no_place(text: str) -> None:
+def test_an_invalid_position_is_refused(text: str) -> None:
     with pytest.raises(BadOption, match=r'"startingOffsets" must be earliest, latest, a message id'):
         start(text)
 

@@ -276,7 +276,7 @@ def test_an_idle_stream_loses_nothing(broker: Address, topic: str, stream: Open)
     assert micro_batch(reader, end) == (end, [])
 
 
-def test_what_somebody_skipped(broker: Address, topic: str, stream: Open) -> None:
+def test_skipped_messages_do_not_fail_a_stream(broker: Address, topic: str, stream: Open) -> None:
     end = done(broker, topic, stream)
     publish(broker, topic, numbers(10, 50))
     [name] = subscription_of(broker, topic)

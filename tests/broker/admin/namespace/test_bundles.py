@@ -163,7 +163,7 @@ async def test_the_largest_bundle_is_split_by_name(quartered: Rest) -> None:
     assert await boundaries(quartered) == [*QUARTERS[:3], "0xa0000000", *QUARTERS[3:]]
 
 
-async def test_who_served_one_serves_its_parts() -> None:
+async def test_the_owner_of_a_bundle_serves_its_parts() -> None:
     async with serving(brokers=2) as bed:
         rest, ownership = rest_of(bed), bed.broker.cluster.ownership
         await rest.done("PUT", URL)

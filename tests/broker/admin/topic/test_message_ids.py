@@ -306,7 +306,7 @@ async def test_an_index_is_asked_of_the_broker_of_the_topic(bed: Bed) -> None:
 @pytest.mark.parametrize(
     ("role", "status"), [("admin", 200), ("consumer", 200), ("producer", 403), ("nobody", 403), (None, 401)]
 )
-async def test_who_may_peek_may_ask_for_an_index(bed: Bed, role: str | None, status: int) -> None:
+async def test_a_role_that_may_peek_may_ask_for_an_index(bed: Bed, role: str | None, status: int) -> None:
     async with serving(by_token(**STAMPED)) as secured:
         stage = Secured(secured)
         await stage.fill()

@@ -94,7 +94,7 @@ def test_every_type_has_a_name_on_the_wire() -> None:
         pb.Schema.Type.Value(name)
 
 
-def test_how_a_schema_is_shown_that_is_refused() -> None:
+def test_the_error_shows_the_refused_schema() -> None:
     text = Schema(info("INT8", b"\x01\xff"), None).refused("persistent://public/default/t", 5)
     shown = "type=INT8, isDeleted=false, timestamp=5, user=Rest Producer, data=[1, -1], props={}"
     assert text == f"Unable to add schema SchemaData({shown}) to topic persistent://public/default/t"

@@ -98,7 +98,7 @@ async def test_a_connection_that_was_open_has_no_opening(bed: Bed) -> None:
     assert violations(records) == []
 
 
-async def test_who_closes_and_why(bed: Bed) -> None:
+async def test_a_capture_says_which_side_closed_and_why(bed: Bed) -> None:
     capture = lab_of(bed).captures.start()
     wire = await bed.connect()
     await wire.send(Type.SEND, plain(b"x"), producer_id=7, sequence_id=0)

@@ -96,7 +96,7 @@ async def test_clients_of_a_cluster_stay_on_the_proxy(tmp_path: Path) -> None:
     assert len(answers) == 3
 
 
-async def test_who_listens_everywhere_is_named_as_the_client_knows_it(tmp_path: Path) -> None:
+async def test_a_proxy_on_all_addresses_names_itself_as_the_client_knows_it(tmp_path: Path) -> None:
     async def talks(stream: trio.SocketStream) -> None:
         async with stream:
             await stream.receive_some()

@@ -104,7 +104,9 @@ async def test_a_capture_in_a_file_is_downloaded(bed: Bed, rest: Rest, tmp_path:
         ({"file": "x"}, 400, "path and keepEntry"),
     ],
 )
-async def test_what_cannot_be_started(rest: Rest, asked: dict[str, Any], status: int, words: str) -> None:
+async def test_a_capture_that_cannot_start_is_refused(
+    rest: Rest, asked: dict[str, Any], status: int, words: str
+) -> None:
     answer = await rest.call("POST", ROOT, asked)
     assert answer.status == status
     assert words in answer.reason

@@ -146,7 +146,7 @@ async def test_a_client_that_is_not_told_anything_is_sent_little(
     assert len(await wire.messages(40)) == 40
 
 
-async def test_one_who_stalls_is_missed(faults: Faults, bed: Bed, wire: Wire) -> None:
+async def test_a_client_whose_pong_is_held_is_disconnected(faults: Faults, bed: Bed, wire: Wire) -> None:
     faults.add(Stall(), "PONG", sender="client")
     await wire.send(Type.PONG)
     await wire.closed(within=120)

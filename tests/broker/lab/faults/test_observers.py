@@ -81,7 +81,7 @@ async def test_an_answer_that_was_put_in_the_place_of_another(faults: Faults, se
     assert seen.of("SEND_RECEIPT") == []
 
 
-async def test_who_is_slow_is_alive(seen: Seen, sender: Wire) -> None:
+async def test_a_slow_client_counts_as_alive(seen: Seen, sender: Wire) -> None:
     data = sender.sends(plain(b"a"))
     for start in range(0, len(data), 10):
         await sender.write(data[start : start + 10])

@@ -94,7 +94,7 @@ async def test_topics_of_everything_a_producer_and_a_consumer_do(
     }
 
 
-async def test_who_it_is(faults: Faults, bed: Bed) -> None:
+async def test_a_rule_selects_clients_by_version_and_name(faults: Faults, bed: Bed) -> None:
     one, other = await bed.connect(client_version="cpp-3.5"), await bed.connect(client_version="java-4.2")
     await one.producer(producer_name="left")
     await other.producer(producer_name="right")
@@ -117,7 +117,7 @@ async def test_who_it_is(faults: Faults, bed: Bed) -> None:
     assert first.hits == 1 + 3  # FLOW and the three messages
 
 
-async def test_which_broker() -> None:
+async def test_a_rule_can_name_its_broker() -> None:
     async with serving(brokers=2) as bed:
         lab = bed.broker.cluster.lab
         assert lab is not None
@@ -192,7 +192,7 @@ async def test_a_predicate_may_remove_another_rule(faults: Faults, wire: Wire) -
     assert (other.matched, other.hits) == (0, 0)
 
 
-async def test_who_was_there_before_the_first_rule(faults: Faults, bed: Bed, wire: Wire) -> None:
+async def test_a_rule_applies_to_connections_that_were_open_before(faults: Faults, bed: Bed, wire: Wire) -> None:
     lab = bed.broker.cluster.lab
     assert lab is not None
     lab.captures.start()  # the connection is tapped already

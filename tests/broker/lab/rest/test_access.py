@@ -19,7 +19,7 @@ def test_every_route_of_the_lab_is_for_superusers() -> None:
 
 
 @pytest.mark.usefixtures("autojump_clock")
-async def test_nobody_else_is_heard() -> None:
+async def test_only_superusers_may_use_the_lab() -> None:
     async with serving(by_token()) as bed:
         rest = rest_of(bed)
         for method, path in LAB:

@@ -45,7 +45,7 @@ async def test_a_mask_from_beginning_to_end(here: Bed) -> None:
     assert await rest.get("/lab/masks") == []
 
 
-async def test_who_is_connected(here: Bed) -> None:
+async def test_a_mask_can_disconnect_open_connections(here: Bed) -> None:
     wire = await here.connect()
     await rest_of(here).call("POST", "/lab/masks", {"disconnect": True})
     await wire.closed()
@@ -65,7 +65,7 @@ async def test_who_is_connected(here: Bed) -> None:
         ({"profile": "x"}, "no profile 'x'; there are pip"),
     ],
 )
-async def test_what_makes_no_sense(here: Bed, given: Any, text: str) -> None:
+async def test_an_invalid_mask_is_refused(here: Bed, given: Any, text: str) -> None:
     answer = await rest_of(here).call("POST", "/lab/masks", given)
     assert answer.status == 400
     assert answer.json["reason"].startswith(text)

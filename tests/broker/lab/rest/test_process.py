@@ -8,7 +8,7 @@ from tests.broker.admin.rest import rest_of
 from tests.broker.wire import Bed
 
 
-async def test_what_comes_goes(bed: Bed) -> None:
+async def test_closed_connections_leave_no_session(bed: Bed) -> None:
     rest = rest_of(bed)
     before = await rest.get("/lab/process")
     assert before["sessions"] == 0

@@ -84,7 +84,7 @@ async def test_the_lab_is_reset_unless_told_otherwise(here: Bed) -> None:
     assert lab.masks.worn == []
 
 
-async def test_what_is_no_snapshot(here: Bed) -> None:
+async def test_a_file_that_is_no_snapshot_is_refused(here: Bed) -> None:
     for body in (b"", b"hello", b"SQLite format 3\x00" + bytes(2000)):
         answer = await rest_of(here).call("POST", "/lab/restore", body=body)
         assert answer.status == 400

@@ -605,7 +605,7 @@ async def test_the_next_delayed_one_behind_one_that_was_skipped(bed: Bed, sender
 # what cannot be asked
 
 
-async def test_who_is_not_there(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_missing_topic_or_subscription_is_named(bed: Bed, wire: Wire, sender: Wire) -> None:
     lab = bed.broker.cluster.lab
     assert lab is not None
     await wire.subscribe()

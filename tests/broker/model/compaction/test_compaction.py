@@ -490,7 +490,7 @@ async def test_compaction_keeps_broker_entry_metadata_where_clients_see_it(autoj
             assert [parse_metadata(entry).sequence_id for _, entry in compacted_entries(topic)] == [0, 0]
 
 
-async def test_nobody_subscribes_as_the_compaction(bed: Bed) -> None:
+async def test_the_name_of_the_compaction_cursor_is_reserved(bed: Bed) -> None:
     with pytest.raises(NamingError):
         topic_of(bed.broker).subscribe(COMPACTION_CURSOR, earliest=True)
 

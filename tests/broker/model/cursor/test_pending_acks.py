@@ -332,7 +332,7 @@ async def test_the_mark_stays_before_what_is_pending() -> None:
     assert stand.subscription.cursor.mark_delete == sent[2]
 
 
-async def test_what_is_skipped_is_acknowledged() -> None:
+async def test_skipped_messages_are_acknowledged() -> None:
     stand, consumer, sent = consuming(Shared, *three())
     stand.acks(txn(1), consumer, *sent[:2])
     skip = Skip(stand.subscription, [SkipEntry(*sent[0])])

@@ -43,7 +43,7 @@ async def test_chunks_wait_for_their_consumer(bed: Bed, sender: Wire) -> None:
 
 
 @pytest.mark.req("B-28")
-async def test_who_leaves_gives_the_whole_message_to_another(bed: Bed, sender: Wire) -> None:
+async def test_a_consumer_that_leaves_gives_all_chunks_to_another(bed: Bed, sender: Wire) -> None:
     first = await joined(bed, "a", type=Shared, permits=2)
     await sender.publish(chunk("x", 0), chunk("x", 1))
     assert await payloads(first) == [b"x0", b"x1"]

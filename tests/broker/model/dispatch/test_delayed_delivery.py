@@ -33,7 +33,7 @@ async def test_a_message_comes_when_its_time_does(bed: Bed, sender: Wire, type: 
 
 @pytest.mark.req("B-21")
 @pytest.mark.parametrize("type", [Exclusive, Failover])
-async def test_where_order_holds_there_is_no_delay(bed: Bed, sender: Wire, type: int) -> None:
+async def test_exclusive_and_failover_subscriptions_do_not_delay(bed: Bed, sender: Wire, type: int) -> None:
     wire = await joined(bed, "c", type=type)
     await trio.sleep(1.5)
     await wire.rest(0.001)

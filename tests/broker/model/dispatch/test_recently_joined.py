@@ -37,7 +37,7 @@ async def sender(classic: Bed) -> Wire:
 
 
 @pytest.mark.req("B-12")
-async def test_who_joins_waits_for_what_was_read_before(classic: Bed, sender: Wire) -> None:
+async def test_a_consumer_that_joins_waits_for_entries_read_before(classic: Bed, sender: Wire) -> None:
     old = await joined(classic, "c0")
     await sender.publish(*keyed(KEYS))
     owed = await got(old)
@@ -60,7 +60,9 @@ async def test_who_joins_waits_for_what_was_read_before(classic: Bed, sender: Wi
 
 
 @pytest.mark.req("B-12")
-async def test_who_joins_gets_what_was_read_before_it(classic: Bed, sender: Wire) -> None:
+async def test_a_consumer_that_joins_gets_the_unacknowledged_entries_of_one_that_left(
+    classic: Bed, sender: Wire
+) -> None:
     """What another consumer that leaves had not acknowledged."""
     first, second = await joined(classic, "c0"), await joined(classic, "c1")
     await sender.publish(*keyed(KEYS))
@@ -89,7 +91,7 @@ async def test_alone_there_is_nothing_to_wait_for(classic: Bed, sender: Wire) ->
 
 
 @pytest.mark.req("B-12")
-async def test_where_everything_is_acknowledged_nobody_waits(classic: Bed, sender: Wire) -> None:
+async def test_a_consumer_that_joins_waits_for_nothing_when_all_is_acknowledged(classic: Bed, sender: Wire) -> None:
     old = await joined(classic, "c0")
     await sender.publish(*keyed(KEYS))
     await old.ack(*[message.position for message in await got(old)])

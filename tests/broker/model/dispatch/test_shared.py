@@ -57,7 +57,7 @@ async def test_the_length_of_a_round_robin_run_is_configured(autojump_clock: obj
 
 
 @pytest.mark.req("B-04")
-async def test_who_has_no_permits_is_passed_over(bed: Bed, sender: Wire) -> None:
+async def test_a_consumer_without_permits_is_passed_over(bed: Bed, sender: Wire) -> None:
     idle, few, many = await consumers(bed, 0, 0, 0, permits=0)
     await few.flow(5)
     await many.flow(100)

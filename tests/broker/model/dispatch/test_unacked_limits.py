@@ -93,7 +93,7 @@ async def test_who_leaves_owes_nothing_any_more(bed: Bed, sender: Wire) -> None:
 
 @pytest.mark.req("B-06")
 @pytest.mark.parametrize("reader", [{"type": Exclusive}, {"type": Shared, "durable": False}])
-async def test_it_is_no_matter_where_order_holds_nor_for_readers(
+async def test_the_limit_does_not_apply_to_ordered_subscriptions_and_readers(
     bed: Bed, sender: Wire, reader: dict[str, Any]
 ) -> None:
     wire = await joined(bed, "c", **reader)

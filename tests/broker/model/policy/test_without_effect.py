@@ -27,12 +27,12 @@ EFFECTS: Mapping[str, str] = {
     "auth_policies": "broker/commands/test_authorized.py",
     "backlog_quota_map": f"{UPKEEP}/test_backlog_quota.py::test_producers_are_disconnected_and_refused",
     "bundles": "broker/admin/namespace/test_bundles.py::test_unloading_one_disconnects_only_its_clients",
-    "clusterDispatchRate": f"{RATES}::test_so_many_at_once_and_so_many_each_second",
-    "topicDispatchRate": f"{RATES}::test_so_many_at_once_and_so_many_each_second",
+    "clusterDispatchRate": f"{RATES}::test_the_rate_bounds_the_messages_of_each_second",
+    "topicDispatchRate": f"{RATES}::test_the_rate_bounds_the_messages_of_each_second",
     "subscriptionDispatchRate": f"{RATES}::test_subscriptions_share_a_topics_rate_and_have_their_own",
     "clusterSubscribeRate": f"{COMMANDS}/test_limits.py::test_a_namespace_says_how_often_one_may_subscribe",
     "publishMaxMessageRate": f"{COMMANDS}/test_publish_rate.py::test_a_connection_pauses_until_there_are_tokens_again",
-    "deduplicationEnabled": f"{COMMANDS}/test_deduplication_kept.py::test_it_can_be_switched_while_the_topic_is_in_use",
+    "deduplicationEnabled": f"{COMMANDS}/test_deduplication_kept.py::test_deduplication_can_be_switched_while_in_use",
     "deduplicationSnapshotIntervalSeconds": (
         f"{COMMANDS}/test_deduplication_kept.py::test_a_snapshot_after_so_much_time"
     ),
@@ -50,7 +50,7 @@ EFFECTS: Mapping[str, str] = {
     "max_producers_per_topic": f"{COMMANDS}/test_limits.py::test_a_full_topic_takes_no_producer_of_any_kind",
     "max_consumers_per_topic": f"{COMMANDS}/test_limits.py::test_a_full_topic_comes_before_everything_else",
     "max_consumers_per_subscription": f"{COMMANDS}/test_limits.py::test_a_full_subscription",
-    "max_subscriptions_per_topic": f"{COMMANDS}/test_limits.py::test_so_many_subscriptions_and_no_more",
+    "max_subscriptions_per_topic": f"{COMMANDS}/test_limits.py::test_a_subscription_beyond_the_maximum_is_refused",
     "max_unacked_messages_per_consumer": (
         "broker/model/dispatch/test_unacked_limits.py::test_a_consumer_is_held_at_the_limit_and_freed_at_half"
     ),

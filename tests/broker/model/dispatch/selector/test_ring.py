@@ -144,7 +144,7 @@ def test_adding_and_removing_a_consumer_restores_the_ring(members: list[str], ne
 
 @settings(max_examples=40, deadline=None)
 @given(names, st.data())
-def test_who_joins_and_leaves_moves_only_its_own(members: list[str], data: st.DataObject) -> None:
+def test_a_consumer_that_joins_or_leaves_moves_only_its_own_hashes(members: list[str], data: st.DataObject) -> None:
     made, present = ring_of(*members)
     probes = range(1, LAST + 1, 97)
     before = {point: made.select(point) for point in probes}
