@@ -66,12 +66,14 @@ def test_asyncios_own_timeouts_and_tasks_work() -> None:
         accepting = asyncio.create_task(accept(peers))
         with pytest.raises(TimeoutError):
             async with (
-                asyncio.timeout(0.2),
+                asyncio.timeout(None) as timeout,
                 open_client("pulsar://a", peers.settings) as client,
                 client.create_producer("t") as producer,
             ):
-                await asyncio.gather(*(producer.send(b"%d" % n) for n in range(3)))
-        peer = await accepting
+                sends = asyncio.gather(*(producer.send(b"%d" % n) for n in range(3)))
+                peer = await accepting
+                timeout.reschedule(asyncio.get_running_loop().time())
+                await sends
         await peer.expect(Type.CLOSE_PRODUCER)
         await peer.close()
         peers.close()
