@@ -106,7 +106,7 @@ public final class Adapter {
                 .topic(r.get("topic").asText())
                 .subscriptionName(r.get("subscription").asText())
                 .subscriptionInitialPosition(SubscriptionInitialPosition.EARLIEST)
-                .negativeAckRedeliveryBackoff(BackoffPolicy.fixed(REDELIVERY, REDELIVERY))
+                .negativeAckRedeliveryBackoff(BackoffPolicy.exponential(REDELIVERY, REDELIVERY.multipliedBy(2)))
                 .subscribe()));
         operations.put("reader", this::reader);
         operations.put("receive", this::receive);
