@@ -15,6 +15,8 @@ from pulsarium.kit.side import Side, our_brokers
 
 from .raw import BUGS
 
+pytestmark = pytest.mark.heavy
+
 FOUND_BY = {
     "misroute": "routing-vectors-four-segments",
     "low-bits": "routing-vectors-sixteen-segments",
