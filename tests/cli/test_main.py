@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -28,7 +29,7 @@ def test_the_help_of_pulsarium_teaches(option: str) -> None:
     assert "pulsar://localhost:6650" in text
     assert "\n    pulsarium serve\n" in text
     assert "pulsarium serve --port 0 --http-port 0 --ready-file broker.json" in text
-    assert "\n  serve    Run a broker" in text
+    assert re.search(r"\n  serve +Run a broker", text)
 
 
 def test_help_of_serve_teaches() -> None:

@@ -61,19 +61,23 @@ def test_asyncios_own_timeouts_and_tasks_work() -> None:
         await peer.expect(Type.SEND)
         return peer
 
+    async def publish_until_the_timeout(peers: Peers, accepting: asyncio.Task[Peer]) -> None:
+        async with (
+            asyncio.timeout(None) as timeout,
+            open_client("pulsar://a", peers.settings) as client,
+            client.create_producer("t") as producer,
+        ):
+            sends = asyncio.gather(*(producer.send(b"%d" % n) for n in range(3)))
+            await accepting
+            timeout.reschedule(asyncio.get_running_loop().time())
+            await sends
+
     async def main() -> None:
         peers = Peers()
         accepting = asyncio.create_task(accept(peers))
         with pytest.raises(TimeoutError):
-            async with (
-                asyncio.timeout(None) as timeout,
-                open_client("pulsar://a", peers.settings) as client,
-                client.create_producer("t") as producer,
-            ):
-                sends = asyncio.gather(*(producer.send(b"%d" % n) for n in range(3)))
-                peer = await accepting
-                timeout.reschedule(asyncio.get_running_loop().time())
-                await sends
+            await publish_until_the_timeout(peers, accepting)
+        peer = accepting.result()
         await peer.expect(Type.CLOSE_PRODUCER)
         await peer.close()
         peers.close()

@@ -88,7 +88,7 @@ BUCKET_OVERRIDES: Final[Mapping[str, type]] = {  # also set by those of a releas
 
 def effective(config: Config, *overrides: Mapping[str, Any] | None, entry_buckets: bool) -> Policy:
     """Return the policy of a topic. Later `overrides` count more. Raise `PolicyError` for contradictory values."""
-    value: dict[str, Any] = {name: getattr(config, _key(name)) for name in (*OVERRIDES, *BUCKET_OVERRIDES)}
+    value: dict[str, Any] = {name: getattr(config, key_of(name)) for name in (*OVERRIDES, *BUCKET_OVERRIDES)}
     for each in overrides:
         value.update({name: given for name, given in (each or {}).items() if given is not None})
     policy = Policy(
@@ -110,7 +110,7 @@ def effective(config: Config, *overrides: Mapping[str, Any] | None, entry_bucket
     return policy
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
     """Return the key of broker.conf with the default of a value."""
     return "scalableTopicAutoScaleEnabled" if name == "enabled" else f"scalableTopic{name[0].upper()}{name[1:]}"
 

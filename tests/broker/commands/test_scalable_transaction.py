@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -164,3 +165,28 @@ async def test_a_broker_without_these_coordinators_refuses_their_transactions(au
             pb.NotAllowedError,
             "Scalable-topics transaction coordinator is not enabled on this broker",
         )
+
+
+async def test_the_keys_say_how_many_coordinators_have_leaders_and_when_transactions_end_and_are_forgotten(
+    autojump_clock: object,
+) -> None:
+    config = Config(
+        keepAliveIntervalSeconds=10_000,
+        transactionCoordinatorScalableTopicsParallelism=2,
+        transactionCoordinatorScalableTopicsTimeoutSweepIntervalSeconds=200,
+        transactionCoordinatorScalableTopicsGcIntervalSeconds=500,
+        transactionCoordinatorScalableTopicsGcRetentionSeconds=250,
+    )
+    async with serving(config) as bed:
+        wire = await bed.connect()
+        answer = await wire.ask(Type.TC_CLIENT_CONNECT_REQUEST, tc_id=2, scalable=True)
+        assert answer.error == pb.ServiceNotReady
+        txn = await begin(wire)  # for a minute, which the sweep at 200 s finds over
+        await trio.sleep(190)
+        assert not (await wire.ask(Type.ADD_PARTITION_TO_TXN, **txn, partitions=[], scalable=True)).HasField("error")
+        await trio.sleep(20)
+        assert "ABORTED" in (await end(wire, txn, pb.COMMIT)).message
+        await trio.sleep(240)  # the retention is over at 450 s, and the next collection is at 500 s
+        assert "ABORTED" in (await end(wire, txn, pb.COMMIT)).message
+        await trio.sleep(60)
+        assert (await end(wire, txn, pb.COMMIT)).error == pb.TransactionNotFound

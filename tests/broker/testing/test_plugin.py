@@ -147,7 +147,7 @@ def test_brokers_of_several_kinds(run: Run) -> None:
     )
     result.assert_outcomes(passed=6, errors=1)
     result.stdout.fnmatch_lines(
-        ["*::test_of_a_mark PASSED*", "E *ConfigError: profile: 'pulsar-1' is not one of pip, pulsar-4.2*"]
+        ["*::test_of_a_mark PASSED*", "E *ConfigError: profile: 'pulsar-1' is not one of pip, pulsar-5.0*"]
     )
 
 

@@ -151,7 +151,7 @@ def test_its_options_are_those_of_serve(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"profile": "pulsar-1"}, "'pulsar-1' is not one of pip, pulsar-4.2"),
+        ({"profile": "pulsar-1"}, "'pulsar-1' is not one of pip, pulsar-5.0"),
         ({"profile": "pulsar-4.2", "max_protocol_version": 22}, "22 is not between 0 and 21"),
         ({"set": {"maxMesageSize": 1}}, "did you mean maxMessageSize"),
         ({"set": {"authorizationEnabled": True}}, "needs authenticationEnabled"),

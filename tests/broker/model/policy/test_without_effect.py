@@ -13,6 +13,7 @@ import pytest
 from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.model.policy import without_effect
 from pulsarium.broker.model.policy.without_effect import FACTS, POLICIES, Notices
+from pulsarium.broker.model.scalable.auto_scale import BUCKET_OVERRIDES, OVERRIDES, key_of
 from pulsarium.rest import policies as rows
 from pulsarium.rest.policies import NAMESPACE_DEFAULTS, Policy
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest
@@ -77,7 +78,7 @@ EFFECTS: Mapping[str, str] = {
 OF_OPERATORS = {"deleted", "properties"}
 # Keys that no test names, and which test sees what they do.
 KEYS_SEEN_BY: Mapping[str, str] = {
-    "maxConsumerMetadataSize": f"{COMMANDS}/test_subscribe.py::test_metadata_may_be_so_large",
+    "maxConsumerMetadataSize": f"{COMMANDS}/test_subscribe.py::test_metadata_of_a_consumer_may_be_so_large",
     "systemTopicSchemaCompatibilityStrategy": f"{COMMANDS}/test_schema.py::test_the_strategy_of_system_topics",
     "dispatcherReadFailureBackoffMaxTimeInMs": "broker/model/subscription/test_unreadable.py",
 }
@@ -133,7 +134,8 @@ def read_attributes() -> set[str]:
     model = "".join(path.read_text() for path in (ROOT / "broker" / "model").rglob("*.py"))
     resolved = [row for word, row in vars(rows).items() if isinstance(row, Policy) and f"rows.{word}" in model]
     of_rows = {key for row in resolved for key in ([row.conf] if isinstance(row.conf, str) else row.conf.values())}
-    return of_rows | {name for text in sources for name in re.findall(r"\.(\w+)", text)}
+    of_overrides = {key_of(name) for name in (*OVERRIDES, *BUCKET_OVERRIDES)}
+    return of_rows | of_overrides | {name for text in sources for name in re.findall(r"\.(\w+)", text)}
 
 
 def words_of_tests() -> set[str]:
@@ -146,7 +148,8 @@ def test_each_key_is_read_and_seen_by_a_test_or_is_declared_to_have_no_effect() 
     keys = documented_keys().values()
     without_effect = {key.name for key in keys if key.meaning.without_effect} | ONLY_ONE_VALUE
     assert {key.name for key in keys} - read == without_effect
-    assert {key.name for key in keys} & read - KEYS_SEEN_BY.keys() - words_of_tests() == set()
+    seen = {*KEYS_SEEN_BY, *map(key_of, (*OVERRIDES, *BUCKET_OVERRIDES))}  # the latter all by test_auto_scale.py
+    assert {key.name for key in keys} & read - seen - words_of_tests() == set()
 
 
 def test_the_page_of_differences_has_the_same_words() -> None:

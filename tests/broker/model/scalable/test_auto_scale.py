@@ -23,6 +23,7 @@ from pulsarium.broker.model.scalable.auto_scale import (
     Times,
     decide,
     effective,
+    key_of,
     merges_before,
 )
 from pulsarium.broker.model.scalable.layout import Layout
@@ -188,13 +189,17 @@ def test_a_contradictory_policy_is_refused_with_pulsars_text(override: dict[str,
     assert str(error.value) == f"Invalid auto split/merge configuration: {text}"
 
 
-def test_every_override_takes_effect() -> None:
-    given_values = {name: True if kind is bool else 7 for name, kind in {**OVERRIDES, **BUCKET_OVERRIDES}.items()}
-    for name, value in given_values.items():
-        merge = f"merge{name[5:]}"  # a threshold of a split must be above that of a merge
-        others: dict[str, Any] = {merge: 0.0} if merge in OVERRIDES else {}
-        changed = {**others, name: False if name == "enabled" else value}
-        assert effective(Config(), changed, entry_buckets=True) != effective(Config(), others, entry_buckets=True), name
+@pytest.mark.parametrize("name", [*OVERRIDES, *BUCKET_OVERRIDES])
+def test_each_key_of_broker_conf_is_the_default_of_its_override(name: str) -> None:
+    value = effective_value(name)
+    config = Config(**{key_of(name): value})
+    assert effective(config, entry_buckets=True) == effective(Config(), {name: value}, entry_buckets=True) != RELEASED
+
+
+def effective_value(name: str) -> Any:
+    """Return a valid value that is not the default of an override."""
+    default = getattr(Config(), key_of(name))
+    return not default if isinstance(default, bool) else default + 1
 
 
 @given(

@@ -181,3 +181,32 @@ async def test_registrations_survive_a_restart(tmp_path: Any) -> None:
         assert controller.registrations.counts() == {"s": 1}
         await trio.sleep(61)
         assert topic.subscriptions == ["made"]
+
+
+async def test_loads_are_measured_at_the_interval_and_change_by_the_part_of_the_keys() -> None:
+    config = Config(scalableTopicLoadReportIntervalSeconds=40, scalableTopicLoadReportRateChangeThreshold=0.5)
+    async with serving(config) as bed:
+        controller = led(bed)
+        segment = controller.topic.loaded_segment(controller.topic.layout.segments[0])
+        assert segment is not None
+        rates = []
+        await trio.sleep(45)
+        for messages in (4000, 5600, 8000):  # 100, 140 and 200 a second
+            segment.messages_in += messages
+            await trio.sleep(40)
+            rates.append(controller.meter.loads[0].rates[0])
+        assert rates == [100, 100, 200]
+
+
+async def test_auto_scale_looks_at_the_interval_of_the_key() -> None:
+    async with serving(Config(scalableTopicAutoScaleIntervalSeconds=500)) as bed:
+        controller = led(bed)
+        await trio.sleep(5)
+        segment = controller.topic.loaded_segment(controller.topic.layout.segments[0])
+        assert segment is not None
+        segment.messages_in += 10_000_000
+        await trio.sleep(480)
+        assert sizes(controller) == [0]
+        segment.messages_in += 10_000_000
+        await trio.sleep(20)
+        assert sizes(controller) == [1, 2]

@@ -219,3 +219,16 @@ async def test_a_moved_segment_is_named_at_its_new_broker_by_the_next_lookup() -
         await wire.send(Type.SCALABLE_TOPIC_LOOKUP, session_id=1, topic=str(NAME))
         (address,) = (await wire.expect(Type.SCALABLE_TOPIC_UPDATE)).dag.segment_brokers
         assert address.broker_url == other.assigned.service_url
+
+
+@pytest.mark.parametrize(("segments", "buckets"), [(1, 8), (3, 2), (16, 1)])
+async def test_new_segments_share_the_budget_of_entry_buckets(segments: int, buckets: int) -> None:
+    async with serving(Config(scalableTopicEntryBucketBudget=8)) as bed:
+        topic = bed.broker.cluster.scalable.create(NAME, segments)
+        assert {each.buckets for each in topic.layout.active()} == {buckets}
+
+
+async def test_a_segment_has_no_more_entry_buckets_than_the_key_allows() -> None:
+    config = Config(scalableTopicEntryBucketBudget=8, scalableTopicEntryBucketMaxPerSegment=4)
+    async with serving(config) as bed:
+        assert bed.broker.cluster.scalable.create(NAME).layout.segments[0].buckets == 4
