@@ -15,6 +15,13 @@ from pulsarium.kit import scenarios as _  # noqa: F401 - fills the table of scen
 from pulsarium.kit.run import Verdict
 from pulsarium.kit.scenario import SCENARIOS
 
+ABOUT: Final = (
+    "## Clients of scalable topics",
+    "",
+    "The scenarios of the [conformance kit](scalable-topics.md#the-conformance-kit), each with the number of its",
+    "requirement. A column names the client and the release whose behavior it follows (`--spec`).",
+    "",
+)
 SIGNS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "**✗**", Verdict.ERROR: "**!**", Verdict.UNSUPPORTED: "–"}
 _TAGS: Final = {"failure": Verdict.FAIL, "error": Verdict.ERROR, "skipped": Verdict.UNSUPPORTED}
 
@@ -36,7 +43,7 @@ def table(reports: Sequence[str]) -> str:
         for case in suite.iter("testcase")
         for told in case
     ]
-    return "\n".join([f"{legend}.", "", *lines, "", *reasons, *([""] if reasons else [])])
+    return "\n".join([*ABOUT, f"{legend}.", "", *lines, "", *reasons, *([""] if reasons else [])])
 
 
 def _verdict(case: ET.Element) -> Verdict:

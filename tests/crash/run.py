@@ -23,6 +23,7 @@ from . import once, settings, topics
 from .log import Log
 from .once import Once
 from .process import START_SECONDS, Broker, Manner, broker_on
+from .scalable import Scalable
 from .settings import Settings
 from .stage import Actor, Stage
 from .stream import Stream
@@ -96,7 +97,7 @@ class Crash:
         """How often at which moment, or persist point."""
         self.once = Once()
         self._lives = lives = Lives()
-        others = (Log(lives), Stream(), Table(lives), Transactions(lives), Settings(lives))
+        others = (Log(lives), Stream(), Table(lives), Transactions(lives), Settings(lives), Scalable())
         self._actors: list[Actor] = [self.once, *others]
 
     async def prepare(self) -> None:
