@@ -35,11 +35,13 @@ def test_pages_show_the_programs_of_examples() -> None:
         "examples/python/async_client.py",
         "examples/python/hello.py",
         "examples/python/outgrow.py",
+        "examples/python/scalable.py",
         "examples/python/spark_read.py",
         "examples/python/spark_read_stream.py",
         "examples/python/spark_write.py",
         "examples/python/spark_write_stream.py",
         "examples/python/test_payments.py",
+        "examples/python/test_scaling.py",
         "examples/python/transactions.py",
         "examples/python/typed_values.py",
     ]
@@ -71,7 +73,9 @@ BLOCK = re.compile(r"^```bash\n(.*?)^```", re.M | re.S)
 COMMAND = re.compile(r"^pulsarium ((?:admin|client|fault|clock|why|mask|state|capture|lint) .*)$", re.M)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/administer.md", "docs/operate.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/tutorial.md", "docs/administer.md", "docs/operate.md", "docs/scalable-topics.md"]
+)
 def test_commands_of_a_page_succeed_in_its_order(page: str, launch: Launch, tmp_path: Path) -> None:
     """The environment says where the broker is."""
     broker = launch().address
@@ -90,6 +94,11 @@ def test_the_example_in_python_runs(program: Path) -> None:
 @pytest.mark.parametrize("program", ["examples/python/async_client.py"], indirect=True)
 def test_the_async_client(program: Path) -> None:
     assert "Hello from an async client" in output([sys.executable, "-P", program])
+
+
+@pytest.mark.parametrize("program", ["examples/python/scalable.py"], indirect=True)
+def test_the_example_of_a_scalable_topic(program: Path) -> None:
+    assert output([sys.executable, "-P", program]) == "order-1 created\norder-1 paid\norder-1 shipped\n"
 
 
 def test_transactions(launch: Launch, tmp_path: Path) -> None:

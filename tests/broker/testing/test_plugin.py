@@ -101,10 +101,11 @@ def test_fixtures(run: Run) -> None:
     result.assert_outcomes(passed=12)
 
 
-def test_the_file_that_the_readme_shows(run: Run) -> None:
-    source = (Path(__file__).parents[3] / "examples" / "python" / "test_payments.py").read_text()
+@pytest.mark.parametrize(("file", "tests"), [("test_payments.py", 2), ("test_scaling.py", 1)])
+def test_the_files_that_readme_and_docs_show(run: Run, file: str, tests: int) -> None:
+    source = (Path(__file__).parents[3] / "examples" / "python" / file).read_text()
     assert len(source.splitlines()) <= 20
-    run(source).assert_outcomes(passed=2)
+    run(source).assert_outcomes(passed=tests)
 
 
 def test_brokers_of_several_kinds(run: Run) -> None:
