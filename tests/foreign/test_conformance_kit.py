@@ -1,0 +1,57 @@
+"""The conformance kit with the V5 Java client, by way of the adapter that the package has."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pulsarium.kit.run import Runner, Verdict, matching
+from pulsarium.kit.scenario import SCENARIOS
+from pulsarium.kit.scenarios import SUBJECTS
+from pulsarium.kit.side import Side, our_brokers
+
+from .toolchains import V5, require
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "kit" / "adapters" / "java" / "src" / "main" / "java" / "pulsarium" / "Adapter.java"
+PASSES = (
+    "routing-vectors-four-segments",
+    "sends-survive-a-split",
+    "queue-reads-sealed-segments",
+    "cumulative-ack-across-segments",
+    "checkpoint-round-trip",
+    "transaction-commit-over-segments",
+)
+
+pytestmark = [pytest.mark.heavy, pytest.mark.foreign, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def side() -> Iterator[Side]:
+    with our_brokers("5.0-m1") as brokers:
+        yield brokers
+
+
+@pytest.fixture(scope="module")
+def runner(side: Side, tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    assert SUBJECTS
+    folder = tmp_path_factory.mktemp("adapter")
+    jars = require(V5).parent / "lib" / "*"
+    subprocess.run(["javac", "-proc:none", "-cp", str(jars), "-d", str(folder), str(SOURCE)], check=True)
+    return Runner(["java", "-Xmx256m", "-cp", f"{folder}:{jars}", "pulsarium.Adapter"], side, "5.0-m1", folder)
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_the_java_client_passes(runner: Runner, name: str) -> None:
+    (result,) = runner.run(matching(SCENARIOS.values(), [name]))
+    assert (result.verdict, result.reason) == (Verdict.PASS, "")
+
+
+def test_an_absent_topic_is_a_generic_error_of_the_java_client(runner: Runner) -> None:
+    (result,) = runner.run(matching(SCENARIOS.values(), ["missing-topic-of-a-producer"]))
+    assert result.verdict == Verdict.FAIL
+    assert "TopicNotFound" in result.reason
+    assert result.reason.endswith("and not with NotFound")
