@@ -90,12 +90,12 @@ def expected_in_wheel(tree: Path) -> set[str]:
         if entry.is_file():
             found.add(f"pulsarium/{entry.name}")
         elif entry.is_dir():
-            # The matrix has programs of other languages, which are built where they run.
+            # The matrix and the conformance kit have programs of other languages, which are built where they run.
             folder = entry.resolve()
             found |= {
                 f"pulsarium/{entry.name}/{path.relative_to(folder).as_posix()}"
                 for path in folder.rglob("*")
-                if path.suffix in code or (entry.name == "matrix" and path.is_file())
+                if path.suffix in code or (entry.name in ("matrix", "kit") and path.is_file())
             }
     return {name for name in found if "__pycache__" not in name}
 
