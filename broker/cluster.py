@@ -123,7 +123,6 @@ class Cluster:
                 if (namespace, ownership.bundle_of(topic.name)) in bundles:
                     self.topics.unload(topic.name, assigned)
                 await slice_.pause()
-            self.controllers.release_bundles(bundles)
             for namespace, bundle in bundles:
                 if destination is None:
                     ownership.release(namespace, bundle)

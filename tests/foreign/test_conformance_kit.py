@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +11,8 @@ from pulsarium.kit.scenario import SCENARIOS
 from pulsarium.kit.scenarios import SUBJECTS
 from pulsarium.kit.side import Side, our_brokers
 
-from .toolchains import V5, require
+from .toolchains import kit_adapter
 
-ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "kit" / "adapters" / "java" / "src" / "main" / "java" / "pulsarium" / "Adapter.java"
 PASSES = (
     "routing-vectors-four-segments",
     "sends-survive-a-split",
@@ -39,9 +35,7 @@ def side() -> Iterator[Side]:
 def runner(side: Side, tmp_path_factory: pytest.TempPathFactory) -> Runner:
     assert SUBJECTS
     folder = tmp_path_factory.mktemp("adapter")
-    jars = require(V5).parent / "lib" / "*"
-    subprocess.run(["javac", "-proc:none", "-cp", str(jars), "-d", str(folder), str(SOURCE)], check=True)
-    return Runner(["java", "-Xmx256m", "-cp", f"{folder}:{jars}", "pulsarium.Adapter"], side, "5.0-m1", folder)
+    return Runner(kit_adapter(folder), side, "5.0-m1", folder)
 
 
 @pytest.mark.parametrize("name", PASSES)

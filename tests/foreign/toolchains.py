@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,3 +111,13 @@ def java_command(toolchain: Toolchain, main: str) -> list[str]:
     """What runs the class `main` of a Java toolchain, or a skip."""
     target = require(toolchain).parent
     return ["java", *JAVA_OPTIONS, "-cp", f"{target}/classes:{target}/lib/*", main]
+
+
+ADAPTER = ROOT / "kit" / "adapters" / "java" / "src" / "main" / "java" / "pulsarium" / "Adapter.java"
+
+
+def kit_adapter(folder: Path) -> list[str]:
+    """Compile the conformance kit's adapter of the V5 client into `folder`. What starts it, or a skip."""
+    jars = require(V5).parent / "lib" / "*"
+    subprocess.run(["javac", "-proc:none", "-cp", str(jars), "-d", str(folder), str(ADAPTER)], check=True)
+    return ["java", *JAVA_OPTIONS, "-cp", f"{folder}:{jars}", "pulsarium.Adapter"]

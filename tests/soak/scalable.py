@@ -10,7 +10,8 @@ import random
 import socket
 import sys
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,12 +22,15 @@ import anyio.to_thread
 
 from pulsarium.client import Checkpoint, Client, InitialPosition, QueueConsumer, StreamConsumer, connect
 from pulsarium.client.scalable.receiving import ScalableConsumer
+from pulsarium.kit.adapter import Adapter, ClientError
 from tests.foreign.admin import Admin, AdminError
 from tests.foreign.broker_process import PULSARIUM, BrokerProcess
+from tests.foreign.toolchains import kit_adapter
 
 TOPIC = "topic://public/default/soak"
 PATH = "/admin/v2/scalable/public/default/soak"
 KEYS = 40
+JAVA_KEYS = 4
 MOST_SEGMENTS = 12
 PATIENCE = 120.0  # seconds until every consumer has everything after the end of the load
 
@@ -156,14 +160,74 @@ def _active(admin: Admin) -> list[dict[str, Any]]:
     return sorted((one for one in segments if one["active"]), key=lambda one: one["hashRange"]["start"])
 
 
-async def soak(folder: Path, seconds: float, seed: int, kill_every: float = 20.0) -> Outcome:
-    """Run the load for so many seconds, and return what was found."""
+class Java:
+    """The V5 Java client, by way of the kit's adapter: one producer with keys of its own, and one stream consumer."""
+
+    def __init__(self, command: Sequence[str], service_url: str, folder: Path, outcome: Outcome) -> None:
+        self.account = Account("java stream", is_ordered=True)
+        self.sent = 0
+        self._outcome = outcome
+        self._adapter = Adapter(command, folder / "java.log")
+        self._do("open", **{"as": "client"}, url=service_url)
+        self._do("producer", **{"as": "producer"}, client="client", topic=TOPIC)
+        self._do("stream", **{"as": "stream"}, client="client", topic=TOPIC, subscription="java", name="java")
+        self._done = threading.Event()
+        self._consumed, self._ended = threading.Event(), threading.Event()
+
+    def _do(self, operation: str, **fields: Any) -> dict[str, Any]:
+        return self._adapter.begin(operation, **fields).wait(PATIENCE)
+
+    def produce(self) -> None:
+        """Send one message after the other until `end`. A message that failed is sent again."""
+        number = 0
+        while not self._done.is_set():
+            message = {"key": f"j{number % JAVA_KEYS}", "value": str(number // JAVA_KEYS)}
+            while True:
+                try:
+                    self._do("send", producer="producer", messages=[message])
+                except ClientError as error:
+                    self._outcome.count("failed sends of Java")
+                    print(f"java: {error}", file=sys.stderr)
+                    continue
+                break
+            number += 1
+            self.sent += 1
+
+    def consume(self) -> None:
+        """Receive and acknowledge until `stop`."""
+        while not self._consumed.is_set():
+            try:
+                messages = self._do("receive", consumer="stream", count=100, seconds=1)["messages"]
+                for message in messages:
+                    self.account.saw(message["key"], int(message["value"]))
+                if messages:
+                    self._do("acknowledge", consumer="stream", message=messages[-1]["id"])
+            except ClientError as error:
+                self._outcome.count("failed receives of Java")
+                print(f"java: {error}", file=sys.stderr)
+        self._ended.set()
+
+    def end(self) -> None:
+        """End the producer after its present message."""
+        self._done.set()
+
+    def stop(self) -> None:
+        """End the consumer and the client."""
+        self._consumed.set()
+        self._ended.wait(PATIENCE)
+        self._adapter.stop()
+
+
+async def soak(folder: Path, seconds: float, seed: int, kill_every: float = 20.0, java: Sequence[str] = ()) -> Outcome:
+    """Run the load for so many seconds, and return what was found. `java` starts the adapter of the V5 Java client."""
     brokers = await anyio.to_thread.run_sync(Brokers, folder)
     outcome = Outcome(accounts=[Account("queue", False), Account("stream", True), Account("checkpoint", True)])
     try:
         brokers.admin.call("PUT", f"{PATH}?numInitialSegments=2")
+        guest = Java(java, brokers.service_url, folder, outcome) if java else None
+        chaos = Chaos(brokers, outcome, random.Random(seed), kill_every)
         async with connect(brokers.service_url, max_backoff_interval=2.0, operation_timeout=60.0) as client:
-            await _load(client, Chaos(brokers, outcome, random.Random(seed), kill_every), outcome, seconds)
+            await _load(client, chaos, outcome, seconds, guest)
     finally:
         await anyio.to_thread.run_sync(brokers.stop)
     for account in outcome.accounts:
@@ -173,7 +237,7 @@ async def soak(folder: Path, seconds: float, seed: int, kill_every: float = 20.0
     return outcome
 
 
-async def _load(client: Client, chaos: Chaos, outcome: Outcome, seconds: float) -> None:
+async def _load(client: Client, chaos: Chaos, outcome: Outcome, seconds: float, guest: Java | None) -> None:
     queue, stream, checkpoint = outcome.accounts
     earliest = InitialPosition.Earliest
     subscribe = partial(client.scalable.subscribe_stream, TOPIC, "stream", initial_position=earliest)
@@ -188,20 +252,32 @@ async def _load(client: Client, chaos: Chaos, outcome: Outcome, seconds: float) 
         tasks.start_soon(_consume, reader, checkpoint)
         tasks.start_soon(_consume, first, stream)
         tasks.start_soon(_consume, second, stream)
-        async with anyio.create_task_group() as disturbed:
-            disturbed.start_soon(chaos.run)
-            await _produce(client, outcome, seconds)
-            disturbed.cancel_scope.cancel()
+        if guest is not None:
+            outcome.accounts.append(guest.account)
+            tasks.start_soon(anyio.to_thread.run_sync, guest.consume)
+        async with anyio.create_task_group() as producers:
+            if guest is not None:
+                producers.start_soon(anyio.to_thread.run_sync, guest.produce)
+            async with anyio.create_task_group() as disturbed:
+                disturbed.start_soon(chaos.run)
+                await _produce(client, outcome, seconds)
+                disturbed.cancel_scope.cancel()
+            if guest is not None:
+                guest.end()
+        if guest is not None:
+            outcome.sent += guest.sent
         await _until(lambda: all(len(one.seen) >= outcome.sent for one in outcome.accounts))
+        if guest is not None:
+            await anyio.to_thread.run_sync(guest.stop)
         tasks.cancel_scope.cancel()
 
 
 async def _produce(client: Client, outcome: Outcome, seconds: float) -> None:
     async with client.scalable.create_producer(TOPIC) as producer:
         end = anyio.current_time() + seconds
-        receipts = []
+        receipts: list[Any] = []
         while anyio.current_time() < end:
-            key, number = f"k{outcome.sent % KEYS}", outcome.sent // KEYS
+            key, number = f"k{len(receipts) % KEYS}", len(receipts) // KEYS
             receipts.append(await producer.submit(b"%d" % number, partition_key=key))
             outcome.sent += 1
             await anyio.sleep(0.002)
@@ -238,10 +314,12 @@ def _two_ports() -> int:
             return port
 
 
-def scalable(seconds: float, seed: int) -> Outcome:
-    """Run the load in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="pulsarium-soak-") as folder:
-        return anyio.run(soak, Path(folder), seconds, seed, backend="trio")
+def scalable(seconds: float, seed: int, *, java: bool) -> Outcome:
+    """Run the load in a folder of its own, with the V5 Java client if asked to."""
+    with tempfile.TemporaryDirectory(prefix="pulsarium-soak-") as name:
+        folder = Path(name)
+        adapter = kit_adapter(folder) if java else ()
+        return anyio.run(soak, folder, seconds, seed, 20.0, adapter, backend="trio")
 
 
 def report(outcome: Outcome) -> int:

@@ -1,12 +1,13 @@
 """The controllers of scalable topics: each has its topic's registrations, measures its segments, and scales it.
 
-One broker leads a topic, from the first use of the controller on. When that broker gives the topic's bundle away or
-stops, the controller ends. The next use makes another, which restores the registrations from the topic's record.
+One broker leads a topic, from the first use of the controller on until the broker stops. As in Pulsar, an unload moves
+segments and not the leadership, because clients notice another leader only when their connection ends. The next use
+makes another controller, which restores the registrations from the topic's record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -259,13 +260,6 @@ class Controllers:
         if controller is not None:
             controller.close()
             topic.lead(None)
-
-    def release_bundles(self, bundles: Collection[tuple[str, str]]) -> None:
-        """End the controllers of all topics in these bundles, each (namespace, range)."""
-        for topic in list(self._controllers):
-            namespace = str(topic.name.namespace_name)
-            if (namespace, self._ownership.bundle_of(topic.name)) in bundles:
-                self.release(topic)
 
     def release_all_of(self, broker: Any) -> None:
         """End the controllers that a broker leads, because the broker stops."""
