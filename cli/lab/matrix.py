@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 T = TypeVar("T")
-_PROFILES: Final = ("pip", "pulsar-4.2")
+_PROFILES: Final = ("pip", "pulsar-5.0", "pulsar-4.2")
 
 
 @click.command()
@@ -34,7 +34,7 @@ _PROFILES: Final = ("pip", "pulsar-4.2")
     default="pip",
     show_default=True,
     metavar="NAMES",
-    help=f"Use these profiles: {', '.join(_PROFILES)}, or both.",
+    help=f"Use these profiles: {', '.join(_PROFILES)}.",
 )
 @click.option(
     "--mask",
