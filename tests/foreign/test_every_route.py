@@ -76,9 +76,11 @@ def statuses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, int
     if given_address() is not None:
         pytest.skip(f"needs a broker of its own: {COMMAND} can start it")
     process = BrokerProcess(tmp_path_factory.mktemp("every-route"), ["--config", str(CONFIG)])
-    yield {name_of(route): status for route, status in call_all(process.address, routes())}
-    if process.running:  # the last route may have stopped it
-        process.stop(40)
+    try:
+        yield {name_of(route): status for route, status in call_all(process.address, routes())}
+    finally:
+        if process.running:  # the last route may have stopped it
+            process.stop(40)
 
 
 RECORDED = {f"{method} {path}": int(status) for method, path, status in table(STATUSES)}
