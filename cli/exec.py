@@ -118,17 +118,21 @@ class Run:
         self.scope = trio.CancelScope()  # of the broker and the command
         self._command = command
         self._process: trio.Process | None = None
+        self._begun: trio.Event | None = None  # set when the command runs, or cannot be started
 
     async def to_its_end(self, env: Mapping[str, str]) -> None:
         """Run the command. Raise `Refusal` if the command cannot be started."""
         import trio
 
+        self._begun = trio.Event()
         try:
             self._process = await trio.lowlevel.open_process(self._command, env=env)
         except FileNotFoundError as error:  # also when a script's interpreter does not exist
             raise NotFound(f"exec: {self._command[0]}: {error.strerror}") from None
         except OSError as error:
             raise NotExecutable(f"exec: {self._command[0]} cannot be executed: {error.strerror}") from None
+        finally:
+            self._begun.set()
         try:
             code = await self._process.wait()
             self.status = code if code >= 0 else 128 - code
@@ -139,6 +143,8 @@ class Run:
     async def forward(self, signals: AsyncIterator[int]) -> None:
         """Send signals on to the command. A signal before or after the command ends the broker."""
         async for number in signals:
+            if self._begun is not None:  # the command may run already, before its process is known here
+                await self._begun.wait()
             if self._process is None or self._process.returncode is not None:
                 self.status = self.status or 128 + number
                 self.scope.cancel()
