@@ -181,20 +181,36 @@ class Java:
         return self._adapter.begin(operation, **fields).wait(PATIENCE)
 
     def produce(self) -> None:
-        """Send one message after the other until `end`. A message that failed is sent again."""
-        number = 0
+        """Send one message after the other until `end`. A message that failed is sent again, by another producer.
+
+        A producer of 5.0.0-M1 never recovers from a lookup that timed out, such as of a broker that is away.
+        """
+        number, producer = 0, "producer"
         while not self._done.is_set():
             message = {"key": f"j{number % JAVA_KEYS}", "value": str(number // JAVA_KEYS)}
             while True:
                 try:
-                    self._do("send", producer="producer", messages=[message])
+                    self._do("send", producer=producer, messages=[message])
                 except ClientError as error:
                     self._outcome.count("failed sends of Java")
                     print(f"java: {error}", file=sys.stderr)
+                    producer = self._another(producer)
                     continue
                 break
             number += 1
             self.sent += 1
+
+    def _another(self, producer: str) -> str:
+        """Close a producer, and open another."""
+        name = f"{producer}+"
+        while True:
+            try:
+                self._do("close", handle=producer)
+                self._do("producer", **{"as": name}, client="client", topic=TOPIC)
+                return name
+            except ClientError as error:
+                print(f"java: {error}", file=sys.stderr)
+                self._consumed.wait(0.5)
 
     def consume(self) -> None:
         """Receive and acknowledge until `stop`."""
