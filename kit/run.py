@@ -45,7 +45,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Client:
-    """What an adapter says of itself."""
+    """Name, version and operations of a client, from its adapter's answer to hello."""
 
     name: str
     version: str

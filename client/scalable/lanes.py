@@ -92,7 +92,7 @@ class Lane:
     error: PulsarError | None = None
     """The error with which the broker refused the segment."""
     is_retiring: bool = False
-    """Whether the producer of the sealed segment is being closed."""
+    """True while the producer of the sealed segment is being closed."""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     """Around the task that opens the producer."""
 

@@ -274,7 +274,7 @@ class StreamConsumer(Registered):
 
 
 class Positions:
-    """Where a checkpoint consumer starts, and where it is."""
+    """Keep the start and the position of a checkpoint consumer."""
 
     def __init__(self, start: str, segments: list[int]) -> None:
         if start == "earliest":

@@ -99,7 +99,7 @@ class Bench:
 
     @property
     def told(self) -> list[tuple[str, list[int]]]:
-        """What clients were told since the last look."""
+        """Return the assignments that clients were told since the last look."""
         told = self._told[:]
         self._told.clear()
         return told
