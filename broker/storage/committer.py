@@ -1,42 +1,46 @@
-"""The commit thread, the only thread that writes and deletes.
+"""The commit thread, which appends to the entry log.
 
 While there is work, it repeats these steps:
 
-1. Take all waiting batches (up to GROUP_BYTES), and write them in one transaction.
+1. Take all waiting batches (up to GROUP_BYTES), and append them as one record.
 2. Hand all their `done` calls to the event loop with one wake-up.
-3. Delete a slice of a deleted ledger.
-4. Let another thread copy the log into the database file: see `checkpoints.py`.
+3. Let another thread bring enough commits into the database: see `applier.py`.
 
-`persist.py` names the points between these steps. A failed transaction fails the later batches of its era: see
-`Storage.commit`.
+A small batch that finds no other under way is written by the event loop itself, while the device answers fast: two
+threads that wake each other cost more than the write. `persist.py` names the points between these steps. A failed
+record fails the later batches of its era: see `Storage.commit`.
 """
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import threading
 import time
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from pulsarium.broker.logs import Log
-from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.checkpoints import Checkpoints
-from pulsarium.broker.storage.database import PAGE_SIZE, put_metadata, transaction
-from pulsarium.broker.storage.deletions import Deletions
-from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, Run, StorageError, code_of
+from pulsarium.broker.storage import index, segments
+from pulsarium.broker.storage.applier import Applier
+from pulsarium.broker.storage.database import DATABASE_NAME, put_metadata, transaction
+from pulsarium.broker.storage.entry_log import EntryLog
+from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, Run, StorageError
+from pulsarium.broker.storage.pace import Pace
 from pulsarium.broker.storage.persist import Hook, PersistPoint
-from pulsarium.broker.storage.place import NO_ROOM, Place, Room
-from pulsarium.broker.storage.worker import Worker
+from pulsarium.broker.storage.place import NO_ROOM, Place, is_short_of_room
+from pulsarium.broker.storage.segments import Row, key_of
+from pulsarium.broker.storage.unapplied import Unapplied
+from pulsarium.broker.storage.worker import Barrier, Worker
 
 log = Log("storage")
 
-GROUP_BYTES = 8 << 20  # of entries in one transaction
+GROUP_BYTES = 8 << 20  # of entries in one record
 LOOK_BYTES = 1 << 20  # of log, between two looks at the room on the disk
+SMALL_BYTES = 128  # that a commit takes beside its entries, about
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PLACE_SECONDS = 1.0  # between two checks of existing files
-THREAD_ALIVE_SECONDS = 0.5  # between two checks of a thread while a caller waits
 
 
 class Commit(NamedTuple):
@@ -70,39 +74,11 @@ class Group:
     def is_empty(self) -> bool:
         return not (self.runs or self.metadata or self.deleted_ledgers)
 
-    @property
-    def is_one_row(self) -> bool:
-        """Return whether a single statement writes the group, as for a message whose producer waits before the next."""
-        rest = self.metadata or self.deleted_ledgers or len(self.runs) != 1 or self.bytes > segments.ROW_BYTES
-        return not rest and all(len(runs) == 1 for runs in self.runs.values())
-
-    def write(self, connection: sqlite3.Connection) -> int:
-        """Write everything into the open transaction. Return the bytes that the log grows by, about."""
-        # Runs are packed one by one, so that a large group is not in memory twice.
-        rows = (row for ledger_id, runs in self.runs.items() for row in segments.rows_of(ledger_id, runs))
-        row_count = segments.insert(connection, rows) if self.runs else 0
-        kept = [(path, value) for path, value in self.metadata.items() if value is not None]
-        if kept:
-            put_metadata(connection, kept)
-        if len(kept) < len(self.metadata):
-            gone = [(path,) for path, value in self.metadata.items() if value is None]
-            connection.executemany("DELETE FROM metadata WHERE path = ?", gone)
-        if self.deleted_ledgers:
-            segments.mark_deleted(connection, self.deleted_ledgers)
-        # The log takes whole pages, at least one for each row and each path.
-        return self.bytes + PAGE_SIZE * (row_count + len(self.metadata))
-
-
-class Barrier:
-    """A request that the event loop blocks on, until all earlier requests are served."""
-
-    def __init__(self) -> None:
-        self.finished = threading.Event()
-        self.error: StorageError | None = None
-
-    def done(self, error: StorageError | None) -> None:
-        self.error = error
-        self.finished.set()
+    def rows(self) -> list[Row]:
+        """Return the rows of the group. Raise `StorageError` for ids that are too large."""
+        for ledger_id in self.deleted_ledgers:
+            key_of(ledger_id, 0)
+        return [row for ledger_id, runs in self.runs.items() for row in segments.rows_of(ledger_id, runs)]
 
 
 class Replacement(Barrier):
@@ -116,7 +92,7 @@ class Replacement(Barrier):
     def write(self, connection: sqlite3.Connection) -> None:
         """Write the new state into the open transaction, which may be larger than memory."""
         connection.execute("PRAGMA cache_spill=ON")
-        for table in ("segment", "deleted_ledger", "metadata"):
+        for table in ("segment", "deleted_ledger", "metadata", "run", "entry_log"):
             connection.execute(f"DELETE FROM {table}")
         segments.insert(connection, (row for ledger, run in self._entries for row in segments.rows_of(ledger, [run])))
         put_metadata(connection, self._metadata.items())
@@ -124,92 +100,137 @@ class Replacement(Barrier):
 
 
 class Committer(Worker[Commit | Barrier]):
-    """Commit batches on a connection, and close the connection at the end."""
+    """Append batches to the entry log."""
 
-    def __init__(self, connection: sqlite3.Connection, at: Hook, path: Path, durability: Durability) -> None:
+    def __init__(
+        self, entry_log: EntryLog, unapplied: Unapplied, applier: Applier, durability: Durability, at: Hook
+    ) -> None:
         super().__init__("storage commit")
         self.refusal = ""  # why messages are refused; the event loop reads this
-        self._room = Room(connection, path, PAGE_SIZE)
+        self._log = entry_log
+        self._unapplied = unapplied
+        self._applier = applier
+        self._at = at
         self._is_full = False
         self._unseen_bytes = LOOK_BYTES  # of log, since the last look
-        self._connection = connection
-        self._at = at
-        self._deletions = Deletions(connection, at)  # reads, so that the connection knows of the log
-        self._checkpoints = Checkpoints(connection, path, durability, at)
-        self._place = Place((path, path.with_name(f"{path.name}-wal")))
+        directory = entry_log.files.directory
+        self._place = Place([directory / f"{DATABASE_NAME}{suffix}" for suffix in ("", "-wal")])
         self._gone = ""  # what happened to the files
         self._place_seen = time.monotonic()
         self._barrier: Barrier | None = None  # the request behind a group
         self._failed_era = -1
         self._failure = ""  # the error of that era, as text, because an exception would keep the group in memory
+        self._writing = threading.Lock()  # held by the one thread that writes, and uses all of the above
+        self._pace = Pace(durability)
+        self._unanswered = 0  # commits of the thread whose `done` was not called; only the event loop uses this
+
+    # on the event loop
+
+    def commit(self, commit: Commit) -> None:
+        """Write a batch at once, or let the thread write it."""
+        if not self._commits_now(commit):
+            self._unanswered += 1
+            self.submit(commit)
 
     def wait_for(self, barrier: Barrier) -> None:
         """Submit a barrier, and block until it is served. Raise `StorageError` on failure."""
-        if self._deadline is not None or not self._thread.is_alive():
+        if not self.is_serving:
             raise StorageError("the store is closed")
         self.submit(barrier)
-        while not barrier.finished.wait(THREAD_ALIVE_SECONDS):
-            if not self._thread.is_alive():
-                raise StorageError("the commit thread has died")
-        if barrier.error is not None:
-            raise barrier.error
+        self.wait_until(barrier)
+
+    def _answered(self, count: int) -> None:
+        self._unanswered -= count
+
+    def _commits_now(self, commit: Commit) -> bool:
+        """Write a small batch on the event loop, unless another one is under way."""
+        if self._unanswered or not (self.is_serving and self._pace.allows(commit.batch)):
+            return False
+        if not self._writing.acquire(blocking=False):
+            return False
+        try:
+            if self._log.needs_file or self._applier.is_behind or self._gone:
+                return False
+            error = self._result(self._group(commit, alone=True))
+        finally:
+            self._writing.release()
+        commit.done(error)
+        self._at(PersistPoint.ACKNOWLEDGED)
+        if self._unseen_bytes >= LOOK_BYTES:
+            self.submit(Barrier())  # the thread looks for room
+        return True
+
+    # on the thread that has the lock
 
     def serve(self, request: Commit | Barrier) -> None:
         if isinstance(request, Barrier):
-            request.done(self._pass(request))
+            with self._writing:
+                error = self._pass(request)
+            request.done(error)
             self.background()
             return
-        if request.batch.era <= self._failed_era:
-            self.hand_back([partial(request.done, StorageError(self._failure))])
-            return
-        group = self._group(request)
-        error = None if group.is_empty() else self._commit(group)
-        if error is not None:
-            self._failed_era, self._failure = group.era, str(error)
-        self.hand_back([partial(done, error) for done in group.waiting])
+        with self._writing:
+            group = self._group(request)
+            result = self._result(group)
+        answers = [partial(done, result) for done in group.waiting]
+        self.hand_back([*answers, partial(self._answered, len(answers))])
         self._at(PersistPoint.ACKNOWLEDGED)
         if self._barrier is not None:
             self.serve(self._barrier)
-        self.background()  # even with requests waiting, because deletions and copies have to keep up with commits
+        self.background()
 
-    def _group(self, request: Commit) -> Group:
+    def _group(self, request: Commit, *, alone: bool = False) -> Group:
         group = Group()
         next_request: Commit | Barrier | None = request
+        is_refused = request.batch.era <= self._failed_era
         while isinstance(next_request, Commit):
             group.add(next_request)
-            next_request = self.poll() if group.bytes < GROUP_BYTES else None
+            next_request = None if alone or is_refused or group.bytes >= GROUP_BYTES else self.poll()
         self._barrier = next_request
         return group
+
+    def _result(self, group: Group) -> StorageError | None:
+        """Store a group. Return the error of the group, or of the era that it belongs to."""
+        if group.era <= self._failed_era:
+            return StorageError(self._failure)
+        error = None if group.is_empty() else self._commit(group)
+        if error is not None:
+            self._failed_era, self._failure = group.era, str(error)
+        return error
 
     def _commit(self, group: Group) -> StorageError | None:
         if self._is_gone():
             return StorageError(f"commit failed: {self._gone}")
         try:
-            if group.is_one_row and not self._connection.in_transaction:
-                # The statement is a transaction by itself: BEGIN and COMMIT would double its cost.
-                self._at(PersistPoint.WRITTEN)
-                log_bytes = group.write(self._connection)
-            else:
-                with transaction(self._connection):
-                    log_bytes = group.write(self._connection)
-                    self._at(PersistPoint.WRITTEN)
+            self._append(group)
         except Exception as error:  # any error, such as of an id too large, because the thread has to live on
-            failure = StorageError(f"commit failed: {error}")
+            is_full = isinstance(error, OSError) and error.errno in FULL
+            failure = StorageError(f"commit failed: {'the disk is full' if is_full else error}")
             failure.__cause__ = error
             self.report(failure)
             self._is_gone(look=True)
-            if code_of(error) == sqlite3.SQLITE_FULL:
-                # The database may still take the contents of the log, which frees the room of the log.
-                self._checkpoints.all_at_once()
+            if is_full:
                 self._unseen_bytes = LOOK_BYTES
             return failure
-        self._at(PersistPoint.COMMITTED)
         self.report(None)
-        self._checkpoints.grew(log_bytes)
-        self._unseen_bytes += log_bytes
-        self._deletions.add(group.deleted_ledgers)
-        self._deletions.resume()
+        self._unseen_bytes += group.bytes + SMALL_BYTES
+        self._applier.grew(deleted=bool(group.deleted_ledgers))
         return None
+
+    def _append(self, group: Group) -> None:
+        if self._applier.is_behind:
+            self._applier.do()
+        for ledger_id, runs in group.runs.items():
+            self._unapplied.refuse_stored(ledger_id, runs[0].first_entry_id)
+        rows = group.rows()
+        if self._log.needs_file:
+            self._log.begin_file()
+            self._place.follow(self._log.files.path(self._log.end.file))
+        begun = time.perf_counter()
+        written = self._log.append(rows, group.metadata, group.deleted_ledgers, partial(self._at, PersistPoint.WRITTEN))
+        self._pace.took(time.perf_counter() - begun, group.bytes)
+        self._at(PersistPoint.COMMITTED)
+        self._unapplied.add(written, group.metadata, group.deleted_ledgers, self._log.end)
 
     def _pass(self, barrier: Barrier) -> StorageError | None:
         if not isinstance(barrier, Replacement):
@@ -217,37 +238,35 @@ class Committer(Worker[Commit | Barrier]):
         if self._is_gone(look=True):
             return StorageError(f"replacing failed: {self._gone}")
         try:
-            with transaction(self._connection):
-                barrier.write(self._connection)
-                self._at(PersistPoint.WRITTEN)
-        except Exception as error:
-            return error if isinstance(error, StorageError) else StorageError(f"replacing failed: {error}")
-        self._at(PersistPoint.COMMITTED)
-        self._checkpoints.all_at_once()
-        self._deletions = Deletions(self._connection, self._at)
+            self._applier.do(partial(self._replace, barrier))
+        except StorageError as error:
+            return error
         return None
 
-    def background(self) -> bool:
-        deleted = self._deletions.step()
-        if deleted:
-            self._checkpoints.grew(64 * PAGE_SIZE)
+    def _replace(self, replacement: Replacement, connection: sqlite3.Connection) -> None:
+        """Replace everything, on the thread of the applier, while this one waits."""
         try:
-            self._checkpoints.step()
-        except StorageError as error:
-            self.report(error)
-        self._look_for_room()
-        if self._gone:
-            self._is_gone(look=True)
-        return deleted
+            with transaction(connection):
+                replacement.write(connection)
+                index.set_applied(connection, self._log.end)
+                self._at(PersistPoint.WRITTEN)
+        except Exception as error:
+            raise error if isinstance(error, StorageError) else StorageError(f"replacing failed: {error}") from error
+        self._unapplied.forget(self._log.end)
+        self._at(PersistPoint.COMMITTED)
+
+    def background(self) -> bool:
+        with self._writing:
+            self._look_for_room()
+            if self._gone:
+                self._is_gone(look=True)
+        return False
 
     def _look_for_room(self) -> None:
         if self._unseen_bytes < LOOK_BYTES and not self._is_full:
             return
-        was_full, self._is_full = self._is_full, self._room.is_short()
-        if self._unseen_bytes >= LOOK_BYTES:
-            self._unseen_bytes = 0
-            if self._is_full:  # keep the log as short as possible
-                self._checkpoints.all_at_once()
+        self._unseen_bytes = 0
+        was_full, self._is_full = self._is_full, is_short_of_room(self._log.files.directory)
         if self._is_full and not was_full:
             log.error("the disk is almost full: messages are refused until there is room")
         elif was_full and not self._is_full:
@@ -272,6 +291,3 @@ class Committer(Worker[Commit | Barrier]):
 
     def _say(self) -> None:
         self.refusal = f"The broker refuses messages: {self._gone}" if self._gone else NO_ROOM if self._is_full else ""
-
-    def close(self) -> None:
-        self._checkpoints.close()

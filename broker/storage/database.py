@@ -1,40 +1,43 @@
-"""Open the database file of a data directory, with SQLite's settings for each durability.
+"""Open the database file of a data directory, which has the metadata and the index of the entry log.
 
-In WAL mode a commit appends to the log, and a checkpoint copies the log into the database file. The durabilities are:
+The durability of commits is that of the entry log:
 
-    none    synchronous=OFF     Never sync. Data survives the process; a machine crash may leave a damaged file.
-    os      synchronous=NORMAL  Sync around checkpoints. Data survives the process; a machine crash loses the last
-                                commits, and leaves a consistent earlier state.
-    fsync   synchronous=FULL    Sync the log on every commit, before any answer.
+    none    Never sync. Data survives the process; a machine crash may leave a damaged database.
+    os      Data survives the process. A machine crash loses the last commits, and leaves a consistent earlier state.
+    fsync   Sync the entry log on every commit, before any answer.
+
+For `os` and `fsync`, the applier syncs the entry log before it brings commits into the database, and SQLite syncs each
+of these transactions (synchronous=FULL). So the database never names entries that a machine crash has taken.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from pulsarium.broker.config.version import VERSION
-from pulsarium.broker.storage import segments
+from pulsarium.broker.storage import index, segments
 from pulsarium.broker.storage.interface import WRITTEN_BY, Durability, StorageError, code_of
 from pulsarium.proto.entry import crc32c
 
 DATABASE_NAME = "pulsarium.db"
 PAGE_SIZE = 16384  # smaller pages take more CPU for runs; larger ones write more for a single entry
 CACHE_KIB = 1024  # for each connection: entries have their own cache, and the system caches the file
+WAL_BYTES = 8 << 20  # of SQLite's own log, after which a transaction copies it into the database
 WAL_KEPT_BYTES = 64 << 20  # a log that a slow reader made longer is cut back to this size
 BUSY_MS = 5000  # for another tool that has the file open
 
 APPLICATION_ID = 0x50554C53  # "PULS"
-SCHEMA_VERSION = 2  # older.py reads earlier ones
-TABLES = f"""{segments.SCHEMA}
+SCHEMA_VERSION = 3
+WITHOUT_LOG = 2  # the version without an entry log; older.py reads earlier ones
+TABLES_WITHOUT_LOG = f"""{segments.SCHEMA}
 CREATE TABLE IF NOT EXISTS metadata
     (path TEXT PRIMARY KEY, value BLOB NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
 """
+TABLES = TABLES_WITHOUT_LOG + index.SCHEMA
 _MAKE = f"{TABLES}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={SCHEMA_VERSION};"
-
-_SYNCHRONOUS: dict[Durability, str] = {"none": "OFF", "os": "NORMAL", "fsync": "FULL"}
 
 
 def open_database(path: Path, durability: Durability) -> sqlite3.Connection:
@@ -78,17 +81,6 @@ def open_reader(path: Path) -> sqlite3.Connection:
     try:
         connection = _connect(path)
         connection.execute("PRAGMA query_only=ON")
-    except sqlite3.Error as error:
-        raise StorageError(f"cannot use {path}: {error}") from error
-    return connection
-
-
-def open_copier(path: Path, durability: Durability) -> sqlite3.Connection:
-    """Open a further connection that writes nothing but checkpoints."""
-    try:
-        connection = _connect(path)
-        _sync(connection, durability)
-        connection.execute("SELECT count(*) FROM deleted_ledger").fetchone()  # makes the connection aware of the log
     except sqlite3.Error as error:
         raise StorageError(f"cannot use {path}: {error}") from error
     return connection
@@ -143,6 +135,13 @@ def metadata(connection: sqlite3.Connection) -> dict[str, bytes]:
     return kept
 
 
+def change_metadata(connection: sqlite3.Connection, changes: Mapping[str, bytes | None]) -> None:
+    """Store these values, and delete the paths without one."""
+    put_metadata(connection, ((path, value) for path, value in changes.items() if value is not None))
+    gone = ((path,) for path, value in changes.items() if value is None)
+    connection.executemany("DELETE FROM metadata WHERE path = ?", gone)
+
+
 def put_metadata(connection: sqlite3.Connection, kept: Iterable[tuple[str, bytes]]) -> None:
     """Store these values, and replace earlier ones at their paths."""
     rows = ((path, value, checksum_of(path, value)) for path, value in kept)
@@ -179,7 +178,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _sync(connection: sqlite3.Connection, durability: Durability) -> None:
-    connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS[durability]}")
+    connection.execute(f"PRAGMA synchronous={'OFF' if durability == 'none' else 'FULL'}")
     if durability == "fsync":  # without this, macOS syncs only to the cache of the drive
         connection.execute("PRAGMA fullfsync=ON")
         connection.execute("PRAGMA checkpoint_fullfsync=ON")
@@ -188,16 +187,17 @@ def _sync(connection: sqlite3.Connection, durability: Durability) -> None:
 def _prepare(connection: sqlite3.Connection, path: Path, durability: Durability) -> None:
     _sync(connection, durability)
     connection.execute(f"PRAGMA page_size={PAGE_SIZE}")  # only a new file takes this
-    is_new = not connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
     mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
     if mode != "wal":
         raise StorageError(
             f"{path} is on a file system without shared memory maps, which the log needs: use a local disk"
         )
-    connection.execute("PRAGMA wal_autocheckpoint=0")  # would run inside a commit; see committer.py
+    connection.execute(f"PRAGMA wal_autocheckpoint={WAL_BYTES // PAGE_SIZE}")
     connection.execute(f"PRAGMA journal_size_limit={WAL_KEPT_BYTES}")
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens SQLite's log, under its current name
     # With cache spill, a changed page in the log would be overwritten, and a crash then would look like damage.
     connection.execute("PRAGMA cache_spill=OFF")
     connection.execute("PRAGMA secure_delete=OFF")  # some builds overwrite deleted data, which takes 100 times as long
-    if is_new:
+    if version < SCHEMA_VERSION:  # a new file, or one without an entry log
         connection.executescript(f"BEGIN;{_MAKE}COMMIT;")

@@ -1,7 +1,8 @@
-"""Delete ledgers one slice at a time, so that a commit waits for one slice at most.
+"""Delete ledgers one slice at a time, so that other work of the applier waits for one slice at most.
 
-The commit that deletes a ledger marks it as deleted, which hides the ledger at once and for good. Its rows are deleted
-afterwards, and after a restart if need be. The file reuses freed pages, and does not shrink.
+The commit that deletes a ledger hides the ledger at once and for good, and its application marks the ledger as deleted.
+The places of its entries in the log, and its rows, are deleted afterwards, and after a restart if need be. The database
+reuses freed pages, and does not shrink. `reclaiming.py` gives back files of the log.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections import deque
 from collections.abc import Iterable
 
 from pulsarium.broker.logs import Log
-from pulsarium.broker.storage import segments
+from pulsarium.broker.storage import index, segments
 from pulsarium.broker.storage.database import transaction
+from pulsarium.broker.storage.interface import StorageError
 from pulsarium.broker.storage.persist import Hook, PersistPoint, pass_by
 
 log = Log("storage")
@@ -45,9 +47,17 @@ class Deletions:
             return False
         ledger_id = self._left[0]
         try:
+            with transaction(self._connection):
+                in_log = index.delete_slice(self._connection, ledger_id)
+                if in_log:
+                    self._at(PersistPoint.DELETION)
+            if in_log:
+                return True
             rows = segments.next_slice(self._connection, ledger_id, self._next_key)
             with transaction(self._connection):
                 segments.delete_slice(self._connection, rows)
+                if rows.next_key is None and index.has(self._connection, ledger_id):
+                    raise StorageError("the index of its entries is damaged")
                 self._at(PersistPoint.DELETION)
         except sqlite3.OperationalError as error:
             log.warning("a deletion has to wait for the next commit", ledger=ledger_id, reason=error)

@@ -1,7 +1,7 @@
 """Declare the persist points: the moments between which a crash makes a difference.
 
-A store calls its hook at each point, on the thread that writes or copies the log. Crash tests kill the process in a
-hook, and fault tests raise `sqlite3.Error` there.
+A store calls its hook at each point, on the thread that writes. Crash tests kill the process in a hook, and fault tests
+raise an error there.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from enum import Enum, auto
 
 
 class PersistPoint(Enum):
-    """A point in the life of a transaction, in order."""
+    """A point in the life of a commit, in order, and of the work that follows later."""
 
     WRITTEN = auto()
-    """The open transaction has all changes, and no caller has an answer. A crash loses all changes. An error fails the
-    transaction and every later batch of its era. But a transaction whose sync failed (--durability fsync) stays in the
-    log until the next one overwrites it, and a crash before that restores it, although callers were told otherwise."""
+    """The record of a group of batches is in the entry log, and no caller has an answer. With --durability fsync, the
+    record is not synced yet. A crash may keep the record or not. An error cuts the record off, and fails the group and
+    every later batch of its era."""
 
     COMMITTED = auto()
     """The changes are durable, as the durability promises. No caller has an answer yet, but they survive a crash."""
@@ -24,11 +24,17 @@ class PersistPoint(Enum):
     ACKNOWLEDGED = auto()
     """The event loop has the `done` calls. From here on, a loss would break a promise."""
 
-    CHECKPOINT = auto()
-    """The log is about to be copied into the database file, which changes nothing that can be read."""
+    APPLYING = auto()
+    """The open transaction brings commits of the log into the database. A crash leaves them to the next start."""
 
     DELETION = auto()
-    """The open transaction deletes a slice of a deleted ledger's rows. A crash only delays it: see `deletions.py`."""
+    """The open transaction deletes a slice of a deleted ledger. A crash only delays it: see `deletions.py`."""
+
+    MOVING = auto()
+    """The open transaction moves entries of a mostly dead log file into the database. A crash only delays it."""
+
+    REMOVING = auto()
+    """A log file of which nothing is needed is about to be deleted. A crash only delays it: see `reclaiming.py`."""
 
 
 Hook = Callable[[PersistPoint], None]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +24,13 @@ class Place:
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = {file: _identity(os.stat(file)) for file in files if file.exists()}
+        self._newest = Path()
+
+    def follow(self, newest: Path) -> None:
+        """Remember the newest file of a log, instead of the one before."""
+        self._files.pop(self._newest, None)
+        self._newest = newest
+        self._files[newest] = _identity(os.stat(newest))
 
     def problem(self) -> str:
         """Return what happened to the first missing or replaced file, or ""."""
@@ -96,34 +102,14 @@ class DirectoryLock:
 
 
 NO_ROOM = "The disk is almost full: the broker refuses messages until there is room; delete data, or enlarge the disk"
-RESERVE_BYTES = 32 << 20  # a log, the growth of the database by a checkpoint, and the same again
+RESERVE_BYTES = 32 << 20  # for commits without messages, and their growth of the database
 RESERVE_SHARE = 8  # on a small disk, at most this part
 
 
-class Room:
-    """The free room on the disk of a database file. Only the thread of `connection` uses it."""
-
-    def __init__(self, connection: sqlite3.Connection, path: Path, page_size: int) -> None:
-        self._connection = connection
-        self._path = path
-        self._page_size = page_size
-
-    def is_short(self) -> bool:
-        """Return whether free room is below the reserve. Free pages of the database count up to the size of the log."""
-        try:
-            disk = shutil.disk_usage(self._path.parent)
-            pages, unused = (self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _COUNTS)
-            to_grow = max(0, pages * self._page_size - _size(self._path))  # pages that only the log has
-        except (OSError, sqlite3.Error):  # an error of the look-up itself refuses nothing
-            return False
-        room = disk.free - to_grow
-        again = min(unused * self._page_size, _size(self._path.with_name(f"{self._path.name}-wal")))
-        reserve = min(RESERVE_BYTES, disk.total // RESERVE_SHARE)
-        return bool(room + again < reserve)
-
-
-_COUNTS = ("page_count", "freelist_count")
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+def is_short_of_room(directory: Path) -> bool:
+    """Return whether the free room on the disk of a directory is below the reserve."""
+    try:
+        disk = shutil.disk_usage(directory)
+    except OSError:  # an error of the look-up itself refuses nothing
+        return False
+    return disk.free < min(RESERVE_BYTES, disk.total // RESERVE_SHARE)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.database import PAGE_SIZE, transaction
+from pulsarium.broker.storage.database import PAGE_SIZE, TABLES, transaction
 from pulsarium.broker.storage.deletions import Deletions
 from pulsarium.broker.storage.interface import Done, Run, StoredRun
 from pulsarium.broker.storage.worker import Job, JobWorker
@@ -29,7 +29,7 @@ class Spill(JobWorker):
         connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         connection.execute("PRAGMA journal_mode=MEMORY")  # of changed pages, not of added ones
         connection.execute("PRAGMA secure_delete=OFF")
-        connection.executescript(segments.SCHEMA)
+        connection.executescript(TABLES)
         super().__init__("storage spill", connection)
         self._deletions = Deletions(connection)
 

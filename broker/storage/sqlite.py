@@ -1,7 +1,8 @@
-"""The store of a data directory: one SQLite file, `pulsarium.db`.
+"""The store of a data directory: an entry log, and the SQLite database `pulsarium.db`.
 
-Three connections each belong to one thread. The committer writes. The reader serves `read`, so that a catching-up
-consumer waits for no sync. The event loop's own connection serves blocking calls. In WAL mode none waits for another.
+A commit appends to the log (`entry_log.py`), and another thread brings commits into the database (`applier.py`). The
+reader's thread serves `read`, so that a catching-up consumer waits for no sync. The event loop's own connection serves
+blocking calls. In WAL mode no connection waits for another.
 
 A change is durable when `commit` has reported it as done. The durability says which failures it survives
 (`database.py`).
@@ -17,14 +18,19 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.committer import Barrier, Commit, Committer, Replacement
-from pulsarium.broker.storage.database import DATABASE_NAME, SCHEMA_VERSION, metadata, open_database, open_reader
+from pulsarium.broker.storage import entries as stored_entries
+from pulsarium.broker.storage import index
+from pulsarium.broker.storage.applier import Applier
+from pulsarium.broker.storage.committer import Commit, Committer, Replacement
+from pulsarium.broker.storage.database import DATABASE_NAME, WITHOUT_LOG, metadata, open_database, open_reader
+from pulsarium.broker.storage.entry_log import EntryLog, Tail
 from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, ReadDone, Run, StorageError, StoredRun
+from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.persist import Hook, pass_by
 from pulsarium.broker.storage.place import DirectoryLock
 from pulsarium.broker.storage.probe import probe
-from pulsarium.broker.storage.worker import GRACE_SECONDS, JobWorker, attempt
+from pulsarium.broker.storage.unapplied import recovered
+from pulsarium.broker.storage.worker import GRACE_SECONDS, Barrier, Job, JobWorker, attempt
 
 if TYPE_CHECKING:
     from pulsarium.broker.storage import migration
@@ -56,15 +62,23 @@ class SqliteStorage:
         self._look.finished.set()
         with ExitStack() as stack:
             stack.callback(DirectoryLock(directory).release)
-            # Closed in reverse order: the writer closes last, because the last connection copies the log.
+            # Closed in reverse order: the writer closes last, because the last connection copies SQLite's log.
             found = probe(path)
-            if found is not None and found.version != SCHEMA_VERSION:
+            if found is not None and found.version < WITHOUT_LOG:
                 from pulsarium.broker.storage import migration
 
                 migration.migrate(path, found.version, migrating or migration.pass_by)
                 found = probe(path)
-            self._kept = None if found is None else found.metadata
-            self._committer = Committer(open_database(path, durability), at, path, durability)
+            writer = open_database(path, durability)
+            self._files = LogFiles(directory)
+            tail = Tail(self._files, index.applied(writer))
+            self._unapplied = recovered(tail)
+            tail.keep_lost()
+            self._kept = None if found is None else self._unapplied.over(found.metadata)
+            self._applier = Applier(writer, self._files, self._unapplied, durability, at)
+            stack.callback(self._applier.abandon)
+            entry_log = EntryLog(self._files, tail.end, durability)
+            self._committer = Committer(entry_log, self._unapplied, self._applier, durability, at)
             stack.callback(self._committer.abandon)
             self._connection = open_reader(path)
             stack.callback(self._connection.close)
@@ -84,23 +98,28 @@ class SqliteStorage:
         kept, self._kept = self._kept, None
         if kept is not None:
             return kept
-        return attempt(metadata, self._connection)
+        return self._unapplied.over(attempt(metadata, self._connection))
 
     def stored_runs(self, ledger_id: int) -> list[StoredRun]:
-        return attempt(partial(segments.stored_runs, ledger_id=ledger_id), self._connection)
+        find = partial(stored_entries.stored_runs, unapplied=self._unapplied, ledger_id=ledger_id)
+        return attempt(find, self._connection)
 
     def commit(self, batch: Batch, done: Done) -> None:
         self._kept = None  # frees memory
-        self._committer.submit(Commit(batch, done))
+        self._committer.commit(Commit(batch, done))
 
     def spill(self, ledger_id: int, run: Run, done: Done) -> None:
         raise NotImplementedError("committed entries are on disk already")
 
+    def _read(self, ledger_id: int, first: int, last: int) -> partial[list[bytes]]:
+        find, files = stored_entries.read, self._files
+        return partial(find, files=files, unapplied=self._unapplied, ledger_id=ledger_id, first=first, last=last)
+
     def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
-        self._reader.read(ledger_id, first, last, done)
+        self._reader.submit(Job(self._read(ledger_id, first, last), done))
 
     def read_now(self, ledger_id: int, first: int, last: int) -> list[bytes]:
-        return attempt(partial(segments.read, ledger_id=ledger_id, first=first, last=last), self._connection)
+        return attempt(self._read(ledger_id, first, last), self._connection)
 
     def settle(self) -> None:
         self._committer.wait_for(Barrier())
@@ -111,7 +130,9 @@ class SqliteStorage:
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         try:
+            self._applier.start()
             self._committer.start()
+            self._applier.grew(deleted=self._unapplied.changes > 0)  # what an earlier process left
             self._reader.start()
             task_status.started()
             await self._committer.finished.wait()
@@ -120,6 +141,7 @@ class SqliteStorage:
             await self._reader.stop(0)  # no caller waits for results any more
             self._connection.close()
             await self._committer.stop(self._grace)
+            await self._applier.stop(self._grace)
             self.close()
 
     def close(self) -> None:

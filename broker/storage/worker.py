@@ -33,6 +33,7 @@ log = Log("storage")
 
 REMEMBERED = 1000  # texts of errors; later ones may be logged again
 GRACE_SECONDS = 1.0  # seconds that a stopping store works on earlier requests
+THREAD_ALIVE_SECONDS = 0.5  # between two checks of a thread while a caller waits
 
 
 class Request(Protocol):
@@ -43,6 +44,18 @@ class Request(Protocol):
 
 
 T = TypeVar("T", bound=Request)
+
+
+class Barrier:
+    """A request that another thread waits for, until all earlier requests are served."""
+
+    def __init__(self) -> None:
+        self.finished = threading.Event()
+        self.error: StorageError | None = None
+
+    def done(self, error: StorageError | None) -> None:
+        self.error = error
+        self.finished.set()
 
 
 class Worker(Generic[T]):
@@ -56,6 +69,18 @@ class Worker(Generic[T]):
         self._last_errors: dict[str, str] = {}  # by operation
         # not a daemon, so that the interpreter does not end during a commit
         self._thread = threading.Thread(target=self._main, name=name)
+
+    @property
+    def is_serving(self) -> bool:
+        return self._deadline is None and self._thread.is_alive()
+
+    def wait_until(self, barrier: Barrier) -> None:
+        """Block until a submitted barrier is served. Raise `StorageError` on failure."""
+        while not barrier.finished.wait(THREAD_ALIVE_SECONDS):
+            if not self._thread.is_alive():
+                raise StorageError(f"the {self._thread.name} thread has died")
+        if barrier.error is not None:
+            raise barrier.error
 
     # on the event loop
 

@@ -1,0 +1,137 @@
+"""The thread that brings commits from the entry log into the database, and gives room back.
+
+No commit waits for this thread, unless the device falls behind by MOST times as much as one application takes. Until
+commits are applied, readers find them in `unapplied.py`, and a new start reads them from the log again. So the bounds
+below are also those of a new start.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+from pulsarium.broker.storage import index, segments
+from pulsarium.broker.storage.database import change_metadata, transaction
+from pulsarium.broker.storage.deletions import Deletions
+from pulsarium.broker.storage.interface import Durability, StorageError
+from pulsarium.broker.storage.log_files import LogFiles
+from pulsarium.broker.storage.persist import Hook, PersistPoint
+from pulsarium.broker.storage.reclaiming import Reclaiming
+from pulsarium.broker.storage.record import ROW_HEAD_BYTES
+from pulsarium.broker.storage.unapplied import Part, Unapplied
+from pulsarium.broker.storage.worker import Barrier, Worker, attempt
+
+APPLY_BYTES = 32 << 20  # of log that are applied at once
+APPLY_CHANGES = 20_000  # of rows and paths
+MOST = 4  # times as much, and commits wait
+SOON_SECONDS = 0.5  # until a deletion is applied, so that many share one transaction
+
+
+class Work(Barrier):
+    """Apply the commits, and do `work` in the database afterwards."""
+
+    def __init__(self, work: Callable[[sqlite3.Connection], None] | None = None, *, soon: bool = False) -> None:
+        super().__init__()
+        self.work = work
+        self.soon = soon
+
+
+class Applier(Worker[Work]):
+    """The only writer of the database. It closes its connection at the end."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, files: LogFiles, unapplied: Unapplied, durability: Durability, at: Hook
+    ) -> None:
+        super().__init__("storage apply")
+        self._connection = connection
+        self._connection_is_closed = False
+        self._files = files
+        self._unapplied = unapplied
+        self._syncs = durability != "none"
+        self._at = at
+        self._deletions = Deletions(connection, at)
+        self._reclaiming = Reclaiming(connection, files, at)
+        self._asked: Work | None = None
+        self._now = threading.Event()  # ends the wait for further deletions
+
+    # on the threads that commit
+
+    def grew(self, *, deleted: bool) -> None:
+        """Let the thread apply commits when there are enough. Wait for the thread when there are too many.
+
+        Raise `StorageError` when the commits cannot be applied.
+        """
+        share = max(self._unapplied.size / APPLY_BYTES, self._unapplied.changes / APPLY_CHANGES)
+        if share < 1 and not deleted:
+            return
+        if self._asked is None or self._asked.finished.is_set():
+            self._asked = Work(soon=share < 1)
+            self.submit(self._asked)
+        if share >= 1:
+            self._now.set()
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether commits have to wait."""
+        most = MOST * APPLY_BYTES, MOST * APPLY_CHANGES
+        return self._unapplied.size >= most[0] or self._unapplied.changes >= most[1]
+
+    def do(self, work: Callable[[sqlite3.Connection], None] | None = None) -> None:
+        """Apply all commits, then do `work`, and wait for both. Raise `StorageError` on failure."""
+        self._now.set()
+        request = Work(work)
+        self.submit(request)
+        self.wait_until(request)
+
+    # on the thread
+
+    def serve(self, request: Work) -> None:
+        if request.soon:
+            self._now.wait(SOON_SECONDS)
+        self._now.clear()
+        request.done(self._serve(request))
+
+    def _serve(self, request: Work) -> StorageError | None:
+        try:
+            while not (part := self._unapplied.take()).is_empty:
+                attempt(partial(self._apply, part), self._connection)
+            if request.work is not None:
+                attempt(request.work, self._connection)
+                self._deletions = Deletions(self._connection, self._at)
+        except StorageError as error:
+            self.report(error, "apply")
+            return error
+        self.report(None, "apply")
+        self._deletions.resume()
+        self._reclaiming.resume()
+        return None
+
+    def _apply(self, part: Part, connection: sqlite3.Connection) -> None:
+        if self._syncs:
+            self._files.sync(part.start.file, part.end.file)
+        live = Counter[int]()
+        with transaction(connection):
+            for ledger_id, pieces in part.pieces.items():
+                if ledger_id not in part.deleted_ledgers:
+                    index.add(connection, ledger_id, pieces)
+                    for piece in pieces:
+                        live[piece.file] += ROW_HEAD_BYTES + piece.size
+            index.count_live(connection, live.items())
+            change_metadata(connection, part.metadata)
+            segments.mark_deleted(connection, part.deleted_ledgers)
+            index.set_applied(connection, part.end)
+            self._at(PersistPoint.APPLYING)
+        self._unapplied.applied()
+        self._deletions.add(sorted(part.deleted_ledgers))
+
+    def background(self) -> bool:
+        return self._deletions.step() or self._reclaiming.step()
+
+    def close(self) -> None:
+        if not self._connection_is_closed:
+            self._serve(Work())
+            self._connection_is_closed = True
+            self._connection.close()
