@@ -27,6 +27,7 @@ from pulsarium.broker.storage.worker import Barrier, Worker, attempt
 APPLY_BYTES = 32 << 20  # of log that are applied at once
 APPLY_CHANGES = 20_000  # of rows and paths
 MOST = 4  # times as much, and commits wait
+STEPS = 16  # of deletions and moves between two requests
 SOON_SECONDS = 0.5  # until a deletion is applied, so that many share one transaction
 
 
@@ -93,6 +94,10 @@ class Applier(Worker[Work]):
             self._now.wait(SOON_SECONDS)
         self._now.clear()
         request.done(self._serve(request))
+        for _ in range(STEPS):  # even with requests waiting, because deletions have to keep up with commits
+            if not self.background():
+                break
+        self._reclaiming.step()
 
     def _serve(self, request: Work) -> StorageError | None:
         try:
@@ -121,11 +126,12 @@ class Applier(Worker[Work]):
                         live[piece.file] += ROW_HEAD_BYTES + piece.size
             index.count_live(connection, live.items())
             change_metadata(connection, part.metadata)
-            segments.mark_deleted(connection, part.deleted_ledgers)
+            left = [each for each in sorted(part.deleted_ledgers) if not index.delete(connection, each)]
+            segments.mark_deleted(connection, left)
             index.set_applied(connection, part.end)
             self._at(PersistPoint.APPLYING)
         self._unapplied.applied()
-        self._deletions.add(sorted(part.deleted_ledgers))
+        self._deletions.add(left)
 
     def background(self) -> bool:
         return self._deletions.step() or self._reclaiming.step()

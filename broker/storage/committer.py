@@ -226,6 +226,7 @@ class Committer(Worker[Commit | Barrier]):
         if self._log.needs_file:
             self._log.begin_file()
             self._place.follow(self._log.files.path(self._log.end.file))
+        self._at(PersistPoint.BEGUN)
         begun = time.perf_counter()
         written = self._log.append(rows, group.metadata, group.deleted_ledgers, partial(self._at, PersistPoint.WRITTEN))
         self._pace.took(time.perf_counter() - begun, group.bytes)

@@ -6,8 +6,9 @@ The durability of commits is that of the entry log:
     os      Data survives the process. A machine crash loses the last commits, and leaves a consistent earlier state.
     fsync   Sync the entry log on every commit, before any answer.
 
-For `os` and `fsync`, the applier syncs the entry log before it brings commits into the database, and SQLite syncs each
-of these transactions (synchronous=FULL). So the database never names entries that a machine crash has taken.
+For `os` and `fsync`, the applier syncs the entry log before it brings commits into the database. So the database never
+names entries that a machine crash has taken. SQLite syncs around its checkpoints (synchronous=NORMAL). A transaction
+that a machine crash takes is still in the entry log, because a file of the log is deleted only after a checkpoint.
 """
 
 from __future__ import annotations
@@ -178,7 +179,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _sync(connection: sqlite3.Connection, durability: Durability) -> None:
-    connection.execute(f"PRAGMA synchronous={'OFF' if durability == 'none' else 'FULL'}")
+    connection.execute(f"PRAGMA synchronous={'OFF' if durability == 'none' else 'NORMAL'}")
     if durability == "fsync":  # without this, macOS syncs only to the cache of the drive
         connection.execute("PRAGMA fullfsync=ON")
         connection.execute("PRAGMA checkpoint_fullfsync=ON")

@@ -168,6 +168,12 @@ def delete_slice(connection: sqlite3.Connection, ledger_id: int) -> bool:
     return bool(sound)
 
 
+def delete(connection: sqlite3.Connection, ledger_id: int) -> bool:
+    """Delete the places of a small ledger. Return False when the ledger has more, or rows of the database."""
+    delete_slice(connection, ledger_id)
+    return not has(connection, ledger_id) and not segments.has(connection, ledger_id)
+
+
 def has(connection: sqlite3.Connection, ledger_id: int) -> bool:
     """Return whether a ledger has places, in whatever state."""
     row = connection.execute("SELECT 1 FROM run WHERE key BETWEEN ? AND ? LIMIT 1", _keys_of(ledger_id)).fetchone()

@@ -13,10 +13,14 @@ from enum import Enum, auto
 class PersistPoint(Enum):
     """A point in the life of a commit, in order, and of the work that follows later."""
 
+    BEGUN = auto()
+    """The record of a group of batches is about to be written. A crash loses all changes. An error fails the group, and
+    every later batch of its era."""
+
     WRITTEN = auto()
     """The record of a group of batches is in the entry log, and no caller has an answer. With --durability fsync, the
-    record is not synced yet. A crash may keep the record or not. An error cuts the record off, and fails the group and
-    every later batch of its era."""
+    record is not synced yet. A crash may keep the record or not. An error cuts the record off, and fails the group as
+    above. A crash before the cut is on the disk restores the record, although callers were told otherwise."""
 
     COMMITTED = auto()
     """The changes are durable, as the durability promises. No caller has an answer yet, but they survive a crash."""

@@ -79,6 +79,8 @@ class Reclaiming:
                 self._move(rows)
                 self._at(PersistPoint.MOVING)
             return
+        # Until here, a machine crash may take the transactions that made the file needless.
+        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         self._at(PersistPoint.REMOVING)
         self._files.remove(number)
         index.forget_file(self._connection, number)

@@ -208,6 +208,12 @@ def _sound(connection: sqlite3.Connection, key: int) -> bytes | None:
     return row[0] if row and row[0] is not None and row[1] == checksum_of(key, row[0]) else None
 
 
+def has(connection: sqlite3.Connection, ledger_id: int) -> bool:
+    """Return whether a ledger has rows, in whatever state."""
+    row = connection.execute("SELECT 1 FROM segment WHERE key BETWEEN ? AND ? LIMIT 1", _keys_of(ledger_id)).fetchone()
+    return row is not None
+
+
 def mark_deleted(connection: sqlite3.Connection, ledger_ids: Iterable[int]) -> None:
     """Hide ledgers from all reads. `delete_slice` deletes their rows later. Raise `StorageError` for an invalid id."""
     rows = ((key_of(each, 0) >> 32,) for each in ledger_ids)

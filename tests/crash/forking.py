@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 from pulsarium.broker import server
-from pulsarium.broker.storage import checkpoints, segments, sqlite
+from pulsarium.broker.storage import applier, entry_log, segments, sqlite
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.cli.main import cli
 from tests.crash.lies import LIES
@@ -52,7 +52,9 @@ def serve(order: dict[str, Any]) -> None:
     """Become the broker."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
-    checkpoints.COPY_BYTES = order["checkpoint_bytes"]
+    applier.APPLY_BYTES = order["apply_bytes"]
+    applier.SOON_SECONDS = 0.02
+    entry_log.LOG_BYTES = order["log_bytes"]
     segments.SLICE_ROWS = order["slice_rows"]
     if order["lie"] is not None:
         LIES[order["lie"]]()

@@ -38,7 +38,8 @@ class Manner:
     occurrence: int = 0
     armed: bool = True
     """Whether occurrences count from the start, and not only from `Broker.arm` on."""
-    checkpoint_bytes: int = 1 << 20
+    apply_bytes: int = 1 << 20
+    log_bytes: int = 1 << 18
     slice_rows: int = 3
     lie: str | None = None
     """What of `lies.LIES` it does, to show that it is noticed."""

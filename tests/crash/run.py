@@ -42,12 +42,18 @@ THOROUGH = 25  # rounds until all that is kept is read again, and the file is ch
 
 #: Up to which occurrence of a persist point brokers kill themselves.
 OCCURRENCES = {
+    PersistPoint.BEGUN: 60,
     PersistPoint.WRITTEN: 60,
     PersistPoint.COMMITTED: 60,
     PersistPoint.ACKNOWLEDGED: 60,
-    PersistPoint.CHECKPOINT: 2,
+    PersistPoint.APPLYING: 8,
     PersistPoint.DELETION: 8,
+    PersistPoint.MOVING: 3,
+    PersistPoint.REMOVING: 5,
 }
+
+RARE = (PersistPoint.MOVING, PersistPoint.REMOVING)
+"""The persist points that a broker may not reach without load."""
 
 
 class Failure(AssertionError):
@@ -69,7 +75,8 @@ def random_rounds(seed: int, count: int) -> Iterator[Round]:
     for number in range(count):
         chance = random.Random(f"{seed}-{number}")
         moment = chance.choices(("load", "verify", "start"), (80, 10, 10))[0]
-        yield Round(f"random {number}", moment, Manner(checkpoint_bytes=chance.choice((1 << 18, 1 << 20, 8 << 20))))
+        apply_bytes, log_bytes = chance.choice((1 << 16, 1 << 20, 8 << 20)), chance.choice((1 << 14, 1 << 17, 1 << 26))
+        yield Round(f"random {number}", moment, Manner(apply_bytes=apply_bytes, log_bytes=log_bytes))
 
 
 def point_rounds(seed: int, occurrences: int) -> Iterator[Round]:
@@ -77,9 +84,9 @@ def point_rounds(seed: int, occurrences: int) -> Iterator[Round]:
     chance = random.Random(f"{seed}-points")
     for number in range(occurrences):
         for point, most in OCCURRENCES.items():
-            under_load = number % 3 != 2 or point is PersistPoint.CHECKPOINT
+            under_load = number % 3 != 2 or point in RARE
             occurrence = chance.randrange(1, most + 1) if number else 1
-            manner = Manner(point.name, occurrence, armed=not under_load, checkpoint_bytes=1 << 18)
+            manner = Manner(point.name, occurrence, armed=not under_load, apply_bytes=1 << 16, log_bytes=1 << 14)
             yield Round(f"{point.name} {occurrence} {'under load' if under_load else 'from start'}", "load", manner)
 
 

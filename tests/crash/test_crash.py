@@ -43,7 +43,7 @@ async def kill(folder: Path, rounds: int, points: int) -> None:
     "lie", [pytest.param(lie, marks=[pytest.mark.heavy] * (lie != "keep_no_acknowledgements")) for lie in LIES]
 )
 async def test_a_lie_is_noticed(tmp_path: Path, lie: str) -> None:
-    point = "WRITTEN" if lie == "confirm_too_early" else None
+    point = "BEGUN" if lie == "confirm_too_early" else None
     lying = Round("lies", "load", Manner(point, occurrence=40, armed=False, lie=lie))
     honest = Round("honest", "load", Manner())
     with pytest.raises(Failure, match=r"seed 1, round [12] "):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import trio
 
-from pulsarium.broker.storage import checkpoints, segments
+from pulsarium.broker.storage import applier, entry_log, index, segments
 from pulsarium.broker.storage.interface import Batch, Run
 from pulsarium.broker.storage.persist import PersistPoint, pass_by
 from pulsarium.broker.storage.sqlite import SqliteStorage
@@ -65,8 +65,11 @@ class KillAt:
 
 
 async def main(directory: str, durability: str, window: str, *kill_at: str) -> None:
-    checkpoints.COPY_BYTES = 1 << 20
+    applier.APPLY_BYTES = 1 << 19
+    applier.SOON_SECONDS = 0.001
+    entry_log.LOG_BYTES = 1 << 18
     segments.SLICE_ROWS = 3
+    index.ROW_PIECES = 1
     kill = KillAt(PersistPoint[kill_at[0]], int(kill_at[1])) if kill_at else pass_by
     assert durability in ("none", "os", "fsync")
     store = SqliteStorage(Path(directory), durability, at=kill)  # type: ignore[arg-type]

@@ -61,11 +61,14 @@ def test_nothing_acknowledged_is_lost_to_kill(tmp_path: Path, durability: Durabi
 @pytest.mark.parametrize(
     ("point", "occurrence", "last"),
     [
-        ("WRITTEN", 10, 8),  # nothing of the tenth is there
-        ("COMMITTED", 10, 9),  # all of it is, though nobody was told
+        ("BEGUN", 10, 8),  # nothing of the tenth is there
+        ("WRITTEN", 10, 9),  # all of it is, though nobody was told
+        ("COMMITTED", 10, 9),
         ("ACKNOWLEDGED", 10, 9),
-        ("CHECKPOINT", 2, None),
+        ("APPLYING", 3, None),
         ("DELETION", 4, None),
+        ("MOVING", 1, None),
+        ("REMOVING", 2, None),
     ],
 )
 def test_a_crash_at_each_persist_point(tmp_path: Path, point: str, occurrence: int, last: int | None) -> None:

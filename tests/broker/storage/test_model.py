@@ -12,7 +12,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulsarium.broker.storage import checkpoints, committer, segments
+from pulsarium.broker.storage import applier, committer, entry_log, segments
 from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
 from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.sqlite import SqliteStorage
@@ -154,6 +154,8 @@ def test_a_store_is_a_dict(kind: str, program: list[Step]) -> None:
         patch.setattr(segments, "ROW_BYTES", 50)
         patch.setattr(segments, "SLICE_ROWS", 2)
         patch.setattr(committer, "GROUP_BYTES", 100)
-        patch.setattr(checkpoints, "COPY_BYTES", 100_000)
+        patch.setattr(entry_log, "LOG_BYTES", 300)
+        patch.setattr(applier, "APPLY_CHANGES", 4)
+        patch.setattr(applier, "SOON_SECONDS", 0)
         path = Path(directory)
         trio.run(play, program, lambda: SqliteStorage(path, "none") if kind == "sqlite" else MemoryStorage())
