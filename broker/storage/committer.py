@@ -25,7 +25,7 @@ from pulsarium.broker.logs import Log
 from pulsarium.broker.storage import index, segments
 from pulsarium.broker.storage.applier import Applier
 from pulsarium.broker.storage.database import DATABASE_NAME, put_metadata, transaction
-from pulsarium.broker.storage.entry_log import EntryLog
+from pulsarium.broker.storage.entry_log import EntryLog, Written
 from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, Run, StorageError
 from pulsarium.broker.storage.pace import Pace
 from pulsarium.broker.storage.persist import Hook, PersistPoint
@@ -202,7 +202,7 @@ class Committer(Worker[Commit | Barrier]):
         if self._is_gone():
             return StorageError(f"commit failed: {self._gone}")
         try:
-            self._append(group)
+            written = self._append(group)
         except Exception as error:  # any error, such as of an id too large, because the thread has to live on
             is_full = isinstance(error, OSError) and error.errno in FULL
             failure = StorageError(f"commit failed: {'the disk is full' if is_full else error}")
@@ -212,12 +212,14 @@ class Committer(Worker[Commit | Barrier]):
             if is_full:
                 self._unseen_bytes = LOOK_BYTES
             return failure
+        self._at(PersistPoint.COMMITTED)
+        self._unapplied.add(written, group.metadata, group.deleted_ledgers, self._log.end)
         self.report(None)
         self._unseen_bytes += group.bytes + SMALL_BYTES
         self._applier.grew(deleted=bool(group.deleted_ledgers))
         return None
 
-    def _append(self, group: Group) -> None:
+    def _append(self, group: Group) -> list[Written]:
         if self._applier.is_behind:
             self._applier.do()
         for ledger_id, runs in group.runs.items():
@@ -230,8 +232,7 @@ class Committer(Worker[Commit | Barrier]):
         begun = time.perf_counter()
         written = self._log.append(rows, group.metadata, group.deleted_ledgers, partial(self._at, PersistPoint.WRITTEN))
         self._pace.took(time.perf_counter() - begun, group.bytes)
-        self._at(PersistPoint.COMMITTED)
-        self._unapplied.add(written, group.metadata, group.deleted_ledgers, self._log.end)
+        return written
 
     def _pass(self, barrier: Barrier) -> StorageError | None:
         if not isinstance(barrier, Replacement):

@@ -1,7 +1,7 @@
 """Write and read snapshots: everything that a store has, in one file.
 
-A snapshot is a database like that of a data directory (`database.py`), so that a broker's `pulsarium.db` can be
-restored too. A snapshot has one more path, with its writer and the SHA-256 of its contents.
+A snapshot is a database like that of a data directory (`database.py`), with all entries in the database. A broker's
+`pulsarium.db` can be restored too, with the entry log beside the file. A snapshot has one more path, with its writer and the SHA-256 of its contents.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from pulsarium.broker.storage import older, segments
+from pulsarium.broker.storage import index, older, segments
 from pulsarium.broker.storage.database import (
     APPLICATION_ID,
     SCHEMA_VERSION,
     TABLES,
+    TABLES_WITHOUT_LOG,
+    WITHOUT_LOG,
     has_tables,
     metadata,
     new_database,
@@ -28,8 +30,12 @@ from pulsarium.broker.storage.database import (
     put_metadata,
     transaction,
 )
+from pulsarium.broker.storage.entries import log_rows
+from pulsarium.broker.storage.entry_log import Tail
 from pulsarium.broker.storage.interface import Entries, Run, StorageError
+from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.segments import unpack
+from pulsarium.broker.storage.unapplied import recovered
 
 ABOUT = "/snapshot"
 SHA256 = "sha256"
@@ -86,8 +92,8 @@ class Snapshot:
             version = self._pragma("user_version")
             if version > SCHEMA_VERSION:
                 raise StorageError(f"{path} {newer(self._connection, version)}: restore it with the newer one")
-            self._is_older = version < SCHEMA_VERSION
-            tables = older.TABLES if self._is_older else TABLES
+            self._is_older = version < WITHOUT_LOG
+            tables = older.TABLES if self._is_older else TABLES if version > WITHOUT_LOG else TABLES_WITHOUT_LOG
             if not has_tables(self._connection, tables):  # a view may return anything, and never end
                 raise StorageError(f"{path} is not a snapshot: its tables are not those of a store")
             problem = self._pragma("quick_check(1)")
@@ -96,6 +102,11 @@ class Snapshot:
             self.metadata = self._metadata(path)
             about = self.metadata.pop(ABOUT, None)
             self.about: dict[str, Any] = {} if about is None else dict(json.loads(about))
+            self._log = None
+            if about is None and version > WITHOUT_LOG:
+                self._log = LogFiles(path.parent)
+                self._unapplied = recovered(Tail(self._log, index.applied(self._connection)))
+                self.metadata = self._unapplied.over(self.metadata)
         except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
             raise StorageError(f"{path} is not a snapshot, or damaged: {error}") from error
         self._path = path
@@ -122,14 +133,27 @@ class Snapshot:
         for row in self._rows():
             _count(digest, row)
             key, _, data, checksum = row
-            if key >> 32 in deleted:
+            if key >> 32 in deleted or (self._log and self._unapplied.is_deleted(key >> 32)):
                 continue
             if checksum != segments.checksum_of(key, data):
                 raise StorageError(f"{self._path} is damaged: entries of ledger {key >> 32}")
             yield key >> 32, Run(key & 0xFFFFFFFF, unpack(data))
+        if self._log is not None:
+            yield from self._log_entries(self._log)
         wanted = self.about.get(SHA256)
         if wanted is not None and wanted != digest.hexdigest():
             raise StorageError(f"{self._path} is damaged: its checksum differs")
+
+    def _log_entries(self, files: LogFiles) -> Iterator[tuple[int, Run]]:
+        try:
+            for key, row in log_rows(self._connection, files, self._unapplied):
+                if row is None:
+                    raise StorageError(f"{self._path} is damaged: entries of ledger {key >> 32}")
+                yield key >> 32, Run(key & 0xFFFFFFFF, unpack(row[2]))
+        except FileNotFoundError as error:
+            raise StorageError(
+                f"{self._path} lacks {error.filename}: stop its broker first, or find the file"
+            ) from None
 
     def _rows(self) -> Iterator[segments.Row]:
         if not self._is_older:

@@ -9,6 +9,7 @@ from pulsarium.broker.storage.database import (
     DATABASE_NAME,
     PAGE_SIZE,
     SCHEMA_VERSION,
+    WAL_BYTES,
     open_database,
     open_reader,
 )
@@ -17,7 +18,7 @@ from pulsarium.broker.storage.place import DirectoryLock
 from pulsarium.broker.storage.sqlite import SqliteStorage
 
 
-@pytest.mark.parametrize(("durability", "synchronous", "full"), [("none", 0, 0), ("os", 1, 0), ("fsync", 2, 1)])
+@pytest.mark.parametrize(("durability", "synchronous", "full"), [("none", 0, 0), ("os", 1, 0), ("fsync", 1, 1)])
 def test_each_durability_syncs_as_it_says(tmp_path: Path, durability: Durability, synchronous: int, full: int) -> None:
     expected = {
         "synchronous": synchronous,
@@ -25,7 +26,7 @@ def test_each_durability_syncs_as_it_says(tmp_path: Path, durability: Durability
         "checkpoint_fullfsync": full,
         "journal_mode": "wal",
         "page_size": PAGE_SIZE,
-        "wal_autocheckpoint": 0,
+        "wal_autocheckpoint": WAL_BYTES // PAGE_SIZE,
         "secure_delete": 0,
     }
     for _ in ("new", "opened again"):
