@@ -60,7 +60,7 @@ class Deletions:
                     raise StorageError("the index of its entries is damaged")
                 self._at(PersistPoint.DELETION)
         except sqlite3.OperationalError as error:
-            log.warning("a deletion has to wait for the next commit", ledger=ledger_id, reason=error)
+            log.warning("a deletion has to wait for the next one", ledger=ledger_id, reason=error)
             self._paused = True
             return False
         except Exception as error:  # any error, such as of an id too large, because the thread has to live on

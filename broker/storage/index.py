@@ -169,9 +169,14 @@ def delete_slice(connection: sqlite3.Connection, ledger_id: int) -> bool:
 
 
 def delete(connection: sqlite3.Connection, ledger_id: int) -> bool:
-    """Delete the places of a small ledger. Return False when the ledger has more, or rows of the database."""
-    delete_slice(connection, ledger_id)
-    return not has(connection, ledger_id) and not segments.has(connection, ledger_id)
+    """Delete the places of a small ledger. Return False when the ledger has more, rows of the database, or damage."""
+    try:
+        delete_slice(connection, ledger_id)
+        return not has(connection, ledger_id) and not segments.has(connection, ledger_id)
+    except sqlite3.DatabaseError as error:
+        if code_of(error) != sqlite3.SQLITE_CORRUPT:
+            raise
+        return False
 
 
 def has(connection: sqlite3.Connection, ledger_id: int) -> bool:

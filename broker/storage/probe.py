@@ -90,6 +90,8 @@ def _look(connection: sqlite3.Connection, path: Path) -> Found | None:
             if version < older.OLDEST or not has_tables(connection, older.TABLES):
                 raise StorageError(f"its header says format {version}, but its tables do not match")
             return Found(version, {})
+        if version == WITHOUT_LOG and has_tables(connection, index.SCHEMA):
+            raise StorageError(f"its header says format {version}, but its tables do not match")
         problem = connection.execute("PRAGMA quick_check(metadata)").fetchone()[0]
         if problem != "ok":
             raise StorageError(" ".join(problem.split()))

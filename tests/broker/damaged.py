@@ -1,4 +1,4 @@
-"""A data directory with a damaged row. Real stores have threads, which take real time."""
+"""A data directory with a damaged entry. Real stores have threads, which take real time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from pathlib import Path
 
 import trio.testing
 
+from pulsarium.broker.storage import index
 from pulsarium.broker.storage.database import DATABASE_NAME
+from pulsarium.broker.storage.entry_log import Tail
+from pulsarium.broker.storage.log_files import LogFiles
+from pulsarium.broker.storage.record import ROW_HEAD_BYTES
+from pulsarium.broker.storage.unapplied import recovered
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -21,9 +26,16 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def flip(data: Path, entry: int) -> None:
-    """Damage the row of an entry, or mend it again."""
-    with closing(sqlite3.connect(data / DATABASE_NAME)) as connection, connection:
-        key = f"(SELECT min(key) + {entry} FROM segment)"
-        row = connection.execute(f"SELECT data FROM segment WHERE key = {key}").fetchone()[0]
-        flipped = row[:-1] + bytes([row[-1] ^ 1])
-        assert connection.execute(f"UPDATE segment SET data = ? WHERE key = {key}", (flipped,)).rowcount == 1
+    """Damage the row of an entry of the first ledger in the entry log, or mend it again."""
+    with closing(sqlite3.connect(f"{(data / DATABASE_NAME).absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        files = LogFiles(data)
+        unapplied = recovered(Tail(files, index.applied(connection)))
+        ledger_id = min(unapplied.ledgers() | {key >> 32 for key, *_ in index.all_rows(connection)})
+        indexed = index.pieces_of(connection, ledger_id, entry, entry)
+    newest = unapplied.pieces(ledger_id)
+    (piece,) = {each for each in (*indexed, *newest) if each.first <= entry < each.first + each.entries}
+    with files.path(piece.file).open("r+b") as file:
+        file.seek(piece.offset + ROW_HEAD_BYTES + piece.size - 1)
+        (last,) = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([last ^ 1]))

@@ -1,3 +1,5 @@
+"""Ledgers in rows of the database, where entries are that outlived their log file, or are older than the log."""
+
 from __future__ import annotations
 
 import sqlite3
@@ -14,6 +16,7 @@ from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE
 from pulsarium.broker.storage.interface import Batch, Run, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
+from tests.broker.damaged import until
 from tests.broker.storage.asking import ask, batch_of
 
 
@@ -28,8 +31,8 @@ def rows_left(directory: Path) -> list[tuple[int, int]]:
         return connection.execute("SELECT key >> 32, count(*) FROM segment GROUP BY 1 ORDER BY 1").fetchall()
 
 
-def ten_rows(ledger_id: int) -> Batch:
-    return Batch({ledger_id: [Run(2 * number, [b"x"]) for number in range(10)]})
+def ten_rows(*ledger_ids: int) -> list[tuple[int, Run]]:
+    return [(ledger_id, Run(2 * number, [b"x"])) for ledger_id in ledger_ids for number in range(10)]
 
 
 class Slices:
@@ -59,8 +62,7 @@ async def test_a_deleted_ledger_is_gone_at_once_and_its_rows_soon(tmp_path: Path
     store = SqliteStorage(tmp_path, at=slices)
     async with trio.open_nursery() as nursery:
         await nursery.start(store.run)
-        for ledger_id in (1, 2, 3):
-            await ask(store.commit, ten_rows(ledger_id))
+        store.replace({}, ten_rows(1, 2, 3))
         slices.go_on.clear()
         await ask(store.commit, Batch(deleted_ledgers=[2, 77]))
         assert store.stored_runs(2) == []
@@ -69,25 +71,20 @@ async def test_a_deleted_ledger_is_gone_at_once_and_its_rows_soon(tmp_path: Path
         assert dict(rows_left(tmp_path))[2] == 10
         slices.go_on.set()
         await slices.enough.wait()
-        await ask(store.commit, batch_of(4, 0, b"x"))  # the last slice is over when this is
-        assert rows_left(tmp_path) == [(1, 10), (3, 10), (4, 1)]
+        await until(lambda: rows_left(tmp_path) == [(1, 10), (3, 10)])
         nursery.cancel_scope.cancel()
 
 
-async def test_a_commit_waits_for_one_slice_at_most(tmp_path: Path, nursery: trio.Nursery) -> None:
+async def test_a_commit_waits_for_no_deletion(tmp_path: Path, nursery: trio.Nursery) -> None:
     slices = Slices(expected=2)
     store = SqliteStorage(tmp_path, at=slices)
     await nursery.start(store.run)
-    await ask(store.commit, ten_rows(1))
+    store.replace({}, ten_rows(1))
     slices.go_on.clear()
     await ask(store.commit, Batch(deleted_ledgers=[1]))
-    answers: list[Exception | None] = []
-    store.commit(batch_of(2, 0, b"x"), answers.append)
+    await ask(store.commit, batch_of(2, 0, b"x"))
     slices.go_on.set()
     await slices.enough.wait()
-    assert answers == [None]
-    first = slices.points.index(PersistPoint.DELETION)
-    assert slices.points[first : first + 2] == [PersistPoint.DELETION, PersistPoint.WRITTEN]
 
 
 async def test_deleting_goes_on_after_a_restart(tmp_path: Path) -> None:
@@ -98,31 +95,30 @@ async def test_deleting_goes_on_after_a_restart(tmp_path: Path) -> None:
         async with trio.open_nursery() as nursery:
             await nursery.start(store.run)
             if failure:
-                await ask(store.commit, ten_rows(1))
+                store.replace({}, ten_rows(1))
                 await ask(store.commit, Batch(deleted_ledgers=[1]))
             assert store.stored_runs(1) == []
             await slices.enough.wait()
+            slices.failure = failure
             nursery.cancel_scope.cancel()
         assert rows_left(tmp_path) == ([(1, 10)] if failure else [])
 
 
-async def test_deleting_that_fails_waits_for_the_next_commit(
+async def test_deleting_that_fails_waits_for_the_next_deletion(
     tmp_path: Path, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
     slices = Slices(expected=1)
     slices.failure = sqlite3.OperationalError("disk I/O error")
     store = SqliteStorage(tmp_path, at=slices)
     await nursery.start(store.run)
-    await ask(store.commit, ten_rows(1))
+    store.replace({}, ten_rows(1, 2))
     await ask(store.commit, Batch(deleted_ledgers=[1]))
     await slices.enough.wait()
-    await ask(store.commit, Batch())  # of which nothing is learned
+    await until(lambda: "a deletion has to wait for the next one" in caplog.text)
     assert slices.points.count(PersistPoint.DELETION) == 1
-    assert "a deletion has to wait for the next commit" in caplog.text
     slices.failure = None
-    for number in range(8):
-        await ask(store.commit, batch_of(2, number, b"x"))
-    assert rows_left(tmp_path) == [(2, 8)]
+    await ask(store.commit, Batch(deleted_ledgers=[2]))
+    await until(lambda: rows_left(tmp_path) == [])
 
 
 # damage
@@ -153,9 +149,8 @@ async def test_a_damaged_row_stays_and_all_others_go(
     async with trio.open_nursery() as nursery:
         store = SqliteStorage(tmp_path)
         await nursery.start(store.run)
-        for ledger_id in range(1, 6):
-            await ask(store.commit, Batch({ledger_id: [Run(0, entries(ledger_id))]}))
-        await ask(store.commit, batch_of(2, 4, b"sound"))
+        rows = [(ledger_id, Run(0, entries(ledger_id))) for ledger_id in range(1, 6)]
+        store.replace({}, [*rows, (2, Run(4, [b"sound"]))])
         nursery.cancel_scope.cancel()
     data = bytearray((tmp_path / DATABASE_NAME).read_bytes())
 
@@ -169,9 +164,9 @@ async def test_a_damaged_row_stays_and_all_others_go(
         store = SqliteStorage(tmp_path)
         await nursery.start(store.run)
         await ask(store.commit, Batch(deleted_ledgers=[2, 3]))
-        for number in range(6):  # what was freed is used again
-            await ask(store.commit, batch_of(6, number, b"n" * 100_000))
-        assert rows_left(tmp_path) == [(1, 1), (2, 1), (4, 1), (5, 1), (6, 6)]
+        await until(lambda: rows_left(tmp_path) == [(1, 1), (2, 1), (4, 1), (5, 1)])
+        await ask(store.commit, Batch({}, {f"{number}": b"n" * 100_000 for number in range(6)}))
+        store._applier.do()  # what was freed is used again
         for ledger_id in (1, 4, 5):
             assert store.read_now(ledger_id, 0, 3) == entries(ledger_id)
         nursery.cancel_scope.cancel()
@@ -181,9 +176,7 @@ async def test_a_damaged_row_stays_and_all_others_go(
         assert store.stored_runs(2) == []
         await nursery.start(store.run)
         await ask(store.commit, Batch(deleted_ledgers=[5]))
-        await ask(store.commit, batch_of(6, 6, b"n"))
-        await ask(store.commit, batch_of(6, 7, b"n"))
-        assert rows_left(tmp_path) == [(1, 1), (2, 1), (4, 1), (6, 8)]
+        await until(lambda: rows_left(tmp_path) == [(1, 1), (2, 1), (4, 1)])
         nursery.cancel_scope.cancel()
     assert caplog.text.count("damaged rows") == 2  # once a start
 
@@ -194,9 +187,8 @@ async def test_a_ledger_whose_rows_cannot_be_listed_holds_nobody_up(
     async with trio.open_nursery() as nursery:
         store = SqliteStorage(tmp_path)
         await nursery.start(store.run)
-        for ledger_id in range(1, 5):
-            batch = Batch({ledger_id: [Run(2 * number, [bytes([ledger_id]) * 7_000]) for number in range(10)]})
-            await ask(store.commit, batch)
+        numbers = [(ledger_id, number) for ledger_id in range(1, 5) for number in range(10)]
+        store.replace({}, [(each, Run(2 * number, [bytes([each]) * 7_000])) for each, number in numbers])
         nursery.cancel_scope.cancel()
     data = bytearray((tmp_path / DATABASE_NAME).read_bytes())
     rows = bytes([2]) * 7_000
@@ -207,8 +199,8 @@ async def test_a_ledger_whose_rows_cannot_be_listed_holds_nobody_up(
         store = SqliteStorage(tmp_path)
         await nursery.start(store.run)
         await ask(store.commit, Batch(deleted_ledgers=[2, 3]))
-        for number in range(9):
-            await ask(store.commit, batch_of(5, number, b"x"))
+        await until(lambda: "cannot be deleted" in caplog.text)
+        store._applier.do()
         assert store.read_now(4, 0, 0) == [bytes([4]) * 7_000]
         with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
             low, high = 3 << 32, (4 << 32) - 1
@@ -224,8 +216,6 @@ async def test_a_mark_that_nobody_can_work_on_holds_nobody_up(tmp_path: Path, nu
         connection.execute("INSERT INTO deleted_ledger VALUES (-1), (2147483648)")
     store = SqliteStorage(tmp_path)
     await nursery.start(store.run)
-    await ask(store.commit, ten_rows(1))
+    store.replace({}, ten_rows(1))
     await ask(store.commit, Batch(deleted_ledgers=[1]))
-    for number in range(8):
-        await ask(store.commit, batch_of(2, number, b"x"))
-    assert rows_left(tmp_path) == [(2, 8)]
+    await until(lambda: rows_left(tmp_path) == [])

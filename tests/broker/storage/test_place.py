@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
+from errno import EIO
 from math import inf
 from pathlib import Path
 
@@ -148,14 +148,17 @@ async def test_an_error_of_the_database_makes_it_look_at_once(
     monkeypatch.setattr(committer, "PLACE_SECONDS", inf)
 
     def fail(point: PersistPoint) -> None:
-        if point is PersistPoint.WRITTEN:
-            raise sqlite3.OperationalError("disk I/O error")
+        if armed and point is PersistPoint.WRITTEN:
+            raise OSError(EIO, "disk I/O error")
 
+    armed = False
     store = SqliteStorage(data, at=fail)
     await nursery.start(store.run)
+    await ask(store.commit, batch_of(1, 0, b"kept"))
+    armed = True
     shutil.rmtree(data)
     with pytest.raises(StorageError, match="disk I/O error"):
-        await ask(store.commit, batch_of(1, 0, b"lost"))
+        await ask(store.commit, batch_of(1, 1, b"lost"))
     assert store.refusal.endswith("is gone")
 
 
