@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
 from pulsarium.broker.storage import index, segments
-from pulsarium.broker.storage.database import change_metadata, transaction
+from pulsarium.broker.storage.database import change_metadata, set_applied, transaction
 from pulsarium.broker.storage.deletions import Deletions
 from pulsarium.broker.storage.interface import Durability, StorageError
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.persist import Hook, PersistPoint
 from pulsarium.broker.storage.reclaiming import Reclaiming
-from pulsarium.broker.storage.record import ROW_HEAD_BYTES
 from pulsarium.broker.storage.unapplied import Part, Unapplied
 from pulsarium.broker.storage.worker import Barrier, Worker, attempt
 
@@ -117,18 +115,15 @@ class Applier(Worker[Work]):
     def _apply(self, part: Part, connection: sqlite3.Connection) -> None:
         if self._syncs:
             self._files.sync(part.start.file, part.end.file)
-        live = Counter[int]()
+        left = [ledger_id for ledger_id in sorted(part.deleted_ledgers) if segments.has(connection, ledger_id)]
         with transaction(connection):
             for ledger_id, pieces in part.pieces.items():
                 if ledger_id not in part.deleted_ledgers:
                     index.add(connection, ledger_id, pieces)
-                    for piece in pieces:
-                        live[piece.file] += ROW_HEAD_BYTES + piece.size
-            index.count_live(connection, live.items())
             change_metadata(connection, part.metadata)
-            left = [each for each in sorted(part.deleted_ledgers) if not index.delete(connection, each)]
+            left += [each for each in part.deleted_ledgers.difference(left) if not index.delete(connection, each)]
             segments.mark_deleted(connection, left)
-            index.set_applied(connection, part.end)
+            set_applied(connection, part.end)
             self._at(PersistPoint.APPLYING)
         self._unapplied.applied()
         self._deletions.add(left)

@@ -22,9 +22,9 @@ from functools import partial
 from typing import NamedTuple
 
 from pulsarium.broker.logs import Log
-from pulsarium.broker.storage import index, segments
+from pulsarium.broker.storage import segments
 from pulsarium.broker.storage.applier import Applier
-from pulsarium.broker.storage.database import DATABASE_NAME, put_metadata, transaction
+from pulsarium.broker.storage.database import DATABASE_NAME, put_metadata, set_applied, transaction
 from pulsarium.broker.storage.entry_log import EntryLog, Written
 from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, Run, StorageError
 from pulsarium.broker.storage.pace import Pace
@@ -92,7 +92,7 @@ class Replacement(Barrier):
     def write(self, connection: sqlite3.Connection) -> None:
         """Write the new state into the open transaction, which may be larger than memory."""
         connection.execute("PRAGMA cache_spill=ON")
-        for table in ("segment", "deleted_ledger", "metadata", "run", "entry_log"):
+        for table in ("segment", "deleted_ledger", "metadata", "run"):
             connection.execute(f"DELETE FROM {table}")
         segments.insert(connection, (row for ledger, run in self._entries for row in segments.rows_of(ledger, [run])))
         put_metadata(connection, self._metadata.items())
@@ -250,7 +250,7 @@ class Committer(Worker[Commit | Barrier]):
         try:
             with transaction(connection):
                 replacement.write(connection)
-                index.set_applied(connection, self._log.end)
+                set_applied(connection, self._log.end)
                 self._at(PersistPoint.WRITTEN)
         except Exception as error:
             raise error if isinstance(error, StorageError) else StorageError(f"replacing failed: {error}") from error

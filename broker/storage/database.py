@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pulsarium.broker.config.version import VERSION
 from pulsarium.broker.storage import index, segments
+from pulsarium.broker.storage.entry_log import End
 from pulsarium.broker.storage.interface import WRITTEN_BY, Durability, StorageError, code_of
 from pulsarium.proto.entry import crc32c
 
@@ -32,6 +33,7 @@ BUSY_MS = 5000  # for another tool that has the file open
 
 APPLICATION_ID = 0x50554C53  # "PULS"
 SCHEMA_VERSION = 3
+APPLIED = "/pulsarium/entry-log"  # the path of the applied file, offset and number of the next record
 WITHOUT_LOG = 2  # the version without an entry log; older.py reads earlier ones
 TABLES_WITHOUT_LOG = f"""{segments.SCHEMA}
 CREATE TABLE IF NOT EXISTS metadata
@@ -127,13 +129,36 @@ def has_tables(connection: sqlite3.Connection, script: str) -> bool:
 
 
 def metadata(connection: sqlite3.Connection) -> dict[str, bytes]:
-    """Return all metadata by path. Raise `StorageError` for a damaged value."""
+    """Return all metadata of the broker by path. Raise `StorageError` for a damaged value."""
+    kept = _all_metadata(connection)
+    kept.pop(APPLIED, None)
+    return kept
+
+
+def applied(connection: sqlite3.Connection) -> End:
+    """Return the place of the entry log up to which the database has the commits."""
+    row = connection.execute("SELECT path, value, checksum FROM metadata WHERE path = ?", (APPLIED,)).fetchone()
+    if row is None:
+        return End()
+    _check(*row)
+    return End(*map(int, row[1].split()))
+
+
+def set_applied(connection: sqlite3.Connection, end: End) -> None:
+    put_metadata(connection, [(APPLIED, b"%d %d %d" % end)])
+
+
+def _all_metadata(connection: sqlite3.Connection) -> dict[str, bytes]:
     kept: dict[str, bytes] = {}
     for path, value, checksum in connection.execute("SELECT path, value, checksum FROM metadata"):
-        if not (isinstance(path, str) and isinstance(value, bytes)) or checksum != checksum_of(path, value):
-            raise StorageError(f"the value at {path!r} is damaged")
+        _check(path, value, checksum)
         kept[path] = value
     return kept
+
+
+def _check(path: object, value: object, checksum: object) -> None:
+    if not (isinstance(path, str) and isinstance(value, bytes)) or checksum != checksum_of(path, value):
+        raise StorageError(f"the value at {path!r} is damaged")
 
 
 def change_metadata(connection: sqlite3.Connection, changes: Mapping[str, bytes | None]) -> None:

@@ -2,8 +2,7 @@
 
 A row of `run` has the places of up to ROW_PIECES consecutive rows of one ledger in one entry log file. So ten million
 messages that were committed one by one are 80,000 rows. The key is that of the first entry: see `segments.py`. Each row
-has a CRC32C. `entry_log` counts the bytes of each file that no deletion covers. `applied` says up to which record of
-the log the database is complete. The functions work on a connection, in transactions of their callers.
+has a CRC32C. The functions work on a connection, in transactions of their callers.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pulsarium.broker.storage import segments
-from pulsarium.broker.storage.entry_log import End
-from pulsarium.broker.storage.interface import DamagedEntriesError, StorageError, code_of
+from pulsarium.broker.storage.interface import DamagedEntriesError, code_of
 from pulsarium.broker.storage.record import ROW_HEAD_BYTES, Piece
 from pulsarium.broker.storage.segments import key_of
 from pulsarium.proto.entry import crc32c
@@ -24,61 +22,40 @@ ROW_PIECES = 128
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS run
-    (key INTEGER PRIMARY KEY, file INTEGER NOT NULL, pieces BLOB NOT NULL, checksum INTEGER NOT NULL);
-CREATE INDEX IF NOT EXISTS run_file ON run (file);
-CREATE TABLE IF NOT EXISTS entry_log (file INTEGER PRIMARY KEY, live INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS applied
-    (id INTEGER PRIMARY KEY CHECK (id = 1), file INTEGER NOT NULL, offset INTEGER NOT NULL, sequence INTEGER NOT NULL);
+    (key INTEGER PRIMARY KEY, file INTEGER NOT NULL, bytes INTEGER NOT NULL, pieces BLOB NOT NULL,
+    checksum INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS run_file ON run (file, bytes);
 """
 
 _PIECE = struct.Struct("<IIII")  # first entry, number of entries, offset in the file, bytes of the packed entries
-RunRow = tuple[int, Any, Any, Any]  # key, file, pieces, checksum; damaged ones may have any type
+RunRow = tuple[int, Any, Any, Any, Any]  # key, file, bytes of the log, pieces, checksum; damaged ones may have any type
 
-
-def applied(connection: sqlite3.Connection) -> End:
-    """Return the place up to which the database has the commits of the log."""
-    row = connection.execute("SELECT file, offset, sequence FROM applied").fetchone()
-    return End(*row) if row else End()
-
-
-def set_applied(connection: sqlite3.Connection, end: End) -> None:
-    connection.execute("INSERT OR REPLACE INTO applied VALUES (1, ?, ?, ?)", end)
+_COLUMNS = "SELECT key, file, bytes, pieces, checksum FROM run"
 
 
 def add(connection: sqlite3.Connection, ledger_id: int, pieces: Sequence[Piece]) -> None:
     """Add places behind those that a ledger has. Join them with the newest row while it has room."""
     last = connection.execute(
-        "SELECT key, file, pieces, checksum FROM run WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1",
+        f"{_COLUMNS} WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1",
         _keys_of(ledger_id),
     ).fetchone()
     rows, start = list[RunRow](), 0
     if last is not None and _is_sound(last) and last[1] == pieces[0].file:
-        room = ROW_PIECES - len(last[2]) // _PIECE.size
+        room = ROW_PIECES - len(last[3]) // _PIECE.size
         joined = _same_file(pieces[: max(room, 0)])
         if joined:
-            rows.append(_row(last[0], last[1], last[2] + _packed(joined)))
+            rows.append(_row(last[0], [*unpack(last), *joined]))
             start = len(joined)
     while start < len(pieces):
         some = _same_file(pieces[start : start + ROW_PIECES])
-        rows.append(_row(key_of(ledger_id, some[0].first), some[0].file, _packed(some)))
+        rows.append(_row(key_of(ledger_id, some[0].first), some))
         start += len(some)
-    connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", rows)
-
-
-def count_live(connection: sqlite3.Connection, sizes: Iterable[tuple[int, int]]) -> None:
-    """Add (file, bytes) to what the files have. Bytes are negative for a deletion."""
-    connection.executemany(
-        "INSERT INTO entry_log VALUES (?1, ?2) ON CONFLICT (file) DO UPDATE SET live = live + ?2", sizes
-    )
+    connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?)", rows)
 
 
 def live(connection: sqlite3.Connection) -> dict[int, int]:
     """Return the bytes that no deletion covers, by file."""
-    return dict(connection.execute("SELECT file, live FROM entry_log"))
-
-
-def forget_file(connection: sqlite3.Connection, file: int) -> None:
-    connection.execute("DELETE FROM entry_log WHERE file = ?", (file,))
+    return dict(connection.execute("SELECT file, sum(bytes) FROM run GROUP BY file"))
 
 
 def _same_file(pieces: Sequence[Piece]) -> Sequence[Piece]:
@@ -88,33 +65,32 @@ def _same_file(pieces: Sequence[Piece]) -> Sequence[Piece]:
     return pieces
 
 
-def _packed(pieces: Iterable[Piece]) -> bytes:
-    return b"".join(_PIECE.pack(each.first, each.entries, each.offset, each.size) for each in pieces)
+def _row(key: int, pieces: Sequence[Piece]) -> RunRow:
+    packed = b"".join(_PIECE.pack(each.first, each.entries, each.offset, each.size) for each in pieces)
+    file, size = pieces[0].file, sum(ROW_HEAD_BYTES + each.size for each in pieces)
+    return key, file, size, packed, _checksum(key, file, size, packed)
 
 
-def _row(key: int, file: int, pieces: bytes) -> RunRow:
-    return key, file, pieces, _checksum(key, file, pieces)
-
-
-def _checksum(key: int, file: int, pieces: bytes) -> int:
-    return crc32c(pieces, crc32c(struct.pack("<QQ", key, file)))
+def _checksum(key: int, file: int, size: int, pieces: bytes) -> int:
+    return crc32c(pieces, crc32c(struct.pack("<QQQ", key, file, size)))
 
 
 def _is_sound(row: RunRow) -> bool:
-    key, file, pieces, checksum = row
-    return isinstance(pieces, bytes) and isinstance(file, int) and checksum == _checksum(key, file, pieces)
+    key, file, size, pieces, checksum = row
+    if not (isinstance(pieces, bytes) and isinstance(file, int) and isinstance(size, int)):
+        return False
+    return min(file, size) >= 0 and bool(checksum == _checksum(key, file, size, pieces))
 
 
 def unpack(row: RunRow) -> list[Piece]:
     """Return the places of a row. Raise `DamagedEntriesError` for a damaged row."""
-    key, file, pieces, _ = row
+    key, file, _, pieces, _ = row
     if not _is_sound(row):
         ledger_id, first = key >> 32, key & 0xFFFFFFFF
         raise DamagedEntriesError(f"ledger {ledger_id}: damaged index from entry {first} on", ledger_id, first, first)
     return [Piece(first, count, file, offset, size) for first, count, offset, size in _PIECE.iter_unpack(pieces)]
 
 
-_COLUMNS = "SELECT key, file, pieces, checksum FROM run"
 _WANTED = f"""{_COLUMNS}
 WHERE key >= ifnull((SELECT key FROM run WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1), ?)
   AND key <= ?
@@ -169,14 +145,9 @@ def delete_slice(connection: sqlite3.Connection, ledger_id: int) -> bool:
 
 
 def delete(connection: sqlite3.Connection, ledger_id: int) -> bool:
-    """Delete the places of a small ledger. Return False when the ledger has more, rows of the database, or damage."""
-    try:
-        delete_slice(connection, ledger_id)
-        return not has(connection, ledger_id) and not segments.has(connection, ledger_id)
-    except sqlite3.DatabaseError as error:
-        if code_of(error) != sqlite3.SQLITE_CORRUPT:
-            raise
-        return False
+    """Delete the places of a small ledger. Return False when the ledger has more, or damaged ones."""
+    delete_slice(connection, ledger_id)
+    return not has(connection, ledger_id)
 
 
 def has(connection: sqlite3.Connection, ledger_id: int) -> bool:
@@ -186,23 +157,8 @@ def has(connection: sqlite3.Connection, ledger_id: int) -> bool:
 
 
 def remove(connection: sqlite3.Connection, row: RunRow) -> None:
-    """Delete a row, and count its bytes as dead. Raise `StorageError` for a damaged row."""
-    pieces = unpack(row)
-    count_live(connection, [(row[1], -sum(ROW_HEAD_BYTES + each.size for each in pieces))])
     connection.execute("DELETE FROM run WHERE key = ?", (row[0],))
 
 
 def _keys_of(ledger_id: int) -> tuple[int, int]:
     return key_of(ledger_id, 0), key_of(ledger_id, 0xFFFFFFFF)
-
-
-def check(connection: sqlite3.Connection) -> None:
-    """Raise `StorageError` when the tables cannot be those of an index."""
-    try:
-        end = applied(connection)
-        connection.execute(f"{_COLUMNS} LIMIT 1").fetchall()
-        connection.execute("SELECT file, live FROM entry_log LIMIT 1").fetchall()
-    except (TypeError, sqlite3.DatabaseError) as error:
-        raise StorageError(f"its index is damaged: {error}") from error
-    if not all(number >= 0 for number in end):
-        raise StorageError("the place up to which it has the entry log is damaged")

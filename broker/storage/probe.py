@@ -92,13 +92,15 @@ def _look(connection: sqlite3.Connection, path: Path) -> Found | None:
             return Found(version, {})
         if version == WITHOUT_LOG and has_tables(connection, index.SCHEMA):
             raise StorageError(f"its header says format {version}, but its tables do not match")
-        problem = connection.execute("PRAGMA quick_check(metadata)").fetchone()[0]
-        if problem != "ok":
-            raise StorageError(" ".join(problem.split()))
+        # Writing into the pages of a damaged table would damage more.
+        for table in ("metadata", "run") if version > WITHOUT_LOG else ("metadata",):
+            problem = connection.execute(f"PRAGMA quick_check({table})").fetchone()[0]
+            if problem != "ok":
+                raise StorageError(" ".join(problem.split()))
         connection.execute("SELECT key, count, data, checksum FROM segment LIMIT 1").fetchall()
         connection.execute("SELECT ledger_id FROM deleted_ledger LIMIT 1").fetchall()
         if version > WITHOUT_LOG:
-            index.check(connection)
+            connection.execute("SELECT key, file, bytes, pieces, checksum FROM run LIMIT 1").fetchall()
         return Found(version, metadata(connection))
     except (StorageError, sqlite3.OperationalError) as error:
         raise StorageError(f"{path} is damaged: {error}; {ELSEWHERE}") from error

@@ -11,7 +11,7 @@ import sqlite3
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.storage import index, segments
-from pulsarium.broker.storage.database import transaction
+from pulsarium.broker.storage.database import applied, transaction
 from pulsarium.broker.storage.entries import Rows
 from pulsarium.broker.storage.index import RunRow
 from pulsarium.broker.storage.interface import Run, StorageError
@@ -62,7 +62,7 @@ class Reclaiming:
 
     def _next(self) -> int | None:
         """Return a file to give back, or None."""
-        until = index.applied(self._connection).file
+        until = applied(self._connection).file
         live = index.live(self._connection)
         for number in self._files.numbers():
             if number >= until:
@@ -83,7 +83,6 @@ class Reclaiming:
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         self._at(PersistPoint.REMOVING)
         self._files.remove(number)
-        index.forget_file(self._connection, number)
 
     def _move(self, rows: list[RunRow]) -> None:
         stored, size = Rows(self._files), 0

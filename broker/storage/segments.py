@@ -209,9 +209,14 @@ def _sound(connection: sqlite3.Connection, key: int) -> bytes | None:
 
 
 def has(connection: sqlite3.Connection, ledger_id: int) -> bool:
-    """Return whether a ledger has rows, in whatever state."""
-    row = connection.execute("SELECT 1 FROM segment WHERE key BETWEEN ? AND ? LIMIT 1", _keys_of(ledger_id)).fetchone()
-    return row is not None
+    """Return whether a ledger may have rows. Call this outside a transaction, which could not go on after damage."""
+    query = "SELECT 1 FROM segment WHERE key BETWEEN ? AND ? LIMIT 1"
+    try:
+        return connection.execute(query, _keys_of(ledger_id)).fetchone() is not None
+    except sqlite3.DatabaseError as error:
+        if code_of(error) != sqlite3.SQLITE_CORRUPT:
+            raise
+        return True
 
 
 def mark_deleted(connection: sqlite3.Connection, ledger_ids: Iterable[int]) -> None:

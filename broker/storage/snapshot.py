@@ -1,7 +1,8 @@
 """Write and read snapshots: everything that a store has, in one file.
 
 A snapshot is a database like that of a data directory (`database.py`), with all entries in the database. A broker's
-`pulsarium.db` can be restored too, with the entry log beside the file. A snapshot has one more path, with its writer and the SHA-256 of its contents.
+`pulsarium.db` can be restored too, with the entry log beside the file. A snapshot has one more path, with its writer
+and the SHA-256 of its contents.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from pulsarium.broker.storage import index, older, segments
+from pulsarium.broker.storage import older, segments
 from pulsarium.broker.storage.database import (
     APPLICATION_ID,
     SCHEMA_VERSION,
     TABLES,
     TABLES_WITHOUT_LOG,
     WITHOUT_LOG,
+    applied,
     has_tables,
     metadata,
     new_database,
@@ -105,7 +107,7 @@ class Snapshot:
             self._log = None
             if about is None and version > WITHOUT_LOG:
                 self._log = LogFiles(path.parent)
-                self._unapplied = recovered(Tail(self._log, index.applied(self._connection)))
+                self._unapplied = recovered(Tail(self._log, applied(self._connection)))
                 self.metadata = self._unapplied.over(self.metadata)
         except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
             raise StorageError(f"{path} is not a snapshot, or damaged: {error}") from error

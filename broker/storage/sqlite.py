@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING
 import trio
 
 from pulsarium.broker.storage import entries as stored_entries
-from pulsarium.broker.storage import index
 from pulsarium.broker.storage.applier import Applier
 from pulsarium.broker.storage.committer import Commit, Committer, Replacement
-from pulsarium.broker.storage.database import DATABASE_NAME, WITHOUT_LOG, metadata, open_database, open_reader
+from pulsarium.broker.storage.database import DATABASE_NAME, WITHOUT_LOG, applied, metadata, open_database, open_reader
 from pulsarium.broker.storage.entry_log import EntryLog, Tail
 from pulsarium.broker.storage.interface import Batch, Done, Durability, Entries, ReadDone, Run, StorageError, StoredRun
 from pulsarium.broker.storage.log_files import LogFiles
@@ -71,7 +70,7 @@ class SqliteStorage:
                 found = probe(path)
             writer = open_database(path, durability)
             self._files = LogFiles(directory)
-            tail = Tail(self._files, index.applied(writer))
+            tail = Tail(self._files, applied(writer))
             self._unapplied = recovered(tail)
             tail.keep_lost()
             self._kept = None if found is None else self._unapplied.over(found.metadata)

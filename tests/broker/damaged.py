@@ -10,7 +10,7 @@ from pathlib import Path
 import trio.testing
 
 from pulsarium.broker.storage import index
-from pulsarium.broker.storage.database import DATABASE_NAME
+from pulsarium.broker.storage.database import DATABASE_NAME, applied
 from pulsarium.broker.storage.entry_log import Tail
 from pulsarium.broker.storage.log_files import LogFiles
 from pulsarium.broker.storage.record import ROW_HEAD_BYTES
@@ -29,7 +29,7 @@ def flip(data: Path, entry: int) -> None:
     """Damage the row of an entry of the first ledger in the entry log, or mend it again."""
     with closing(sqlite3.connect(f"{(data / DATABASE_NAME).absolute().as_uri()}?mode=ro", uri=True)) as connection:
         files = LogFiles(data)
-        unapplied = recovered(Tail(files, index.applied(connection)))
+        unapplied = recovered(Tail(files, applied(connection)))
         ledger_id = min(unapplied.ledgers() | {key >> 32 for key, *_ in index.all_rows(connection)})
         indexed = index.pieces_of(connection, ledger_id, entry, entry)
     newest = unapplied.pieces(ledger_id)
@@ -39,3 +39,12 @@ def flip(data: Path, entry: int) -> None:
         (last,) = file.read(1)
         file.seek(-1, 1)
         file.write(bytes([last ^ 1]))
+
+
+def forget(data: Path, ledger_id: int, entry: int, *, count_only: bool = False) -> None:
+    """Take the row of an entry out of the index, or with `count_only` one entry from its number."""
+    with closing(sqlite3.connect(data / DATABASE_NAME)) as connection, connection:
+        kept = index.pieces_of(connection, ledger_id, 0, 1000)
+        connection.execute("DELETE FROM run WHERE key >> 32 = ?", (ledger_id,))
+        changed = [each._replace(entries=each.entries - 1) if each.first == entry else each for each in kept]
+        index.add(connection, ledger_id, [each for each in changed if count_only or each.first != entry])

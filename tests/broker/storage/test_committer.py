@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-import itertools
+import shutil
 import sqlite3
 import threading
-from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
 import trio
 
-from pulsarium.broker.storage import checkpoints, committer
-from pulsarium.broker.storage.database import DATABASE_NAME
-from pulsarium.broker.storage.interface import Batch, Durability, StorageError
+from pulsarium.broker.storage import applier, committer, pace
+from pulsarium.broker.storage.interface import Batch, Durability, Run, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.damaged import until
@@ -53,15 +51,11 @@ async def store(tmp_path: Path, nursery: trio.Nursery, hook: Hook) -> SqliteStor
     return store
 
 
-def log_size(directory: Path) -> int:
-    return (directory / f"{DATABASE_NAME}-wal").stat().st_size
-
-
 async def test_the_persist_points_of_a_commit(store: SqliteStorage, hook: Hook) -> None:
     await ask(store.commit, batch_of(1, 0, b"a"))
     await ask(store.commit, batch_of(1, 0, path=b"value"))
-    one = [PersistPoint.WRITTEN, PersistPoint.COMMITTED, PersistPoint.ACKNOWLEDGED]
-    assert hook.seen[:5] == [*one, *one][:5]
+    one = [PersistPoint.BEGUN, PersistPoint.WRITTEN, PersistPoint.COMMITTED, PersistPoint.ACKNOWLEDGED]
+    assert hook.seen[:7] == [*one, *one][:7]
 
 
 async def test_batches_that_wait_share_a_transaction_and_are_answered_in_order(
@@ -77,7 +71,6 @@ async def test_batches_that_wait_share_a_transaction_and_are_answered_in_order(
     assert answered == list(range(10))
     assert hook.transactions() <= 3  # the first alone, the rest when it is released, the last if it came too late
     assert store.load_metadata() == {"last": b"9", "own": b""}
-    assert len(store.stored_runs(1)) == hook.transactions()  # joined, too
 
 
 async def test_a_transaction_is_bounded(store: SqliteStorage, hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +167,7 @@ async def test_what_is_before_a_failure_is_kept(
     batches = [batch_of(1, number, b"%d" % number, last=b"%d" % number) for number in range(6)]
     assert await answers_of(store, hook, *batches) == [True, True, False, False, False, False]
     assert store.load_metadata() == {"last": b"1"}
-    assert store.stored_runs(1) == [(0, 1, 1), (1, 1, 1)]
+    assert store.stored_runs(1) == [(0, 2, 2)]
 
 
 async def test_the_next_era_works_until_it_fails_too(store: SqliteStorage, hook: Hook) -> None:
@@ -231,96 +224,103 @@ async def test_a_disk_without_room(tmp_path: Path, nursery: trio.Nursery, durabi
     assert store.load_metadata() == {"last": b"39"}
 
 
-async def test_a_checkpoint_that_fails_loses_nothing(
-    store: SqliteStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_commits_that_cannot_be_applied_are_not_lost(
+    store: SqliteStorage, hook: Hook, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(checkpoints, "COPY_BYTES", 200_000)
-    await ask(store.commit, batch_of(1, 0, bytes(600_000)))
-    with no_file_grows_beyond(2 << 20):  # the log starts afresh each time; the database cannot hold all of it
-        number = 0
-        with suppress(StorageError):
-            while "storage fails" not in caplog.text:  # a copy's failure is noticed by a later commit
-                number += 1
-                await ask(store.commit, batch_of(1, number, bytes(600_000)))
-        await until(lambda: "storage fails" in caplog.text)  # said after the commit was handed back
-    stored = [first for first, _, _ in store.stored_runs(1)]
-    assert len(await ask(store.read, 1, 0, stored[-1])) == len(stored) >= 3
-    await ask(store.commit, batch_of(1, len(stored), b"goes on", era=1))
+    hook.failures[PersistPoint.APPLYING] = sqlite3.OperationalError("database or disk is full")
+    await ask(store.commit, Batch({1: [Run(0, [b"a"])]}, {"path": b"1"}, [7]))
+    await until(lambda: "storage fails" in caplog.text)
+    await ask(store.commit, batch_of(1, 1, b"b"))
+    assert (store.read_now(1, 0, 1), store.load_metadata()) == ([b"a", b"b"], {"path": b"1"})
+    shutil.copytree(tmp_path, tmp_path / "copy")
+    again = SqliteStorage(tmp_path / "copy")
+    assert (again.read_now(1, 0, 1), again.load_metadata()) == ([b"a", b"b"], {"path": b"1"})
+    again.close()
+    hook.failures.clear()
+    await ask(store.commit, Batch(deleted_ledgers=[1]))
+    await until(lambda: PersistPoint.REMOVING in hook.seen or store._unapplied.changes == 0)
+    assert store.stored_runs(1) == []
 
 
-async def test_commits_go_on_while_the_log_is_copied(
+async def test_too_many_commits_that_cannot_be_applied_are_refused(
     store: SqliteStorage, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "COPY_BYTES", 200_000)
-    hook.hold_at = PersistPoint.CHECKPOINT
-    with trio.fail_after(20):
-        for number in range(8):
-            await ask(store.commit, batch_of(1, number, bytes(60_000)))
-    assert hook.seen.count(PersistPoint.CHECKPOINT) == 1
+    """So that neither memory nor the next start takes more and more."""
+    monkeypatch.setattr(applier, "APPLY_CHANGES", 2)
+    hook.failures[PersistPoint.APPLYING] = sqlite3.OperationalError("out of luck")
+    answers: list[Exception | None] = []
+    for number in range(20):
+        store.commit(batch_of(1, number, b"x"), answers.append)
+        await until(lambda number=number: len(answers) > number)  # type: ignore[misc]
+    assert answers[0] is None
+    assert str(answers[-1]) == "commit failed: out of luck"
+    hook.failures.clear()
+    await ask(store.commit, batch_of(2, 0, b"x", era=1))
+
+
+async def test_commits_go_on_while_others_are_applied(
+    store: SqliteStorage, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(applier, "APPLY_CHANGES", 3)
+    hook.hold_at = PersistPoint.APPLYING
+    for number in range(10):
+        await ask(store.commit, batch_of(1, number, b"%d" % number))
+    assert hook.seen.count(PersistPoint.APPLYING) == 1
+    assert store.read_now(1, 0, 9) == [b"%d" % number for number in range(10)]
     assert not hook.released.is_set()
     hook.released.set()
 
 
-async def test_the_log_does_not_grow_under_steady_writing_and_reading(
-    store: SqliteStorage, hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_start_after_a_kill_reads_no_more_than_a_bound(
+    store: SqliteStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "COPY_BYTES", 100_000)
-    monkeypatch.setattr(
-        checkpoints, "RESTART_WAIT_MS", 500
-    )  # readers let go far sooner, and one that does not costs another copy
-    await ask(store.commit, batch_of(1, 0, bytes(50_000)))
-    written = 1
-    all_written = trio.Event()
-
-    def write_on(error: Exception | None) -> None:
-        nonlocal written
-        assert error is None
-        if written == 400:
-            all_written.set()
-            return
-        store.commit(batch_of(1, written, bytes(50_000)), write_on)
-        written += 1
-
-    largest = 0
-    write_on(None)
-    with ExitStack() as stack:
-        readers = [stack.enter_context(closing(outside_reader(tmp_path))) for _ in range(2)]
-        for reader in itertools.cycle(readers):  # one of them is looking at any time
-            if reader.in_transaction:
-                reader.execute("COMMIT")
-            look(reader)
-            largest = max(largest, log_size(tmp_path))
-            await trio.lowlevel.checkpoint()
-            if all_written.is_set():
-                break
-    assert hook.seen.count(PersistPoint.CHECKPOINT) > 10
-    assert largest < 3_000_000  # of 20 MB written
+    monkeypatch.setattr(applier, "APPLY_CHANGES", 10)
+    for number in range(200):
+        await ask(store.commit, batch_of(1, number, b"x"))
+        assert store._unapplied.changes <= 10 * applier.MOST + 1
 
 
-def outside_reader(directory: Path) -> sqlite3.Connection:
-    return sqlite3.connect(directory / DATABASE_NAME, isolation_level=None)
-
-
-def look(reader: sqlite3.Connection) -> None:
-    """From here to its COMMIT, the log cannot be started afresh."""
-    reader.execute("BEGIN")
-    reader.execute("SELECT count(*) FROM deleted_ledger").fetchall()
-
-
-async def test_somebody_who_keeps_looking_at_the_file_holds_up_nothing(
-    store: SqliteStorage, hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_the_event_loop_writes_while_the_device_is_fast(
+    store: SqliteStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "COPY_BYTES", 100_000)
-    monkeypatch.setattr(checkpoints, "RESTART_WAIT_MS", 1)
-    await ask(store.commit, batch_of(1, 0, b"a"))
-    with closing(outside_reader(tmp_path)) as outsider:
-        look(outsider)
-        for number in range(1, 30):
-            await ask(store.commit, batch_of(1, number, bytes(50_000)))
-        grown = log_size(tmp_path)
-        assert grown > 1_000_000
-        outsider.execute("COMMIT")
-    for number in range(30, 60):
-        await ask(store.commit, batch_of(1, number, bytes(50_000)))
-    assert log_size(tmp_path) < 2 * grown  # used again from its start
-    assert PersistPoint.CHECKPOINT in hook.seen
+    answers: list[Exception | None] = []
+    await ask(store.commit, batch_of(1, 0, b"begins a file"))
+    monkeypatch.setattr(pace, "FAST_BYTES", 100)
+    monkeypatch.setattr(pace, "FAST_SECONDS", 60)
+    monkeypatch.setattr(pace, "FAST_WRITES", 0)
+    store.commit(batch_of(1, 1, b"now"), answers.append)
+    assert answers == [None]
+    store.commit(batch_of(1, 2, bytes(101)), answers.append)  # too large
+    store.commit(batch_of(1, 3, b"behind another"), answers.append)
+    assert answers == [None]
+    await ask(store.commit, Batch())
+    assert answers == [None] * 3
+    assert store.read_now(1, 0, 3) == [b"begins a file", b"now", bytes(101), b"behind another"]
+
+
+async def test_one_slow_write_brings_the_thread_back(store: SqliteStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    await ask(store.commit, batch_of(1, 0, b"begins a file"))
+    monkeypatch.setattr(pace, "FAST_BYTES", 100)
+    monkeypatch.setattr(pace, "FAST_WRITES", 1)
+    monkeypatch.setattr(pace, "FAST_SECONDS", 0)
+    answers: list[Exception | None] = []
+    store.commit(batch_of(1, 1, b"slow"), answers.append)
+    assert answers == [None]
+    store.commit(batch_of(1, 2, b"by the thread"), answers.append)
+    assert answers == [None]
+    await ask(store.commit, Batch())
+    assert answers == [None, None]
+
+
+async def test_a_store_that_syncs_never_writes_on_the_event_loop(
+    tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "FAST_BYTES", 100)
+    monkeypatch.setattr(pace, "FAST_SECONDS", 60)
+    store = SqliteStorage(tmp_path, "fsync")
+    await nursery.start(store.run)
+    answers: list[Exception | None] = []
+    for number in range(3):
+        store.commit(batch_of(1, number, b"x"), answers.append)
+        assert len(answers) == number
+        await until(lambda: len(answers) == number + 1)  # noqa: B023

@@ -15,9 +15,12 @@ import pytest
 import trio
 
 from pulsarium.broker.config.version import VERSION
+from pulsarium.broker.storage import index
 from pulsarium.broker.storage.database import DATABASE_NAME, PAGE_SIZE, SCHEMA_VERSION
-from pulsarium.broker.storage.interface import WRITTEN_BY, Batch, Run, StorageError
+from pulsarium.broker.storage.interface import WRITTEN_BY, Batch, DamagedEntriesError, Run, StorageError
+from pulsarium.broker.storage.log_files import file_name
 from pulsarium.broker.storage.place import LOCK_NAME
+from pulsarium.broker.storage.record import ROW_HEAD_BYTES
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask, batch_of
 
@@ -42,7 +45,7 @@ class Kept(NamedTuple):
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    """Half of it is in the database, half in the log."""
+    """Half of it is in the index, half only in the newest file of the log."""
     chance = random.Random(1)
     directory, copy = tmp_path_factory.mktemp("store"), tmp_path_factory.mktemp("kept") / "data"
     entries: Contents = {ledger: [] for ledger in range(LEDGERS)}
@@ -64,7 +67,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
                 shutil.copytree(directory, copy)
             nursery.cancel_scope.cancel()
 
-    for _ in range(2):  # closing the first one brings its half into the database
+    for _ in range(2):  # closing the first one brings its half into the index
         trio.run(fill, SqliteStorage(directory), COMMITS // 2)
     return Kept(copy, entries, metadata)
 
@@ -161,7 +164,7 @@ def test_nothing_damaged_is_taken_for_good(kept: Kept, tmp_path: Path, seed: int
     check_damage(kept, tmp_path, seed)
 
 
-@pytest.mark.parametrize("seed", range(HEAVY_SEEDS, HEAVY_SEEDS + 2 * len(KINDS)))
+@pytest.mark.parametrize("seed", range(HEAVY_SEEDS, HEAVY_SEEDS + 4 * len(KINDS)))
 def test_each_kind_of_damage(kept: Kept, tmp_path: Path, seed: int) -> None:
     check_damage(kept, tmp_path, seed)
 
@@ -169,8 +172,9 @@ def test_each_kind_of_damage(kept: Kept, tmp_path: Path, seed: int) -> None:
 def check_damage(kept: Kept, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     directory = kept.copy(tmp_path / "data")
-    in_the_log = seed // len(KINDS) % 4 == 3
-    damage(directory / (WAL_NAME if in_the_log else DATABASE_NAME), KINDS[seed % len(KINDS)], chance)
+    chosen = (directory / DATABASE_NAME, directory / WAL_NAME, *sorted(directory.glob("entries-*.log")))
+    path = chosen[seed // len(KINDS) % len(chosen)]
+    damage(path if path.stat().st_size > 5 * PAGE_SIZE else chosen[0], KINDS[seed % len(KINDS)], chance)
     before = files(directory)
     said, store = "", None
     try:
@@ -284,26 +288,36 @@ def test_damaged_metadata_are_refused_with_what_can_be_done(kept: Kept, tmp_path
     assert "--restore SNAPSHOT" in said
 
 
-def test_a_damaged_row_takes_no_other_with_it(kept: Kept, tmp_path: Path) -> None:
+def test_a_damaged_entry_takes_no_other_commit_with_it(kept: Kept, tmp_path: Path) -> None:
     directory = kept.copy(tmp_path / "data")
-    with closing(sqlite3.connect(directory / DATABASE_NAME)) as connection, connection:
-        key, count, data = connection.execute("SELECT key, count, data FROM segment ORDER BY key LIMIT 1").fetchone()
-        flipped = data[:-1] + bytes([data[-1] ^ 1])
-        connection.execute("UPDATE segment SET data = ? WHERE key = ?", (flipped, key))
     store = SqliteStorage(directory)
-    ledger, first = key >> 32, key & 0xFFFFFFFF
-    everything = {(ledger, number) for ledger, entries in kept.entries.items() for number in range(len(entries))}
-    assert everything - readable(store, kept) == {(ledger, number) for number in range(first, first + count)}
-    with pytest.raises(StorageError, match=f"ledger {ledger}: damaged entries from {first} on"):
-        store.read_now(ledger, first, first)
+    pieces = [(ledger, each) for ledger in kept.entries for each in index.pieces_of(store._connection, ledger, 0, 9999)]
     store.close()
+    ledger, piece = min(pieces, key=lambda each: each[1][2:])
+    with (directory / file_name(piece.file)).open("r+b") as file:
+        file.seek(piece.offset + ROW_HEAD_BYTES + piece.size - 1)
+        (last,) = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([last ^ 1]))
+    store = SqliteStorage(directory)
+    everything = {(each, number) for each, entries in kept.entries.items() for number in range(len(entries))}
+    damaged = range(piece.first, piece.first + piece.entries)
+    assert everything - readable(store, kept) == {(ledger, number) for number in damaged}
+    with pytest.raises(DamagedEntriesError, match=f"ledger {ledger}: damaged entries from {piece.first} on") as raised:
+        store.read_now(ledger, 0, len(kept.entries[ledger]) - 1)
+    assert (raised.value.first, raised.value.last) == (damaged[0], damaged[-1])
+    store.close()
+
+
+def newest_file(directory: Path) -> Path:
+    return max(directory.glob("entries-*.log"))
 
 
 def test_commits_that_a_damaged_log_loses_are_told_and_kept(
     kept: Kept, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     directory = kept.copy(tmp_path / "data")
-    log = directory / WAL_NAME
+    log = newest_file(directory)
     SqliteStorage(kept.copy(tmp_path / "whole")).close()
     assert "damaged" not in caplog.text
     data = bytearray(log.read_bytes())
@@ -312,21 +326,20 @@ def test_commits_that_a_damaged_log_loses_are_told_and_kept(
     store = SqliteStorage(directory)
     assert store.load_metadata() in kept.metadata[:-1]
     store.close()
-    assert "the last commits are lost" in caplog.text
-    assert (directory / f"{WAL_NAME}.damaged").read_bytes() == data
+    assert "the entry log is damaged: commits are lost" in caplog.text
+    assert log.with_name(f"{log.name}.damaged").read_bytes() == data
 
 
 def test_a_commit_that_was_being_written_is_no_damage(
     kept: Kept, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The head of a frame comes before the rest, over what an earlier log left there."""
     directory = kept.copy(tmp_path / "data")
-    log = directory / WAL_NAME
+    log = newest_file(directory)
     data = bytearray(log.read_bytes())
     data[-1] ^= 1
     log.write_bytes(data)
     store = SqliteStorage(directory)
-    assert store.load_metadata() in kept.metadata[:-1]
+    assert store.load_metadata() == kept.metadata[-2]
     store.close()
     assert "damaged" not in caplog.text
 
