@@ -67,11 +67,28 @@ def checksum_matches(entry: bytes) -> bool | None:
     return None
 
 
+def read(entry: bytes) -> tuple[BrokerEntryMetadata | None, MessageMetadata, bytes]:
+    """Return the broker entry metadata, the metadata and the payload of an entry that a consumer received.
+
+    Raise `EntryError` when the entry is damaged, or does not fit its checksum.
+    """
+    broker_metadata = parse_broker_metadata(entry)
+    sent = strip_broker_metadata(entry)
+    if checksum_matches(sent) is False:
+        raise EntryError("the entry's checksum does not match")
+    start, end = _metadata_span(sent)
+    return broker_metadata, _parsed(sent[start:end]), sent[end:]
+
+
 def parse_metadata(entry: bytes) -> MessageMetadata:
     """Return the metadata of an entry. Raise `EntryError` when it is damaged or lacks a required field."""
     start, end = _metadata_span(entry)
+    return _parsed(entry[start:end])
+
+
+def _parsed(encoded: bytes) -> MessageMetadata:
     try:
-        metadata = MessageMetadata.FromString(entry[start:end])
+        metadata = MessageMetadata.FromString(encoded)
         metadata.SerializeToString()  # fails when a required field is absent; cheaper than IsInitialized
     except (DecodeError, EncodeError) as error:
         raise EntryError(f"message metadata: {error}") from None
