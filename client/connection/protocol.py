@@ -195,7 +195,7 @@ class ClientProtocol:
         self.frames += len(frames)
         for encoded, trailing in frames:
             self._frame(encoded, trailing, events)
-            if self.state is State.CLOSED:
+            if events and isinstance(events[-1], Closed):
                 return events
         if self._decoder.error is not None:
             self._close(events, _broken(str(self._decoder.error)))
