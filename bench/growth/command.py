@@ -63,14 +63,16 @@ def page(costs: Costs, up_to: float, repetitions: int) -> str:
     on = machine()
     axes = {axis.name: axis for axis in AXES}
     sizes = "" if up_to >= 1 else f" Sizes are up to {up_to:g} of the largest."
+    where = f"{on['cores']} cores ({on['machine']}, {on['system']}), Python {on['python']}, load {on['load']:.1f}."
     head = f"""# Growth
 
-The cost of a message should not depend on what else the broker has: at most {GROWTH:g} times the cost at the smallest size.
+The cost of a message should not depend on the size of anything else. The target is at most {GROWTH:g} times the cost at
+the smallest size.
 `scripts/bench growth --write` measures this and writes this page.
 
 ![The cost at each size over the cost at the smallest size](images/growth.svg)
 
-Medians of {repetitions} run{"s" * (repetitions > 1)}.{sizes} {on["cores"]} cores ({on["machine"]}, {on["system"]}), Python {on["python"]}, load {on["load"]:.1f} at the start.
+Medians of {repetitions} run{"s" * (repetitions > 1)}.{sizes} {where}
 """
     return "\n".join([head, "\n\n".join(table(axes[name], points) for name, points in costs.items()), ""])
 

@@ -106,7 +106,10 @@ def backlog(sizes: Sequence[int], count: int) -> Points:
 
 
 def start(sizes: Sequence[int], count: int) -> Points:
-    """Start a broker on a data directory with as many bytes of backlog. The cost is the CPU time up to the ready line."""
+    """Start a broker on a data directory with as many bytes of backlog.
+
+    The cost is the CPU time up to the ready line, in microseconds.
+    """
     with tempfile.TemporaryDirectory(prefix="pulsarium-growth-") as folder:
         command, stored = [*pulsarium_command(), "--data", str(Path(folder, "data"))], 0
         for size in sizes:

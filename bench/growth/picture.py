@@ -26,7 +26,8 @@ def svg(costs: Costs, limit: float) -> str:
         return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
 
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"',
+        ' font-family="sans-serif" font-size="12">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
     ]
     for step in STEPS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_the_page_says_how_far_the_sizes_go() -> None:
 
 
 def test_the_picture_has_a_line_for_each_axis_and_a_point_for_each_size() -> None:
-    drawn = ElementTree.fromstring(svg({"topics": [(1, 5.0), (10, 6.0)], "start": [(1000, 1.0), (10**6, 9.0)]}, GROWTH))
+    drawn = ET.fromstring(svg({"topics": [(1, 5.0), (10, 6.0)], "start": [(1000, 1.0), (10**6, 9.0)]}, GROWTH))
     assert len(drawn.findall(f"{SVG}polyline")) == 2
     assert len(drawn.findall(f"{SVG}circle")) == 4
     assert {"topics", "start", "1M", "2x"} <= {text.text for text in drawn.findall(f"{SVG}text")}
