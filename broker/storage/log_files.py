@@ -9,6 +9,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+ENTRY_LOGS = "entries-*.log*"
+"""The files of the log, and copies of damaged ones, as a pattern."""
+
 _NAME = re.compile(r"entries-(\d{8,})\.log")
 
 

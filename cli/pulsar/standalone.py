@@ -142,17 +142,19 @@ def _data_directory(directory: Path, *, must: bool) -> Path | None:
 
 
 def wipe(data: Path) -> None:
-    """Delete the database in a data directory, unless another process has it open."""
+    """Delete the database and the entry log in a data directory, unless another process has them open."""
     from pulsarium.broker.storage.database import DATABASE_NAME
     from pulsarium.broker.storage.interface import StorageError
+    from pulsarium.broker.storage.log_files import ENTRY_LOGS
     from pulsarium.broker.storage.place import DirectoryLock
 
     try:
         lock = DirectoryLock(data)
     except StorageError as error:
         raise RequestRefused(f"--wipe-data: {error}") from None
-    for path in data.glob(f"{DATABASE_NAME}*"):
-        path.unlink()
+    for pattern in (f"{DATABASE_NAME}*", ENTRY_LOGS):
+        for path in data.glob(pattern):
+            path.unlink()
     lock.release()
     log.info("deleted the data of earlier runs", directory=data)
 

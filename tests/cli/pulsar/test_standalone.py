@@ -170,7 +170,7 @@ def test_a_folder_that_was_asked_for_is_taken_as_it_is(bench: Bench) -> None:
 def test_wipe_data_deletes_the_store_and_nothing_else(bench: Bench) -> None:
     data = bench.home / "data/standalone"
     data.mkdir(parents=True)
-    for name in ("pulsarium.db", "pulsarium.db-wal", "notes.txt"):
+    for name in ("pulsarium.db", "pulsarium.db-wal", "entries-00000001.log", "notes.txt"):
         (data / name).touch()
     bench.options("--wipe-data")
     assert sorted(each.name for each in data.iterdir()) == ["notes.txt", "pulsarium.lock"]
