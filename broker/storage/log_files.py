@@ -73,6 +73,10 @@ class LogFiles:
                 sync(self.open(number))
         self.sync_names()
 
+    def sync_beside(self, name: str) -> None:
+        """Sync another file of the directory."""
+        sync(OpenFile(os.open(name, os.O_RDONLY, dir_fd=self._at.descriptor)))
+
     def sync_names(self) -> None:
         sync(self._at)
 

@@ -11,7 +11,7 @@ import sqlite3
 
 from pulsarium.broker.logs import Log
 from pulsarium.broker.storage import index, segments
-from pulsarium.broker.storage.database import applied, transaction
+from pulsarium.broker.storage.database import DATABASE_NAME, applied, transaction
 from pulsarium.broker.storage.entries import Rows
 from pulsarium.broker.storage.index import RunRow
 from pulsarium.broker.storage.interface import Run, StorageError
@@ -80,7 +80,7 @@ class Reclaiming:
                 self._at(PersistPoint.MOVING)
             return
         # Until here, a machine crash may take the transactions that made the file needless.
-        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        self._files.sync_beside(f"{DATABASE_NAME}-wal")
         self._at(PersistPoint.REMOVING)
         self._files.remove(number)
 
