@@ -8,7 +8,8 @@ The durability of commits is that of the entry log:
 
 For `os` and `fsync`, the applier syncs the entry log before it brings commits into the database. So the database never
 names entries that a machine crash has taken. SQLite syncs around its checkpoints (synchronous=NORMAL). A transaction
-that a machine crash takes is still in the entry log, because SQLite's log is synced before a file of the log is deleted.
+that a machine crash takes is still in the entry log, because no file of the log is deleted before SQLite's log is
+synced.
 """
 
 from __future__ import annotations
