@@ -104,12 +104,12 @@ class Applier(Worker[Work]):
             if request.work is not None:
                 attempt(request.work, self._connection)
                 self._deletions = Deletions(self._connection, self._at)
+                self._reclaiming.resume()
         except StorageError as error:
             self.report(error, "apply")
             return error
         self.report(None, "apply")
         self._deletions.resume()
-        self._reclaiming.resume()
         return None
 
     def _apply(self, part: Part, connection: sqlite3.Connection) -> None:
@@ -127,9 +127,14 @@ class Applier(Worker[Work]):
             self._at(PersistPoint.APPLYING)
         self._unapplied.applied()
         self._deletions.add(left)
+        if part.deleted_ledgers or part.start.file < part.end.file:
+            self._reclaiming.resume()
 
     def background(self) -> bool:
-        return self._deletions.step() or self._reclaiming.step()
+        if self._deletions.step():
+            self._reclaiming.resume()
+            return True
+        return self._reclaiming.step()
 
     def close(self) -> None:
         if not self._connection_is_closed:
