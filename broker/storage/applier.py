@@ -30,12 +30,19 @@ SOON_SECONDS = 0.5  # until a deletion is applied, so that many share one transa
 
 
 class Work(Barrier):
-    """Apply the commits, and do `work` in the database afterwards."""
+    """A request to apply the commits that there are, now or soon."""
 
-    def __init__(self, work: Callable[[sqlite3.Connection], None] | None = None, *, soon: bool = False) -> None:
+    def __init__(self, *, soon: bool = False) -> None:
+        super().__init__()
+        self.soon = soon
+
+
+class AllWork(Work):
+    """A request to apply all commits, and to do `work` in the database afterwards."""
+
+    def __init__(self, work: Callable[[sqlite3.Connection], None] | None = None) -> None:
         super().__init__()
         self.work = work
-        self.soon = soon
 
 
 class Applier(Worker[Work]):
@@ -59,10 +66,7 @@ class Applier(Worker[Work]):
     # on the threads that commit
 
     def grew(self, *, deleted: bool) -> None:
-        """Let the thread apply commits when there are enough. Wait for the thread when there are too many.
-
-        Raise `StorageError` when the commits cannot be applied.
-        """
+        """Let the thread apply commits when there are enough, or soon after a deletion."""
         share = max(self._unapplied.size / APPLY_BYTES, self._unapplied.changes / APPLY_CHANGES)
         if share < 1 and not deleted:
             return
@@ -81,7 +85,7 @@ class Applier(Worker[Work]):
     def do(self, work: Callable[[sqlite3.Connection], None] | None = None) -> None:
         """Apply all commits, then do `work`, and wait for both. Raise `StorageError` on failure."""
         self._now.set()
-        request = Work(work)
+        request = AllWork(work)
         self.submit(request)
         self.wait_until(request)
 
@@ -101,7 +105,9 @@ class Applier(Worker[Work]):
         try:
             while not (part := self._unapplied.take()).is_empty:
                 attempt(partial(self._apply, part), self._connection)
-            if request.work is not None:
+                if not isinstance(request, AllWork):  # else a flood would sync all the time
+                    break
+            if isinstance(request, AllWork) and request.work is not None:
                 attempt(request.work, self._connection)
                 self._deletions = Deletions(self._connection, self._at)
                 self._reclaiming.resume()
@@ -138,6 +144,6 @@ class Applier(Worker[Work]):
 
     def close(self) -> None:
         if not self._connection_is_closed:
-            self._serve(Work())
+            self._serve(AllWork())
             self._connection_is_closed = True
             self._connection.close()
