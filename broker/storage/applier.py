@@ -60,7 +60,8 @@ class Applier(Worker[Work]):
         self._at = at
         self._deletions = Deletions(connection, at)
         self._reclaiming = Reclaiming(connection, files, at)
-        self._asked: Work | None = None
+        self._asked = False  # for commits that the thread has not taken yet
+        self._failed = False  # the last time, so that there is more than one part to apply
         self._now = threading.Event()  # ends the wait for further deletions
 
     # on the threads that commit
@@ -70,9 +71,9 @@ class Applier(Worker[Work]):
         share = max(self._unapplied.size / APPLY_BYTES, self._unapplied.changes / APPLY_CHANGES)
         if share < 1 and not deleted:
             return
-        if self._asked is None or self._asked.finished.is_set():
-            self._asked = Work(soon=share < 1)
-            self.submit(self._asked)
+        if not self._asked:
+            self._asked = True
+            self.submit(Work(soon=share < 1))
         if share >= 1:
             self._now.set()
 
@@ -103,17 +104,20 @@ class Applier(Worker[Work]):
 
     def _serve(self, request: Work) -> StorageError | None:
         try:
+            self._asked = False  # before the commits are taken, because later ones have to ask again
             while not (part := self._unapplied.take()).is_empty:
                 attempt(partial(self._apply, part), self._connection)
-                if not isinstance(request, AllWork):  # else a flood would sync all the time
+                if not (self._failed or isinstance(request, AllWork)):  # else a flood would sync all the time
                     break
             if isinstance(request, AllWork) and request.work is not None:
                 attempt(request.work, self._connection)
                 self._deletions = Deletions(self._connection, self._at)
                 self._reclaiming.resume()
         except StorageError as error:
+            self._failed = True
             self.report(error, "apply")
             return error
+        self._failed = False
         self.report(None, "apply")
         self._deletions.resume()
         return None
