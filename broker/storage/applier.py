@@ -61,7 +61,7 @@ class Applier(Worker[Work]):
         self._deletions = Deletions(connection, at)
         self._reclaiming = Reclaiming(connection, files, at)
         self._asked = False  # for commits that the thread has not taken yet
-        self._failed = False  # the last time, so that there is more than one part to apply
+        self._failed = False  # the last time, so two parts wait
         self._now = threading.Event()  # ends the wait for further deletions
 
     # on the threads that commit
