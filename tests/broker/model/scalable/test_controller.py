@@ -11,21 +11,14 @@ import trio
 from pulsarium.broker.config import Config, Profile
 from pulsarium.broker.config.profile import PULSAR_5_0, PULSAR_5_0_M1
 from pulsarium.broker.model.scalable.controller import Controller, Operation
-from pulsarium.broker.model.scalable.registrations import Assignment
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.model.scalable.silent import Silent
 from tests.broker.wire import Bed, serving
 
 NAME = TopicName.parse("topic://public/default/t")
 DAY = 86_400
 
 pytestmark = pytest.mark.usefixtures("autojump_clock")
-
-
-class Silent:
-    """A connection that ignores its assignments."""
-
-    def assigned(self, consumer_id: int, assignment: Assignment) -> None:
-        return
 
 
 def led(bed: Bed, segments: int = 1) -> Controller:
