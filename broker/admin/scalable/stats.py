@@ -11,6 +11,7 @@ from pulsarium.broker.admin.topic.stats_json import time_text
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.reply import Reply, json_reply
+from pulsarium.broker.model.dispatch.entry_buckets import EntryBucketDispatcher
 from pulsarium.broker.model.scalable.auto_scale import (
     MAX_BUCKETS,
     MAX_SEGMENTS,
@@ -226,6 +227,7 @@ class Stats:
             "msgRateOut": _rounded(rate.messages),
             "byteRateOut": _rounded(rate.bytes),
             "consumerCount": len(part.consumers),
+            "drainingBuckets": draining_buckets(part),
             "blocked": waits,
         }
 
@@ -276,6 +278,12 @@ class Stats:
             if at_ms is not None:
                 shown[name] = time_text(at_ms)
         return shown
+
+
+def draining_buckets(part: PersistentSubscription) -> int:
+    """Return how many entry buckets of a segment wait until their former owner has acknowledged its messages."""
+    dispatcher = part.dispatcher
+    return len(dispatcher.owed.draining) if isinstance(dispatcher, EntryBucketDispatcher) else 0
 
 
 def policy_json(policy: Policy) -> Json:

@@ -257,12 +257,13 @@ class ScalableTopics:
         """Create a topic with segments of equal width. Raise `ScalableTopicExistsError` when it exists."""
         if self.find(name) is not None:
             raise ScalableTopicExistsError(f"Scalable topic already exists: {name}")
-        self.topics.check_room(name, segments)
         layout = Layout.initial(segments, now_ms=self.now_ms(), buckets=self.buckets_of(segments))
         return self._add(ScalableTopic(self, name, layout, properties or {}))
 
     def _add(self, topic: ScalableTopic) -> ScalableTopic:
-        for segment in topic.layout.active():
+        active = topic.layout.active()
+        self.topics.check_room(topic.name, len(active))
+        for segment in active:
             self.topics.create(topic.segment_topic(segment))
         self._found[str(topic.name)] = topic
         self.save(topic)
@@ -281,13 +282,14 @@ class ScalableTopics:
     def change(self, topic: ScalableTopic, layout: Layout) -> None:
         """Give a topic a new layout: create its new segments with their cursors, and terminate the sealed ones."""
         before = topic.layout
-        for segment in layout.segments.values():
-            if segment.id not in before.segments:
-                child = self.topics.create(topic.segment_topic(segment))
-                assert isinstance(child, PersistentTopic)
-                for subscription in topic.subscriptions:
-                    if subscription and subscription not in child.subscriptions:
-                        child.subscribe(subscription, earliest=True)
+        added = [segment for number, segment in layout.segments.items() if number not in before.segments]
+        self.topics.check_room(topic.name, len(added))
+        for segment in added:
+            child = self.topics.create(topic.segment_topic(segment))
+            assert isinstance(child, PersistentTopic)
+            for subscription in topic.subscriptions:
+                if subscription and subscription not in child.subscriptions:
+                    child.subscribe(subscription, earliest=True)
         for segment in layout.segments.values():
             if not segment.active and before.segments[segment.id].active:
                 self._terminate(topic.segment_topic(segment))
