@@ -10,12 +10,12 @@ import anyio.lowlevel
 
 from pulsarium.client.consumer.inbox import batch_receive
 from pulsarium.client.consumer.interceptors import Interceptors
-from pulsarium.client.consumer.letters import Letters
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.core import Core
 from pulsarium.client.errors import PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.scalable.layout import Layout
+from pulsarium.client.scalable.letters import ScalableLetters
 from pulsarium.client.scalable.message import ScalableMessage
 from pulsarium.client.scalable.segments import Segments
 from pulsarium.client.scalable.session import LayoutSession
@@ -37,7 +37,7 @@ class ScalableConsumer(Generic[T]):
         self._core = core
         self._options = options
         self._interceptors = Interceptors(cast("Consumer[T]", self), ())  # there are none
-        self._letters = Letters(core, options.subscription_name, options.schema)
+        self._letters = ScalableLetters(core, options.subscription_name, options.schema)
         self._segments = Segments(core, options, self._letters, self._interceptors, self._on_end)
         assert isinstance(options.topic, str)
         self._session = LayoutSession(core.brokers, options.topic, self._on_layout, self._failed, create=create)

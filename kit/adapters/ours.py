@@ -84,6 +84,7 @@ class Adapter:
             "flush": lambda request: self._things[request["producer"]].flush(),
             "last-sequence": self._last_sequence,
             "stream": self._stream,
+            "namespace-stream": self._namespace_stream,
             "queue": self._queue,
             "reader": self._reader,
             "receive": self._receive,
@@ -147,6 +148,17 @@ class Adapter:
         )
         await self._enter(request, consumer)
 
+    async def _namespace_stream(self, request: Request) -> None:
+        consumer = self._topics(request).subscribe_namespace(
+            request["namespace"],
+            request["subscription"],
+            property_filters=request["properties"],
+            consumer_name=request["name"],
+            initial_position=api.InitialPosition.Earliest,
+            ack_receipt_enabled=True,
+        )
+        await self._enter(request, consumer)
+
     async def _queue(self, request: Request) -> None:
         consumer = self._topics(request).subscribe_queue(
             request["topic"],
@@ -182,7 +194,7 @@ class Adapter:
     async def _acknowledge(self, request: Request) -> None:
         consumer, message = self._things[request["consumer"]], self._messages[request["message"]]
         txn = self._things[request["transaction"]] if "transaction" in request else None
-        if isinstance(consumer, api.StreamConsumer):
+        if isinstance(consumer, api.StreamConsumer | api.NamespaceStreamConsumer):
             await consumer.acknowledge_cumulative(message, txn=txn)
         else:
             await consumer.acknowledge(message, txn=txn)

@@ -200,18 +200,15 @@ class Topics:
     def check_room(self, name: TopicName, added: int = 1) -> None:
         """Raise `NotAllowedError` when a namespace has maxTopicsPerNamespace topics.
 
-        Persistent topics and segments of scalable topics count apart. As in Pulsar, non-persistent topics do not count,
-        and adding partitions is not checked.
+        Persistent topics and segments count apart. As in Pulsar, adding partitions is not checked.
         """
         namespace = str(name.namespace_name)
         most = most_topics(self._stores.config, self._metadata.namespaces.get(namespace) or {})
         if most <= 0 or is_system_topic(name):
             return
-        there = 0
+        there = len(self.names(namespace, system=False)) if name.is_persistent else 0
         if name.is_scalable or name.is_segment:
             there = sum(each.startswith(f"{SEGMENT}://{namespace}/") for each in self._logs)
-        elif name.is_persistent:
-            there = len(self.names(namespace, system=False))
         if there + added > most:
             raise NotAllowedError("Exceed maximum number of topics in namespace.")
 
