@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import TracebackType
 from typing import Any, Generic, Self
 
 import anyio
 import anyio.lowlevel
 
+from pulsarium.client.blocks import Closing
 from pulsarium.client.consumer.options import ConsumerOptions, InitialPosition
 from pulsarium.client.core import Core
 from pulsarium.client.errors import FATAL, AlreadyClosed, PulsarError, TopicNotFound, copy_of
@@ -31,7 +31,7 @@ class _Topic(Generic[T]):
     delivered: dict[int, ScalableMessage[T]] = field(default_factory=dict)
 
 
-class NamespaceStreamConsumer(Generic[T]):
+class NamespaceStreamConsumer(Closing, Generic[T]):
     """A stream consumer of all topics of a namespace that have some properties (PIP-466).
 
     Made by `ScalableTopics.subscribe_namespace`. The consumer follows topics that come and go. The messages of each key
@@ -66,11 +66,6 @@ class NamespaceStreamConsumer(Generic[T]):
             self._core.brokers.task_group.start_soon(partial(self._follow, name, topic, is_open=True))
         self._on_topics(self._watch.topics)  # those of now
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __aiter__(self) -> Self:
         return self

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 import anyio
 import anyio.lowlevel
 
+from pulsarium.client.blocks import Closing
 from pulsarium.client.consumer.inbox import batch_receive
 from pulsarium.client.consumer.interceptors import Interceptors
 from pulsarium.client.consumer.options import ConsumerOptions
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pulsarium.client.consumer.consumer import Consumer
 
 
-class ScalableConsumer(Generic[T]):
+class ScalableConsumer(Closing, Generic[T]):
     """A consumer of a scalable topic, open inside its `async with` block. After the block, calls raise `AlreadyClosed`.
 
     The consumer follows splits and merges of segments by itself, and opens its segments again after a lost connection.
@@ -51,11 +51,6 @@ class ScalableConsumer(Generic[T]):
                 await self.aclose()
             raise
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __aiter__(self) -> Self:
         return self
