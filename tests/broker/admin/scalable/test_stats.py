@@ -93,12 +93,12 @@ async def test_5_0_1_counts_the_buckets_of_a_segment_that_drain_before_they_move
         starts = (0, *segment.splits)
         ranges = [{"start": start, "end": end - 1} for start, end in zip(starts, (*starts[1:], 1 << 16), strict=True)]
         meta = {"keySharedMode": pb.KeySharedMode.STICKY, "hashRanges": ranges, "entryBucketDispatch": True}
-        on = {"topic": str(topic.segment_topic(segment)), "keySharedMeta": meta}
-        first = await joined(bed, "c2", **on)
+        name = str(topic.segment_topic(segment))
+        first = await joined(bed, "c2", topic=name, keySharedMeta=meta)
         wire = await bed.connect()
-        await wire.producer(on["topic"])
+        await wire.producer(name)
         await wire.publish(*(batch_of(b"a", entry_hash_min=start, sequence_id=start) for start in starts))
         await got(first)
-        await joined(bed, "c1", **on)
+        await joined(bed, "c1", topic=name, keySharedMeta=meta)
         found = (await rest_of(bed).call("GET", STATS)).json["subscriptions"]["sub"]["segments"]["0"]
         assert found["drainingBuckets"] == 2
