@@ -183,6 +183,7 @@ class Situation:
     times: Times = Times()
 
     def load(self, segment: Segment) -> Load:
+        """Return the load of a segment, which is idle if it was not measured."""
         return self.loads.get(segment.id, IDLE)
 
     def within(self, last_ms: int | None, seconds: float) -> bool:

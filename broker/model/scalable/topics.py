@@ -65,10 +65,6 @@ class ScalableTopic:
         self.controller: Any | None = None  # the broker that leads it, from its first use on
         self._topics = topics
 
-    @property
-    def local_name(self) -> str:
-        return self.name.local_name
-
     def segment_topic(self, segment: Segment) -> TopicName:
         """Return the topic that has the messages of a segment."""
         return segment.topic(self.name)
@@ -173,6 +169,7 @@ class ScalableTopics:
         self._found: dict[str, ScalableTopic] = {}
 
     def now_ms(self) -> int:
+        """Return the time of the broker's clock, in milliseconds since the epoch."""
         return self._stores.clock.now_ms()
 
     def recover(self, kept: Mapping[str, bytes]) -> None:
@@ -203,6 +200,7 @@ class ScalableTopics:
         return found
 
     def all(self) -> list[ScalableTopic]:
+        """Return the scalable topics of all namespaces."""
         return list(self._found.values())
 
     def names(self, namespace: str, properties: Mapping[str, str] | None = None) -> list[str]:
