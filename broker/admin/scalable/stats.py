@@ -197,7 +197,11 @@ class Stats:
         kind = STREAM if name in self._topic.registered else self._topic.made.get(name, QUEUE)
         consumers = [consumer for part in parts.values() for consumer in part.consumers]
         rate = self._rates.total(consumers)
-        segments = {str(segment.id): self._part(name, segment, part) for segment, part in parts.items()}
+        registrations, is_registered = self._controller.registrations, name in self._topic.registered
+        waiting = registrations.held_back(name) if is_registered else set()
+        segments = {
+            str(segment.id): self._part(part, is_blocked=segment.id in waiting) for segment, part in parts.items()
+        }
         return {
             "type": kind,
             "uncoveredSegmentIds": self._uncovered(name),
@@ -217,9 +221,8 @@ class Stats:
         had = {each for _, _, segments in self._controller.registrations.assigned(name) for each in segments}
         return [each.id for each in self._segments if each.active and each.id not in had]
 
-    def _part(self, name: str, segment: Segment, part: PersistentSubscription) -> Json:
+    def _part(self, part: PersistentSubscription, *, is_blocked: bool) -> Json:
         rate, cursor = self._rates.total(part.consumers), part.cursor
-        waits = name in self._topic.registered and segment.id in self._controller.registrations.held_back(name)
         return {
             "msgBacklog": cursor.backlog(),
             "backlogSize": size_after(part.topic, cursor.mark_delete),
@@ -228,7 +231,7 @@ class Stats:
             "byteRateOut": _rounded(rate.bytes),
             "consumerCount": len(part.consumers),
             "drainingBuckets": draining_buckets(part),
-            "blocked": waits,
+            "blocked": is_blocked,
         }
 
     def _consumers(self, name: str, parts: Mapping[Segment, PersistentSubscription]) -> list[Json]:
