@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -77,11 +78,12 @@ class Adapter:
         self._clients: dict[str, api.Client] = {}
         self._things: dict[str, Any] = {}
         self._messages: dict[str, Any] = {}
+        self._sending: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
         self.operations: dict[str, Operation] = {
             "open": self._open,
             "producer": self._producer,
             "send": self._send,
-            "flush": lambda request: self._things[request["producer"]].flush(),
+            "flush": self._flush,
             "last-sequence": self._last_sequence,
             "stream": self._stream,
             "namespace-stream": self._namespace_stream,
@@ -130,10 +132,15 @@ class Adapter:
         producer = self._things[request["producer"]]
         txn = self._things[request["transaction"]] if "transaction" in request else None
         receipts = []
-        for each in request["messages"]:
-            options = {"partition_key": each["key"]} if "key" in each else {}
-            receipts.append(await producer.submit(each["value"].encode(), txn=txn, **options))
+        async with self._sending[request["producer"]]:
+            for each in request["messages"]:
+                options = {"partition_key": each["key"]} if "key" in each else {}
+                receipts.append(await producer.submit(each["value"].encode(), txn=txn, **options))
         return {"ids": [str(await receipt.wait()) for receipt in receipts]}
+
+    async def _flush(self, request: Request) -> None:
+        async with self._sending[request["producer"]]:  # a flush counts the messages of all earlier requests
+            await self._things[request["producer"]].flush()
 
     async def _last_sequence(self, request: Request) -> Mapping[str, Any]:
         return {"sequence": self._things[request["producer"]].last_sequence_id()}
