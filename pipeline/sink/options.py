@@ -80,10 +80,6 @@ def _among(words: Mapping[str, Any]) -> Reader:
     return lambda options, name, default: options.choice(name, words, default)
 
 
-def _micros(options: Options, name: str, default: str) -> float:
-    return options.number(name, int(default)) / 1_000_000
-
-
 class _Argument(NamedTuple):
     """An option of Java's producer, and its argument of `create_producer`, or "" when it is used otherwise."""
 
@@ -105,14 +101,14 @@ _ARGUMENTS = (
         "20000",
         "max_pending_messages",
         _number(1),
-        "most messages without a receipt in a partition",
+        "messages without a receipt in a partition at which a task waits",
     ),
     _Argument(
         "maxPendingMessagesAcrossPartitions",
         "100000",
         "max_pending_messages_across_partitions",
         _number(1),
-        "most messages without a receipt in all partitions of a topic",
+        "messages without a receipt in all partitions of a topic at which a task waits",
     ),
     _Argument("batchingEnabled", "true", "batching_enabled", _flag, "send several messages in one entry"),
     _Argument("batchingMaxMessages", "1000", "batching_max_messages", _number(1), "most messages of one entry"),
@@ -124,11 +120,7 @@ _ARGUMENTS = (
         "most payload bytes of one entry",
     ),
     _Argument(
-        "batchingMaxPublishDelayMicros",
-        "1000",
-        "batching_max_publish_delay",
-        _micros,
-        "how long a batch waits for more messages",
+        "batchingMaxPublishDelayMicros", "1000", "", _number(), "no effect: a task sends the rows that it has at once"
     ),
     _Argument("compressionType", "NONE", "compression_type", _among(_COMPRESSIONS), "NONE, LZ4, ZLIB, ZSTD or SNAPPY"),
     _Argument(
