@@ -60,8 +60,7 @@ class _Sent(NamedTuple):
     topic: str
     number: int
     """The sequence id of its first row."""
-    count: int
-    """Number of its rows."""
+    rows: int
     receipt: Receipt
 
 
@@ -153,12 +152,12 @@ class Sender:
         sending = self._targets[topic].producer.send(partition, messages.content(row), **options)
         await self._sent_with(topic, number, 1, sending)
 
-    async def _sent_with(self, topic: str, number: int, count: int, sending: Awaitable[Receipt]) -> None:
+    async def _sent_with(self, topic: str, number: int, rows: int, sending: Awaitable[Receipt]) -> None:
         try:
             receipt = await self._patiently(sending)
         except errors.PulsarError as error:
             raise self._failed(topic, number, error) from error
-        self._sent.append(_Sent(topic, number, count, receipt))
+        self._sent.append(_Sent(topic, number, rows, receipt))
         await anyio.lowlevel.checkpoint()  # let the sockets have their turn
 
     async def finish(self) -> Written:
@@ -176,13 +175,13 @@ class Sender:
     def _take_receipts(self) -> None:
         """Take the receipts that have arrived, up to the first one that is missing. Raise `WriteFailed`."""
         while self._sent and self._sent[0].receipt.is_done():
-            topic, number, count, receipt = self._sent.popleft()
+            topic, number, rows, receipt = self._sent.popleft()
             try:
                 where = receipt.result()
             except errors.PulsarError as error:
                 raise self._failed(topic, number, error) from error
             if where.ledger_id < 0:
-                self._written.known += count
+                self._written.known += rows
 
     async def _patiently(self, waiting: Awaitable[T]) -> T:
         with anyio.move_on_after(self._options.send_timeout):

@@ -92,7 +92,7 @@ async def test_each_connection_may_damage_something_once() -> None:
 
 
 @on_both
-async def test_what_another_broker_does_not_take_fails() -> None:
+async def test_messages_too_large_for_another_broker_fail() -> None:
     """Else it would close the connection, time and again. What it takes goes on."""
     async with producing(batching_enabled=False, max_pending_messages=2) as stage:
         receipts = [stage.producer.send_nowait(bytes(500)), stage.producer.send_nowait(b"small")]
@@ -330,7 +330,7 @@ async def test_a_refused_batch_is_named_by_its_highest_number() -> None:
 
 
 @on_both
-async def test_what_may_pass_is_sent_again() -> None:
+async def test_a_message_refused_for_a_transient_reason_is_sent_again() -> None:
     """On a new connection, as Java clients do: the broker cannot tell yet whether it has the message."""
     async with producing(batching_enabled=False) as stage:
         receipts: list[Receipt] = [stage.producer.send_nowait(b"%d" % n) for n in range(2)]

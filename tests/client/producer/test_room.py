@@ -51,7 +51,7 @@ async def test_waiting_senders_get_memory_in_turn() -> None:
 
 
 @on_both
-async def test_what_is_given_back_lets_go_on_all_for_whom_there_is_room() -> None:
+async def test_released_memory_lets_all_fitting_waiters_go_on() -> None:
     memory = Limit(2)
     order: list[int] = []
     memory.acquire_nowait(2)

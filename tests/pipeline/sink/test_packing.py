@@ -56,7 +56,8 @@ def test_a_batch_has_the_bytes_of_its_messages(
     drafts = []
     for member in members:
         options = found.options(int(member))
-        drafts.append(draft(rows[member]["value"], **{**options, "sequence_id": int(numbers[member])}))
+        options["sequence_id"] = int(numbers[member])
+        drafts.append(draft(rows[member]["value"], **options))
     assert made.payload == batch.pack([(each.metadata, each.content) for each in drafts])
     assert (made.count, made.size) == (len(members), sum(len(each.content) for each in drafts))
     assert (made.sequence_id, made.highest_sequence_id) == (drafts[0].sequence_id, drafts[-1].sequence_id)
