@@ -21,7 +21,7 @@ from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.discovery import Matching
 from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.indexes import message_at
-from pulsarium.client.consumer.options import ConsumerOptions, RegexSubscriptionMode
+from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition, RegexSubscriptionMode
 from pulsarium.client.consumer.reader import Place
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.decoding import Decoded, Decoder
@@ -53,6 +53,7 @@ __all__ = [
     "last_message",
     "message_at",
     "read_definition",
+    "standing_consumer",
     "together",
     "topics_matching",
 ]
@@ -65,11 +66,15 @@ class _Options(ConsumerOptions[Any]):
     def decoder(self) -> Decoder:
         return self.own_decoder
 
+    @property
+    def creates_topic(self) -> bool:
+        return False
+
 
 class TopicReader:
     """A reader of a topic without partitions, or of one partition. It is open inside its `async with` block.
 
-    The reader discards no incomplete chunked message, however many of them there are.
+    The reader discards no incomplete chunked message, however many of them there are. It creates no topic.
     """
 
     def __init__(
@@ -202,6 +207,27 @@ class BatchProducer:
         target = self._producer._partitions[partition]
         await target.room.acquire(batch.size, batch.count)
         return target.add_packed(batch)
+
+
+def standing_consumer(
+    client: Client, topic: str, subscription: str, initial_position: InitialPosition, consumer_name: str
+) -> Consumer[bytes]:
+    """Return a consumer that keeps a durable subscription of a topic, receives no messages and creates no topic.
+
+    Its type is Failover, so that a consumer of a dead program, which the broker still knows, does not block it. Raise
+    `InvalidTopicName`.
+    """
+    options = _Options(
+        topic,
+        subscription,
+        consumer_type=ConsumerType.Failover,
+        initial_position=initial_position,
+        consumer_name=consumer_name,
+        start_paused=True,
+        start_message_id_inclusive=True,
+        ack_receipt_enabled=True,
+    )
+    return Consumer(client._core, options)
 
 
 async def last_message(consumer: Consumer[Any]) -> tuple[MessageId, MessageId | None]:

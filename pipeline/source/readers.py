@@ -7,7 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
@@ -89,8 +95,10 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @override
     def getDefaultReadLimit(self) -> ReadLimit:
-        most = self._options.max_bytes
-        return ReadMaxBytes(most) if most else ReadAllAvailable()
+        options = self._options
+        if options.max_bytes:
+            return ReadMaxBytes(options.max_bytes)
+        return ReadMaxRows(options.max_messages) if options.max_messages else ReadAllAvailable()
 
     @override
     def prepareForTriggerAvailableNow(self) -> None:
@@ -99,8 +107,14 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @override
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """Return where the next micro-batch ends. Raise `DataLoss`, and the broker's own errors."""
-        most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else 0
-        return self._driver().call(self._planner.latest, start, most)
+        most_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else 0
+        most_messages = 0 if isinstance(limit, ReadAllAvailable) else self._options.max_messages
+        return self._driver().call(self._planner.latest, start, most_bytes, most_messages)
+
+    @override
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Return the ends of the topics and the lag behind them, which the progress of the query shows."""
+        return self._driver().call(self._planner.report)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return the splits between two offsets.
