@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from pulsarium.client import CompressionType, HashingScheme
-from pulsarium.pipeline.options import BadOption, Connection, Described, Options
+from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, Connection, Described, Options
 
 PREFIX = "pulsar.producer."
 
 
 OPTIONS: Sequence[Described] = (
+    Described(
+        ADMIN_URL,
+        "",
+        "both",
+        "URL of the REST API, http://host:8080: without it the sink cannot check whether the topic deduplicates",
+    ),
     Described(
         "topic",
         "",
@@ -158,13 +164,9 @@ class SinkOptions:
 
     @staticmethod
     def of(given: Mapping[str, str]) -> SinkOptions:
-        """Return the options, or raise `BadOption` for an invalid value or an unknown producer option."""
+        """Return the options, or raise `BadOption` for an invalid value or an unknown option."""
         options = Options(given)
-        known = {(PREFIX + each.name).lower() for each in _ARGUMENTS}
-        for name in given:
-            if name.lower().startswith(PREFIX) and name.lower() not in known:
-                names = ", ".join(each.name for each in _ARGUMENTS)
-                raise BadOption(f'unknown option "{name}": the options of {PREFIX}* are {names}')
+        options.refuse_unknown(each.name for each in (*CONNECTION, *OPTIONS, *PRODUCER_OPTIONS))
         read = {each.name: each.read(options, PREFIX + each.name, each.default) for each in _ARGUMENTS}
         words: dict[str, bool | None] = {"required": True, "off": False}
         required = None if options.text("deduplication") is None else options.choice("deduplication", words, "required")

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pulsarium.pipeline.options import ADMIN_URL, BadOption, Connection, Described, Options
+from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, Connection, Described, Options
 from pulsarium.pipeline.source.places import Earliest, Latest, Places, ending, starting
 from pulsarium.pipeline.source.topics import Topics
 
@@ -145,6 +145,7 @@ class SourceOptions:
     def of(given: Mapping[str, str], *, streaming: bool = False) -> SourceOptions:
         """Return the options, or raise `BadOption` or `InvalidTopicName`."""
         options = Options(given)
+        options.refuse_unknown(each.name for each in (*CONNECTION, *OPTIONS))
         connection = Connection.of(options)
         topics = Topics.of(options)
         end = ending(options)
