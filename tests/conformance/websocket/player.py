@@ -147,6 +147,8 @@ class Play:
         )
         self.lines.append({"open": name, "status": opened.status, "body": opened.body})
         if opened.status == 101:
+            if name in self._sockets:  # the broker closed this one
+                self._sockets[name].end()
             self._sockets[name] = opened
         else:
             opened.end()
