@@ -247,15 +247,15 @@ class Socket(Output):
             self._protocol.receive_data(data)
             for event in self._protocol.events():
                 self._handle(event)
-        except ProtocolError as error:
-            hint = getattr(error, "event_hint", None)
-            if isinstance(hint, CloseConnection) and not self._closed:
-                self.close(hint.code, hint.reason or str(error))
+        except ProtocolError as error:  # bytes behind the client's close frame
+            log.warning("closing a WebSocket", peer=self.address, reason=error)
             self._close()
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, CloseConnection):
-            if self._protocol.state is ConnectionState.REMOTE_CLOSING:
+            if self._protocol.state is ConnectionState.OPEN:  # the client's bytes are no frame
+                self.close(event.code, event.reason or "")
+            elif self._protocol.state is ConnectionState.REMOTE_CLOSING:
                 self._write(event.response())
             self._close()
         elif isinstance(event, Ping):
