@@ -158,7 +158,9 @@ class Config(ScalableTopicsConfig):
     webSocketSessionIdleTimeoutMillis: int = key(
         300_000, "Silence in both directions before the broker closes a WebSocket; 0: never", "milliseconds", low=0
     )
-    webSocketPingDurationSeconds: int = key(-1, "Interval of the broker's pings on WebSockets; 0 or less: none", "seconds")
+    webSocketPingDurationSeconds: int = key(
+        -1, "Interval of the broker's pings on WebSockets; 0 or less: none", "seconds"
+    )
     maxPendingPublishRequestsPerConnection: int = key(
         1_000, "Messages of a connection without a receipt before the broker stops reading", low=1
     )

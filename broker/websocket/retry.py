@@ -41,7 +41,7 @@ class Retry:
         self._timer: Timer | None = None
 
     def later(self) -> None:
-        """Attempt again after a delay."""
+        """Start the timer of the next attempt."""
         self.stop()
         self._timer = self._clock.call_later(self._delay, self._attempt)
         self._delay = min(max(FIRST, self._delay * 2), LONGEST)
@@ -51,7 +51,7 @@ class Retry:
         self._delay = 0.0
 
     def stop(self) -> None:
-        """Attempt no more."""
+        """Stop the timer of the next attempt."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

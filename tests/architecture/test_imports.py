@@ -26,8 +26,8 @@ MAY_IMPORT = {
 # broker -> rest.policies <- rest: the table of policies stands below all who speak of them.
 TABLE = "pulsarium.rest.policies"
 
-# session -> commands -> model -> storage, admin -> http -> model <- http <- lab.rest, websocket -> session: what each part of the broker must
-# not reach for.
+# session -> commands -> model -> storage, admin -> http -> model <- http <- lab.rest, websocket -> session: what each
+# part of the broker must not reach for.
 UPPER = {"broker", "server", "session", "commands", "http", "admin", "web", "websocket", "lab", "testing"}
 MUST_NOT_IMPORT = {
     "session": {"http", "admin", "web", "websocket", "broker", "server"},

@@ -42,7 +42,7 @@ async def test_a_batch_is_sent_when_its_delay_has_passed(autojump_clock: object)
         assert await consumer.texts(2) == ["a", "b"]
 
 
-async def test_maxPendingMessages_bounds_the_messages_of_a_batch() -> None:
+async def test_the_query_bounds_the_messages_that_wait_for_a_batch() -> None:
     async with websockets() as client:
         producer = await client.talk(PRODUCER, f"{BATCHES}&maxPendingMessages=1")
         await producer.send(message("a"))
@@ -66,7 +66,7 @@ async def test_each_message_of_a_batch_is_acknowledged_by_itself() -> None:
         assert await again.texts(2) == ["a", "c"]
 
 
-async def test_a_negative_acknowledgement_waits_for_negativeAckRedeliveryDelay(autojump_clock: object) -> None:
+async def test_a_negative_acknowledgement_waits_for_the_delay_of_the_query(autojump_clock: object) -> None:
     async with websockets() as client:
         consumer = await client.talk(CONSUMER, "subscriptionType=Shared&negativeAckRedeliveryDelay=7000")
         await client.publish("a")
@@ -77,7 +77,7 @@ async def test_a_negative_acknowledgement_waits_for_negativeAckRedeliveryDelay(a
         assert trio.current_time() - began == pytest.approx(7, abs=1)
 
 
-async def test_a_message_without_an_acknowledgement_comes_again_after_ackTimeoutMillis(autojump_clock: object) -> None:
+async def test_a_message_without_an_acknowledgement_is_redelivered_after_its_timeout(autojump_clock: object) -> None:
     async with websockets() as client:
         consumer = await client.talk(CONSUMER, "subscriptionType=Shared&ackTimeoutMillis=20000&receiverQueueSize=1")
         await client.publish("a", "b")

@@ -19,7 +19,7 @@ async def test_a_page_of_another_site_gets_no_websocket(origin: str) -> None:
         assert refused.status == 403
 
 
-async def test_a_page_of_a_site_in_httpAllowedHosts_gets_one() -> None:
+async def test_a_page_of_an_allowed_site_gets_one() -> None:
     async with websockets(Config(httpAllowedHosts=frozenset({"localhost:3000"}))) as client:
         assert (await client.talk(PRODUCER, Origin="http://localhost:3000")).status == 101
 

@@ -28,7 +28,7 @@ async def test_binary_messages_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 50])
-async def test_a_message_beyond_webSocketMaxTextFrameSize_ends_the_connection(cut: int) -> None:
+async def test_a_message_that_is_too_large_ends_the_connection(cut: int) -> None:
     async with websockets(Config(webSocketMaxTextFrameSize=100)) as client:
         producer = await client.talk(PRODUCER)
         text = "x" * 101
@@ -75,7 +75,7 @@ async def test_a_client_that_closes_gets_its_close_frame_back() -> None:
         assert not topic.subscriptions["sub"].consumers
 
 
-async def test_a_silent_connection_ends_after_webSocketSessionIdleTimeoutMillis(autojump_clock: object) -> None:
+async def test_a_silent_connection_ends_after_its_idle_timeout(autojump_clock: object) -> None:
     async with websockets(Config(webSocketSessionIdleTimeoutMillis=10_000)) as client:
         consumer = await client.talk(CONSUMER)
         await trio.sleep(6)
@@ -85,7 +85,7 @@ async def test_a_silent_connection_ends_after_webSocketSessionIdleTimeoutMillis(
         assert await consumer.closing() == (1001, "Connection Idle Timeout")
 
 
-async def test_the_broker_pings_every_webSocketPingDurationSeconds(autojump_clock: object) -> None:
+async def test_the_broker_pings_at_the_configured_interval(autojump_clock: object) -> None:
     async with websockets(Config(webSocketPingDurationSeconds=5, webSocketSessionIdleTimeoutMillis=0)) as client:
         consumer = await client.talk(CONSUMER)
         event = await consumer.event()
@@ -107,6 +107,6 @@ async def test_a_consumer_that_does_not_read_holds_back_only_itself() -> None:
 
 
 @pytest.mark.parametrize("path", ["v2/producer/x", "v2/nothing/x", "v3/producer/x"])
-async def test_without_webSocketServiceEnabled_there_are_no_paths(path: str) -> None:
+async def test_without_the_service_there_are_no_paths(path: str) -> None:
     async with websockets(Config(webSocketServiceEnabled=False)) as client:
         assert (await client.talk(path)).status == 404
