@@ -220,6 +220,7 @@ class Socket(Output):
                         self._heard = self._broker.clock.keep_alive.monotonic()
                     self._size -= len(data)
                     self._continue()
+                    await trio.lowlevel.checkpoint()  # others get a turn, though the socket takes everything at once
                 elif self._protocol.state is ConnectionState.CLOSED:
                     break
                 else:
