@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import chain
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import anyio.lowlevel
 
@@ -33,6 +33,7 @@ Target: TypeAlias = MessageId | datetime | int
 """The target of a seek: a message, a datetime, or milliseconds since the epoch."""
 
 _ONE = (Message, MessageId)
+_Result = TypeVar("_Result")
 
 
 class Consumer(Closing, Generic[T]):
@@ -110,7 +111,8 @@ class Consumer(Closing, Generic[T]):
         """Return the next message, and wait for one if necessary.
 
         At the end of a terminated topic, `receive` waits for a seek. `async for` receives messages too, and ends there.
-        Each call is a checkpoint. `batch_receive` has one checkpoint for many messages.
+        Each call notices a cancellation. Of 16 calls of `receive` and `acknowledge` that need not wait, one lets other
+        tasks run.
 
         Raises:
             CryptoError: The message cannot be decrypted, and stays unacknowledged. The next call returns the message
@@ -176,7 +178,7 @@ class Consumer(Closing, Generic[T]):
         With `ack_receipt_enabled`, it sends them at once and waits for the broker's answer. Several messages of a topic
         or partition then have one answer.
 
-        Several messages in one call are one checkpoint, which is faster than one call for each message.
+        Several messages in one call are faster than one call for each message.
 
         With `txn`, the acknowledgement is sent at once, for each message of a batch alone, and takes effect when the
         transaction is committed. When the transaction is aborted, the broker redelivers the message. On Exclusive and
@@ -194,7 +196,7 @@ class Consumer(Closing, Generic[T]):
             PulsarError: The broker refused the acknowledgement, in a transaction or with `ack_receipt_enabled`.
         """
         if txn is None:
-            await anyio.lowlevel.checkpoint()
+            await self._inbox.checkpoint()
             await self._acknowledge(message)
         else:
             await _noticing(partial(self._acknowledge, message, txn))
@@ -384,8 +386,10 @@ class Consumer(Closing, Generic[T]):
             PulsarError: The broker refused the request.
             Exception: Any exception of a `payload_to_message_id_converter`.
         """
-        await anyio.lowlevel.checkpoint()
-        return [(await part.last_message())[0] for part in self._parts.all]
+        parts = self._parts.all
+        if not parts:
+            await anyio.lowlevel.checkpoint()
+        return [(await _noticing(part.last_message))[0] for part in parts]
 
     # ---- the end
 
@@ -413,10 +417,10 @@ class Consumer(Closing, Generic[T]):
                 self._interceptors.close()
 
 
-async def _noticing(call: Callable[[], Awaitable[None]]) -> None:
+async def _noticing(call: Callable[[], Awaitable[_Result]]) -> _Result:
     """Call a function that contains a checkpoint. Add one where the function fails before its own."""
     try:
-        await call()
+        return await call()
     except PulsarError:
         await anyio.lowlevel.checkpoint()
         raise
