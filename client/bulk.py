@@ -1,7 +1,7 @@
 """Read and write in bulk, as the Spark pipeline does. The module is public.
 
-A `TopicReader` returns queued messages without a checkpoint for each one. The other names are parts of the client:
-they decode entries, choose partitions and convert the values of a schema.
+A `TopicReader` returns queued messages without a checkpoint for each one, and an `EntryReader` returns whole entries.
+The other names are parts of the client: they decode entries, choose partitions and convert the values of a schema.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.options import ConsumerOptions, RegexSubscriptionMode
 from pulsarium.client.consumer.reader import Place
 from pulsarium.client.consumer.start import Start
-from pulsarium.client.entry.decoding import Decoded, Decoder
+from pulsarium.client.entry.decoding import Decoded, Decoder, RawDecoder, Unreadable, messages
+from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.options import MessageRouter
@@ -30,12 +31,14 @@ from pulsarium.client.schema.nodes import EPOCH, Form, Misfit, expected
 from pulsarium.client.schema.schema import BYTES, Schema
 from pulsarium.client.schema.structured import read_definition
 from pulsarium.client.together import together
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 __all__ = [
     "BYTES",
     "EPOCH",
     "Decoded",
     "Decoder",
+    "EntryReader",
     "Form",
     "MessageRouter",
     "Misfit",
@@ -45,10 +48,14 @@ __all__ = [
     "hash_of",
     "last_message",
     "message_at",
+    "messages_of",
     "read_definition",
     "together",
     "topics_matching",
 ]
+
+READ_AHEAD = 16 * 2**20
+"""Bytes of entries that wait in an `EntryReader`, beyond which the reader asks the broker for no more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +150,85 @@ class TopicReader:
     def read_through(self, message_id: MessageId) -> None:
         """Acknowledge everything up to this entry."""
         self._consumer._parts.all[0].read_through(message_id)
+
+
+class _ReadAhead(RawDecoder):
+    """Decoder that counts the bytes of the entries that wait to be taken."""
+
+    def __init__(self, full: Callable[[], None]) -> None:
+        super().__init__()
+        self.waiting = 0
+        self._full = full
+
+    def decode(self, entry: bytes) -> Decoded:
+        self.waiting += len(entry)
+        if self.waiting > READ_AHEAD:
+            self._full()
+        try:
+            return super().decode(entry)
+        except Unreadable:
+            return Decoded(pb.MessageMetadata(), entry, still_encrypted=True)
+
+
+class EntryReader(TopicReader):
+    """A reader of entries in their stored form, for one topic without partitions or one partition.
+
+    Entries arrive while the application works with those that it took. While `READ_AHEAD` bytes wait, the reader asks
+    for no more. An entry whose metadata cannot be parsed has uninitialized metadata.
+    """
+
+    def __init__(
+        self, client: Client, topic: str, start: MessageId, *, receiver_queue_size: int, consumer_name: str = ""
+    ) -> None:
+        """Prepare to read from the entry of `start`. Raise `InvalidTopicName` when `topic` is no valid name."""
+        self._ahead = _ReadAhead(self._pause)
+        super().__init__(
+            client,
+            topic,
+            MessageId(*start.entry),
+            receiver_queue_size=receiver_queue_size,
+            consumer_name=consumer_name,
+            decoder=self._ahead,
+        )
+
+    async def __aenter__(self) -> EntryReader:
+        await super().__aenter__()
+        return self
+
+    def take_all(self) -> list[Message[bytes]]:
+        """Return all entries that have arrived, as messages whose data is the entry."""
+        taken = [self.take() for _ in range(len(self))]
+        self._ahead.waiting = 0
+        self._consumer._parts.all[0].receiver.resume()
+        return taken
+
+    def _pause(self) -> None:
+        self._consumer._parts.all[0].receiver.pause()
+
+
+def messages_of(entry: Message[bytes], schema: Schema[Any]) -> list[Message[Any]]:
+    """Return the messages of an entry that an `EntryReader` returned.
+
+    Raise `PulsarError` for an entry that is damaged, encrypted, or a chunk.
+    """
+    decoded = Decoder().decode(entry.data())
+    if decoded.is_chunk:
+        raise InvalidMessage(f"{entry.message_id()}: the entry is one chunk of a message")
+    metadata, found = decoded.metadata, messages(decoded)
+    at = entry.message_id()
+    size = metadata.num_messages_in_batch if metadata.HasField("num_messages_in_batch") else 0
+    return [
+        Message(
+            entry.topic_name(),
+            MessageId(*at.entry, at.partition, index, size),
+            metadata,
+            single,
+            data,
+            schema=schema,
+            broker_metadata=decoded.broker_metadata,
+        )
+        for index, single, data in found
+    ]
 
 
 async def last_message(consumer: Consumer[Any]) -> tuple[MessageId, MessageId | None]:

@@ -20,6 +20,7 @@ from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.places import Position, position_of
 from pulsarium.pipeline.source.planning import Planner
 from pulsarium.pipeline.source.reading import reading
+from pulsarium.pipeline.source.task import read
 from pulsarium.pipeline.source.topics import each
 
 
@@ -42,7 +43,7 @@ class PulsarReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Split):  # Spark's own partition, for an empty range
             return iter(())
-        return self._reading.read(partition)
+        return read(self._reading, partition)
 
 
 async def plan(client: Client, options: SourceOptions) -> list[Split]:
@@ -112,7 +113,7 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Split)
-        return self._reading.read(partition)
+        return read(self._reading, partition)
 
     def stop(self) -> None:
         pulsar, self._pulsar = self._pulsar, None
