@@ -54,7 +54,7 @@ def _run(data: Bytes, payload: bytes, begin: int, stop: int, left: int) -> int:
     """Return how many of the next messages have the frame of the one from `begin` to `stop`."""
     size = stop - begin
     most = min(left, (len(payload) - stop) // size)
-    if most < _SHORT:
+    if most < _SHORT or payload[begin : begin + _HEAD + 2] != payload[stop : stop + _HEAD + 2]:
         return 0
     frame = _frame(payload, begin)
     rows = data[stop : stop + most * size].reshape(most, size)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
 from pulsarium.pipeline.columns.kinds import Kind
-from pulsarium.pipeline.entries.arrays import binary
+from pulsarium.pipeline.entries.arrays import binary, text
 from pulsarium.pipeline.entries.fields import Bytes, Ints, Unusual
 
 _OPEN, _CLOSE, _LINE = b"{}\n"
@@ -42,29 +41,25 @@ class FlatJson:
         return FlatJson(kinds) if all(_is_flat(each) for each in kinds.values()) else None
 
     def read(self, data: Bytes, first: Ints, stop: Ints) -> dict[str, pa.Array]:
-        """Return the wanted fields of records in these spans, and overwrite the byte behind each span.
+        """Return the wanted fields of records in these spans.
 
         Raise `Unusual` for anything but one object in each span, and for values that Arrow does not take.
         """
         if not len(first):
             return {name: pa.array([], _TYPES[kind.name]) for name, kind in self._kinds.items()}
-        # An object that is broken off before its closing brace makes the next line a syntax error. So each span has at
-        # least one object, and with as many objects as spans, exactly one.
+        # An object whose last brace does not close it makes the next object a syntax error, and a string has no line
+        # ends. So each span has at least one object, and with as many objects as spans, exactly one.
         if (stop - first < 2).any() or (data[first] != _OPEN).any() or (data[stop - 1] != _CLOSE).any():
             raise Unusual("a value that is no JSON object")
+        data = data.copy()
         data[stop] = _LINE
-        lines = binary(data, first, stop + 1)
-        text = lines.buffers()[2]
-        if np.count_nonzero(np.frombuffer(text, np.uint8) == _LINE) != len(first):
-            raise Unusual("JSON of several lines")
-        options = pa.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
+        lines = text(binary(data, first, stop + 1)).buffers()[2]
+        options = pa.json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
         try:
-            table = pa.json.read_json(pa.BufferReader(text), read_options=options, parse_options=self._parse)
+            table = pa.json.read_json(pa.BufferReader(lines), read_options=options, parse_options=self._parse)
             if len(table) != len(first):
                 raise Unusual("several objects in one value")
             found = {name: table.column(name).combine_chunks() for name in self._kinds}
-            for each in found.values():
-                each.validate(full=True)  # that text is UTF-8
         except pa.ArrowException as error:
             raise Unusual(str(error)) from None
         return {name: _narrowed(each, self._kinds[name].name) for name, each in found.items()}

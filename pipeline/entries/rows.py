@@ -96,7 +96,8 @@ def take_apart(entry: Message[bytes], first: int = 0, last: int | None = None) -
     if not metadata.HasField("num_messages_in_batch"):
         own = _own(metadata, len(payload))
         found = np.array([[0, len(own), len(own) + len(payload)]], np.int64)
-        return Taken(Part(entry, 0, 1, 0), own + payload, found)
+        part = Part(entry, min(first, 1), 1, 0)
+        return Taken(part, own + payload, found[part.first :])
     size = metadata.num_messages_in_batch
     if not 0 < size <= _MOST_IN_BATCH:
         raise Unusual(f"{size} messages in a batch")
@@ -126,7 +127,7 @@ def joined(taken: Sequence[Taken]) -> Rows:
     """Return the messages of several entries in one buffer. Raise `Unusual` for metadata that is damaged or strange."""
     payloads = [each.payload for each in taken]
     # one byte behind each payload, so that each value has a byte behind it
-    data = np.frombuffer(bytearray(b"\0".join(payloads) + bytes(PAD)), np.uint8)
+    data = np.frombuffer(b"\0".join([*payloads, bytes(PAD)]), np.uint8)
     shifts = np.cumsum([0, *(len(each) + 1 for each in payloads)], dtype=np.int64)
     found = np.concatenate([each.spans + shift for each, shift in zip(taken, shifts[:-1], strict=True)])
     start, first, stop = (np.ascontiguousarray(column) for column in found.T)
