@@ -104,9 +104,10 @@ _MOST_MILLISECONDS = (2**63 - 1) // 1000
 
 def moments(milliseconds: Any) -> pa.Array:
     """Return timestamps, of a list or an array of numpy. 0, and a time out of a timestamp's range, is null."""
-    found = pa.array(milliseconds, pa.uint64())
-    is_time = pc.and_(pc.greater(found, 0), pc.less_equal(found, pa.scalar(_MOST_MILLISECONDS, pa.uint64())))
-    return pc.if_else(is_time, found, None).cast(pa.int64()).cast(_MILLISECONDS).cast(_MICROSECONDS)
+    found, none = pa.array(milliseconds, pa.uint64()), pa.scalar(0, pa.uint64())
+    is_time = pc.and_(pc.greater(found, none), pc.less_equal(found, pa.scalar(_MOST_MILLISECONDS, pa.uint64())))
+    times = pc.if_else(is_time, found, none).cast(pa.int64())
+    return pc.if_else(is_time, times, None).cast(_MILLISECONDS).cast(_MICROSECONDS)
 
 
 EXTRACT: Mapping[str, Callable[[Messages], pa.Array | list[Any]]] = {
