@@ -20,6 +20,7 @@ from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.options import ConsumerOptions, RegexSubscriptionMode
 from pulsarium.client.consumer.reader import Place
+from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.decoding import Decoded, Decoder, RawDecoder, Unreadable, messages
 from pulsarium.client.errors import InvalidMessage
@@ -54,6 +55,7 @@ __all__ = [
     "topics_matching",
 ]
 
+_MOST_WANTED = 5000  # messages that an `EntryReader` asks for in advance, because later ones may be larger
 READ_AHEAD = 16 * 2**20
 """Bytes of entries that wait in an `EntryReader`, beyond which the reader asks the broker for no more."""
 
@@ -153,43 +155,43 @@ class TopicReader:
 
 
 class _ReadAhead(RawDecoder):
-    """Decoder that counts the bytes of the entries that wait to be taken."""
+    """Decoder that reports the bytes of entries that wait to be taken."""
 
-    def __init__(self, full: Callable[[], None]) -> None:
+    def __init__(self, arrived: Callable[[int, pb.MessageMetadata], None]) -> None:
         super().__init__()
-        self.waiting = 0
-        self._full = full
+        self._arrived = arrived
 
     def decode(self, entry: bytes) -> Decoded:
-        self.waiting += len(entry)
-        if self.waiting > READ_AHEAD:
-            self._full()
         try:
-            return super().decode(entry)
+            decoded = super().decode(entry)
         except Unreadable:
-            return Decoded(pb.MessageMetadata(), entry, still_encrypted=True)
+            decoded = Decoded(pb.MessageMetadata(), entry, still_encrypted=True)
+        self._arrived(len(entry), decoded.metadata)
+        return decoded
 
 
 class EntryReader(TopicReader):
     """A reader of entries in their stored form, for one topic without partitions or one partition.
 
     Entries arrive while the application works with those that it took. While `READ_AHEAD` bytes wait, the reader asks
-    for no more. An entry whose metadata cannot be parsed has uninitialized metadata.
+    for no more. For small messages the reader asks for more than `receiver_queue_size`. An entry whose metadata cannot
+    be parsed has uninitialized metadata.
     """
 
     def __init__(
         self, client: Client, topic: str, start: MessageId, *, receiver_queue_size: int, consumer_name: str = ""
     ) -> None:
         """Prepare to read from the entry of `start`. Raise `InvalidTopicName` when `topic` is no valid name."""
-        self._ahead = _ReadAhead(self._pause)
         super().__init__(
             client,
             topic,
             MessageId(*start.entry),
             receiver_queue_size=receiver_queue_size,
             consumer_name=consumer_name,
-            decoder=self._ahead,
+            decoder=_ReadAhead(self._arrived),
         )
+        self._window = receiver_queue_size
+        self._waiting = 0
 
     async def __aenter__(self) -> EntryReader:
         await super().__aenter__()
@@ -198,12 +200,23 @@ class EntryReader(TopicReader):
     def take_all(self) -> list[Message[bytes]]:
         """Return all entries that have arrived, as messages whose data is the entry."""
         taken = [self.take() for _ in range(len(self))]
-        self._ahead.waiting = 0
-        self._consumer._parts.all[0].receiver.resume()
+        self._waiting = 0
+        self._receiver.resume()
         return taken
 
-    def _pause(self) -> None:
-        self._consumer._parts.all[0].receiver.pause()
+    @property
+    def _receiver(self) -> Receiver:
+        return self._consumer._parts.all[0].receiver
+
+    def _arrived(self, size: int, metadata: pb.MessageMetadata) -> None:
+        self._waiting += size
+        if self._waiting > READ_AHEAD:
+            self._receiver.pause()
+        elif self._window < _MOST_WANTED:
+            room = READ_AHEAD // 2 * max(1, metadata.num_messages_in_batch) // size
+            if room > 2 * self._window:
+                self._window = min(room, _MOST_WANTED)
+                self._receiver.widen(self._window)
 
 
 def messages_of(entry: Message[bytes], schema: Schema[Any]) -> list[Message[Any]]:

@@ -105,6 +105,15 @@ def take_apart(entry: Message[bytes], first: int = 0, last: int | None = None) -
     return Taken(part, payload, spans(payload, size)[part.first : part.last])
 
 
+def nothing_of(entry: Message[bytes]) -> Taken:
+    """Return none of the messages of an entry. Raise `Unusual` for chunks and damaged metadata."""
+    metadata = entry.entry_metadata()
+    if not metadata.IsInitialized() or metadata.num_chunks_from_msg > 1:
+        raise Unusual("a chunk, or damaged metadata")
+    size = metadata.num_messages_in_batch if metadata.HasField("num_messages_in_batch") else 0
+    return Taken(Part(entry, max(1, size), max(1, size), size), b"", np.empty((0, 3), np.int64))
+
+
 def _own(metadata: pb.MessageMetadata, size: int) -> bytes:
     """Return the metadata of an entry without a batch, as if the entry were a batch."""
     own = pb.SingleMessageMetadata(payload_size=size, properties=_pairs(metadata))

@@ -9,7 +9,7 @@ import anyio
 from pulsarium.client import Client, Message, MessageId, PulsarError
 from pulsarium.client.bulk import BYTES, EntryReader
 from pulsarium.pipeline.entries.fields import Unusual
-from pulsarium.pipeline.entries.rows import Taken, take_apart
+from pulsarium.pipeline.entries.rows import Taken, nothing_of, take_apart
 from pulsarium.pipeline.source.offsets import Split
 from pulsarium.pipeline.source.places import FIRST, Position
 from pulsarium.pipeline.source.reading import PATIENCE, ReadError, Reading
@@ -62,6 +62,8 @@ class SplitEntries:
             return None
         if not self._versions.get(entry.schema_version(), not self._schema.reads_by_writer):
             raise Unusual("a message of another version of the schema")
+        if not self._reading.selection.has_time(entry.publish_timestamp()):
+            return nothing_of(entry)
         first = start.batch_index if found == start[:2] else 0
         return take_apart(entry, first, end.batch_index if found == end[:2] else None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 from pyspark.sql.types import StructType
@@ -12,6 +12,7 @@ from pulsarium.client import Client, Message, MessageId, PulsarError
 from pulsarium.client.bulk import BYTES, Decoded, Decoder, Onlooker, TopicReader
 from pulsarium.pipeline.columns import BatchBuilder, Columns
 from pulsarium.pipeline.options import Connection
+from pulsarium.pipeline.source.filters import Selection
 from pulsarium.pipeline.source.offsets import Split
 from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.places import FIRST, Position
@@ -126,6 +127,8 @@ class Reading:
     poll_timeout: float
     """In seconds."""
     receiver_queue_size: int
+    selection: Selection = field(default_factory=Selection)
+    """Messages outside of the selection may be left out."""
 
 
 class SplitReader:
