@@ -6,6 +6,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -14,7 +16,8 @@ PAD = 16
 """Bytes behind a buffer that may be read. No position is checked before it is read."""
 
 _MOST_ROUNDS = 64  # fields of one record: more are left to the messages' own parser
-_VARINT, _FIXED64, _SPAN, _FIXED32 = 0, 1, 2, 5  # wire types
+_VARINT, _SPAN = 0, 2  # wire types
+_SPANS = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES, FieldDescriptor.TYPE_MESSAGE)
 
 
 class Unusual(Exception):
@@ -52,7 +55,7 @@ def varints(data: Bytes, at: Ints) -> tuple[Ints, Ints]:
 
 
 def parse(data: Bytes, starts: Ints, stops: Ints) -> dict[int, Field]:
-    """Return the fields of protobuf messages by their numbers. Raise `Unusual` for what needs a real parser.
+    """Return the fields of protobuf messages by their tags. Raise `Unusual` for what needs a real parser.
 
     `data` ends with `PAD` bytes that belong to no message.
     """
@@ -67,13 +70,13 @@ def parse(data: Bytes, starts: Ints, stops: Ints) -> dict[int, Field]:
         for tag in [int(first)] if (tags == first).all() else np.unique(tags).tolist():
             rows = live if tags.size and (tags == tag).all() else live[tags == tag]
             field = _field(data, tag, rows, at)
-            found.setdefault(tag >> 3, []).append(field)
+            found.setdefault(tag, []).append(field)
         if (at[live] > stops[live]).any():
             raise Unusual("a field beyond its message")
         live = live[at[live] < stops[live]]
     if live.size:
         raise Unusual("a message of many fields")
-    return {number: _joined(parts) for number, parts in found.items()}
+    return {tag: _joined(parts) for tag, parts in found.items()}
 
 
 def _field(data: Bytes, tag: int, rows: Ints, at: Ints) -> Field:
@@ -102,6 +105,19 @@ def _joined(parts: list[Field]) -> Field:
         np.concatenate(each)[order] for each in zip(*[(part.first, part.stop) for part in parts], strict=True)
     )
     return Field(rows[order], first, stop)
+
+
+def tags_of(message: type[Message]) -> dict[str, int]:
+    """Return the tags of a protobuf message's fields by their names."""
+    fields = message.DESCRIPTOR.fields
+    return {each.name: each.number << 3 | (_SPAN if each.type in _SPANS else _VARINT) for each in fields}
+
+
+def once(field: Field) -> Field:
+    """Return a field, or raise `Unusual` when a message has the field twice."""
+    if (np.diff(field.rows) == 0).any():
+        raise Unusual("a field that a message has twice")
+    return field
 
 
 def last_values(field: Field | None, rows: int, default: int) -> Ints:

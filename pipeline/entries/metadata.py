@@ -22,18 +22,15 @@ from pulsarium.pipeline.columns.metadata import (
     parts_of_id,
 )
 from pulsarium.pipeline.entries.arrays import binary, text
-from pulsarium.pipeline.entries.fields import Field, Unusual, parse
+from pulsarium.pipeline.entries.fields import Unusual, once
 from pulsarium.pipeline.entries.rows import Rows
-from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-_PAIR = {each.name: each.number for each in pb.KeyValue.DESCRIPTOR.fields}
 
 
 def _keys(rows: Rows) -> pa.Array:
     found = rows.field("partition_key")
     if found is None:
         return pa.nulls(len(rows), pa.binary())
-    _once(found)
+    once(found)
     made = binary(rows.data, found.first, found.stop, found.rows, len(rows))
     encoded = rows.numbers("partition_key_b64_encoded")
     if not encoded.any():
@@ -47,11 +44,6 @@ def _decoded(key: bytes | None) -> bytes | None:
         with suppress(ValueError):
             return base64.b64decode(key, validate=True)
     return key
-
-
-def _once(found: Field) -> None:
-    if (np.diff(found.rows) == 0).any():
-        raise Unusual("a field that a message has twice")
 
 
 def _topics(rows: Rows) -> pa.Array:
@@ -109,17 +101,11 @@ def _event_times(rows: Rows) -> pa.Array:
 def _properties(rows: Rows) -> pa.Array:
     found = rows.field("properties")
     offsets = np.zeros(len(rows) + 1, np.int32)
-    if found is None:
+    if found is None or rows.pairs is None:
         empty = pa.array([], pa.string())
         return pa.MapArray.from_arrays(pa.array(offsets), empty, empty)
     np.cumsum(np.bincount(found.rows, minlength=len(rows)), out=offsets[1:])
-    pair = parse(rows.data, found.first, found.stop)
-    key, value = (pair.get(_PAIR[name]) for name in ("key", "value"))
-    if key is None or value is None or any(len(each.rows) != len(found.rows) for each in (key, value)):
-        raise Unusual("a property without key or value")
-    _once(key)
-    _once(value)
-    keys, values = (text(binary(rows.data, each.first, each.stop)) for each in (key, value))
+    keys, values = (text(binary(rows.data, each.first, each.stop)) for each in rows.pairs)
     names = keys.dictionary_encode()
     if len(np.unique(found.rows * len(names.dictionary) + names.indices.to_numpy())) != len(names):
         raise Unusual("a property that a message has twice")  # the last one counts

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pulsarium.client import Message
 from pulsarium.pipeline.entries.batches import spans
-from pulsarium.pipeline.entries.fields import PAD, Bytes, Field, Ints, Unusual, last_values, parse
+from pulsarium.pipeline.entries.fields import PAD, Bytes, Field, Ints, Unusual, last_values, once, parse, tags_of
 from pulsarium.proto import entry as entries
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.errors import CompressionError, EntryError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 _MOST_IN_BATCH = 2**20
-_NUMBERS = {each.name: each.number for each in pb.SingleMessageMetadata.DESCRIPTOR.fields}
+_TAGS, _PAIR_TAGS = tags_of(pb.SingleMessageMetadata), tags_of(pb.KeyValue)
 
 
 class Part(NamedTuple):
@@ -53,7 +53,9 @@ class Rows:
     stop: Ints
     """Where the values end. One more byte follows each value, and belongs to no value."""
     fields: dict[int, Field]
-    """Fields of the messages' own metadata."""
+    """Fields of the messages' own metadata, by their tags."""
+    pairs: tuple[Field, Field] | None
+    """Keys and values of all properties. Their rows are numbers of properties."""
     counts: Ints
     """The number of messages of each entry."""
 
@@ -62,7 +64,7 @@ class Rows:
 
     def field(self, name: str) -> Field | None:
         """Return a field of SingleMessageMetadata, or None when no message has it."""
-        return self.fields.get(_NUMBERS[name])
+        return self.fields.get(_TAGS[name])
 
     def numbers(self, name: str, default: int = 0) -> Ints:
         """Return a field of SingleMessageMetadata that is a number, for each message."""
@@ -116,7 +118,8 @@ def nothing_of(entry: Message[bytes]) -> Taken:
 
 def _own(metadata: pb.MessageMetadata, size: int) -> bytes:
     """Return the metadata of an entry without a batch, as if the entry were a batch."""
-    own = pb.SingleMessageMetadata(payload_size=size, properties=_pairs(metadata))
+    own = pb.SingleMessageMetadata(payload_size=size)
+    own.properties.extend(metadata.properties)
     if metadata.HasField("partition_key"):
         own.partition_key = metadata.partition_key
     if metadata.partition_key_b64_encoded:
@@ -128,8 +131,14 @@ def _own(metadata: pb.MessageMetadata, size: int) -> bytes:
     return own.SerializeToString()
 
 
-def _pairs(metadata: pb.MessageMetadata) -> Any:
-    return metadata.properties
+def _pairs(data: Bytes, properties: Field | None) -> tuple[Field, Field] | None:
+    if properties is None:
+        return None
+    fields = parse(data, properties.first, properties.stop)
+    key, value = (fields.get(_PAIR_TAGS[name]) for name in ("key", "value"))
+    if key is None or value is None or any(len(each.rows) != len(properties.rows) for each in (key, value)):
+        raise Unusual("a property without key or value")
+    return once(key), once(value)
 
 
 def joined(taken: Sequence[Taken]) -> Rows:
@@ -141,9 +150,9 @@ def joined(taken: Sequence[Taken]) -> Rows:
     found = np.concatenate([each.spans + shift for each, shift in zip(taken, shifts[:-1], strict=True)])
     start, first, stop = (np.ascontiguousarray(column) for column in found.T)
     fields = parse(data, start, first)
-    rows = Rows(
-        [each.part for each in taken], data, first, stop, fields, np.array([each.part.rows for each in taken], np.int64)
-    )
+    counts = np.array([each.part.rows for each in taken], np.int64)
+    pairs = _pairs(data, fields.get(_TAGS["properties"]))
+    rows = Rows([each.part for each in taken], data, first, stop, fields, pairs, counts)
     if (rows.numbers("payload_size", -1) != stop - first).any():
         raise Unusual("a message with two sizes")
     if rows.numbers("compacted_out").any():
