@@ -15,6 +15,7 @@ from pulsarium.broker.http.pulsar_routes import absent_routes
 from pulsarium.broker.web import all_routes
 from pulsarium.cli.lab.fault_page import fault_page
 from pulsarium.cli.pages.client import client_page
+from pulsarium.cli.pages.console import acts_js
 from pulsarium.cli.pages.launchers import launchers_page
 from pulsarium.cli.pages.lint import lint_page
 from pulsarium.cli.pages.pipeline import pipeline_page
@@ -99,7 +100,8 @@ def admin_routes_page() -> str:
         (
             "# Admin routes",
             "",
-            "Generated from the routes that `broker/admin` and `broker/lab/rest` declare; do not edit.",
+            "Generated from the routes that `broker/admin`, `broker/console` and `broker/lab/rest` declare;",
+            "do not edit.",
             "",
             f"## Built: {len(built)}",
             "",
@@ -131,6 +133,7 @@ PAGES = {
     "lint.md": lint_page,
     "pipeline-options.md": pipeline_page,
     "requirements.md": requirements_page,
+    "../broker/console/static/acts.js": acts_js,
 }
 
 
