@@ -34,7 +34,7 @@ def test_the_import_alone_brings_no_other_module_of_ours() -> None:
     assert python(program) == "pulsarium"
 
 
-def test_what_there_is_not_is_an_attribute_error() -> None:
+def test_an_unknown_attribute_is_an_attribute_error() -> None:
     import pulsarium
 
     with pytest.raises(AttributeError, match="module 'pulsarium' has no attribute 'brokr'"):

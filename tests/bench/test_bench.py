@@ -30,6 +30,7 @@ def test_quick_yields_every_figure() -> None:
     assert [name for name, median in medians.items() if median <= 0 and not name.endswith(".memory")] == []
 
 
+@pytest.mark.heavy
 def test_large_programs_at_a_tiny_size() -> None:
     run = bench("holes", "delayed", "--quick", "--json", "-")
     assert run.returncode == 0, run.stderr
@@ -37,6 +38,7 @@ def test_large_programs_at_a_tiny_size() -> None:
     assert all(medians[f"{p.name}.{part.name}"] > 0 for p in (HOLES, DELAYED) for part in p.parts if part.unit != "MB")
 
 
+@pytest.mark.heavy
 def test_a_family_at_a_tiny_size() -> None:
     run = bench("key-shared-consumers", "--quick", "--json", "-")
     assert run.returncode == 0, run.stderr
@@ -49,6 +51,7 @@ def test_a_family_at_a_tiny_size() -> None:
     assert growth == pytest.approx(largest / smallest)
 
 
+@pytest.mark.heavy
 def test_topics_and_what_is_asked_one_at_a_time() -> None:
     run = bench("topics", "raw-send-sync", "raw-last-message-id", "--quick", "--markdown")
     assert run.returncode == 0, run.stderr
@@ -62,6 +65,7 @@ def test_topics_and_what_is_asked_one_at_a_time() -> None:
     }
 
 
+@pytest.mark.heavy
 def test_a_consumer_that_keeps_up_at_a_tiny_size() -> None:
     run = bench("raw-tail-shared-unbatched", "--quick", "--json", "-")
     assert run.returncode == 0, run.stderr

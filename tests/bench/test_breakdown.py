@@ -19,7 +19,7 @@ async def test_every_part_of_a_message_is_found(tmp_path: Path) -> None:
     assert {"cursor", "dispatch", "subscription and consumer"} <= consume.parts.keys()
 
 
-def test_what_is_built_in_counts_for_its_caller() -> None:
+def test_time_in_builtins_counts_for_their_caller() -> None:
     profile = cProfile.Profile()
     profile.runcall(lambda: sorted(range(1000)))
     assert breakdown.shares(profile) == {breakdown.OTHER: pytest.approx(1)}

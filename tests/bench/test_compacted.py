@@ -18,6 +18,7 @@ def test_they_are_one_group() -> None:
     assert chosen(["compaction"], large=False) == [LAST_ID, COMPACT]
 
 
+@pytest.mark.heavy
 def test_all_of_it_at_a_tiny_size() -> None:
     run = bench("compaction", "--quick", "--scale", "0.5", "--json", "-")
     assert run.returncode == 0, run.stderr
@@ -30,10 +31,12 @@ def test_all_of_it_at_a_tiny_size() -> None:
     assert medians["compacted-last-id.over-unlisted"] < 0.5
 
 
+@pytest.mark.heavy
 def test_sending_more_costs_more() -> None:
     assert cost_of_sending(4_000_000, 5) > 0
 
 
+@pytest.mark.heavy
 def test_a_broker_that_cannot_do_every_part() -> None:
     """A real one neither knows v22 nor has an engine of ours."""
     both = Results(["pulsarium", "pulsar"])

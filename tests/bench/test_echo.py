@@ -20,6 +20,7 @@ def test_the_table_has_medians() -> None:
     assert lines[-1] == "| socket echo | 100 | 50 | 10,000 |"
 
 
+@pytest.mark.heavy
 def test_echo_and_a_ping_at_a_tiny_size() -> None:
     run = bench("echo", "--count", "100", "--rounds", "1")
     assert run.returncode == 0, run.stderr

@@ -27,7 +27,7 @@ def tool(monkeypatch: pytest.MonkeyPatch, script: str) -> Tool:
 
 
 @pytest.mark.parametrize("line", [PRODUCED, CONSUMED])
-def test_what_counts_begins_when_the_jvm_is_warm(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+def test_measuring_begins_when_the_jvm_is_warm(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
     moments = iter([Moment(second, 2 * second, 3 * second) for second in (1, 2, 3, 4, 5, 15)])
     watched = tool(monkeypatch, "")
     monkeypatch.setattr(watched, "_moment", lambda pid: next(moments))
@@ -36,7 +36,7 @@ def test_what_counts_begins_when_the_jvm_is_warm(monkeypatch: pytest.MonkeyPatch
     assert (done.operations, done.seconds, done.broker_cpu, done.cpu) == (800_000, 10, 20, 30)
 
 
-def test_what_counts_is_half_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_least_half_of_the_operations_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([Moment(second, 0, 0) for second in (1, 2, 12)])
     watched = tool(monkeypatch, "")
     monkeypatch.setattr(watched, "_moment", lambda pid: next(moments))

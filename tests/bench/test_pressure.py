@@ -19,6 +19,7 @@ CONNECTED = frame(BaseCommand(type=BaseCommand.CONNECTED, connected={"server_ver
 PONG = frame(BaseCommand(type=BaseCommand.PONG, pong={}).SerializeToString())
 
 
+@pytest.mark.heavy
 def test_every_piece_of_work_has_a_row(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "CALM_SECONDS", 0.01)
     monkeypatch.setattr(loop, "SETTLE_SECONDS", 0.01)

@@ -60,7 +60,7 @@ def test_a_target_that_is_missed(results: Results) -> None:
     assert all(f.met is None for f in results.figures() if f.name.endswith("-busy"))
 
 
-def test_what_one_broker_may_spend_holds_for_one_that_keeps_nothing(results: Results) -> None:
+def test_cpu_targets_hold_for_a_broker_in_memory(results: Results) -> None:
     alone = Results(["pulsarium"], programs={"publish-unbatched": {"pulsarium": [run(0.016)]}})
     assert "<= 15  MISSED" in table(alone)
     assert {f.name for f in alone.figures() if f.met is not None} == {"publish-unbatched.cpu"}

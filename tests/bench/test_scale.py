@@ -56,7 +56,7 @@ def test_a_disk_without_room_is_refused() -> None:
         big(Work("pulsar://localhost:1", "topic", 10**12, 10**6, 0, ""))
 
 
-def test_what_is_cached_of_a_file(tmp_path: Path) -> None:
+def test_the_cached_share_of_files_is_measured(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"x" * 100 * PAGE)
     assert cached(tmp_path) == 1

@@ -70,7 +70,7 @@ async def test_they_go_through_a_door_one_after_the_other() -> None:
     assert len(set(seen)) == MANY
 
 
-async def test_who_comes_alone_finds_the_door_open(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_single_connection_enters_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "SLICE", 60)
     door = Door()
     with passes_of_the_loop() as passes:

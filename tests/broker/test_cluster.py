@@ -90,7 +90,7 @@ async def test_without_a_destination_clients_look_it_up_again(three: Bed) -> Non
     assert ownership.owner(NAME) is None
 
 
-async def test_what_was_published_and_acknowledged_moves_along(three: Bed) -> None:
+async def test_messages_and_acks_move_with_their_bundle(three: Bed) -> None:
     wire = await serve_by(three, 1)
     await wire.producer()
     await wire.subscribe()

@@ -62,7 +62,7 @@ def test_a_log_writes_under_its_short_name(caplog: pytest.LogCaptureFixture) -> 
     assert caplog.records[3].exc_info is not None
 
 
-def test_what_is_not_logged_is_not_rendered(caplog: pytest.LogCaptureFixture) -> None:
+def test_values_of_a_disabled_level_are_not_rendered(caplog: pytest.LogCaptureFixture) -> None:
     log = Log("session")
     with caplog.at_level(logging.INFO, "pulsarium"):
         log.debug("d", value=Unprintable())

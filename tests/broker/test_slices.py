@@ -54,7 +54,7 @@ async def test_others_have_a_turn_after_each_slice_of_a_round(mock_clock: MockCl
     assert done == 2 * [*range(STEPS)]
 
 
-async def test_what_fits_into_a_slice_is_done_at_once(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_work_that_fits_into_a_slice_is_done_at_once(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "SLICE", 60)
     left = iter([None] * STEPS)
     Rounds(clock, lambda: left)()
@@ -95,7 +95,7 @@ async def test_a_step_that_fails_ends_its_round(
     assert "broken" in caplog.text
 
 
-async def test_who_may_wait_pauses_when_it_is_time(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slice_pauses_only_when_its_time_is_over(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     with trio.CancelScope() as scope:
         scope.cancel()
         await Slice().pause()

@@ -74,7 +74,7 @@ async def test_a_turn_that_was_begun_is_ended_by_who_began_it(turn: Turn, log: L
     assert log.events == ["flush"]
 
 
-async def test_what_waits_for_a_commit_waits(turn: Turn, log: Log, store: HeldStorage) -> None:
+async def test_callbacks_wait_for_their_commit(turn: Turn, log: Log, store: HeldStorage) -> None:
     store.holding = True
     turn.store("/a", b"1")
     log.note("first")
@@ -94,7 +94,7 @@ async def test_what_waits_for_a_commit_waits(turn: Turn, log: Log, store: HeldSt
     assert log.events[4:] == ["nothing to wait for"]
 
 
-async def test_what_a_commit_makes_due_is_done_when_it_comes_back(turn: Turn, log: Log, store: HeldStorage) -> None:
+async def test_dispatch_and_flush_due_to_a_commit_happen_when_it_ends(turn: Turn, log: Log, store: HeldStorage) -> None:
     store.holding = True
     turn.store("/a", b"1")
 
@@ -126,7 +126,7 @@ async def test_a_failed_commit_is_told_to_all_who_waited_for_it(turn: Turn, log:
     assert store.metadata == {}
 
 
-async def test_what_was_handed_over_or_noted_meanwhile_fails_with_it(turn: Turn, log: Log, store: HeldStorage) -> None:
+async def test_batches_and_callbacks_behind_a_failed_commit_fail_too(turn: Turn, log: Log, store: HeldStorage) -> None:
     """At once: nobody may go on building on what is not there."""
     store.holding = True
     for number in range(4):
@@ -163,7 +163,7 @@ async def test_the_next_era_works(turn: Turn, log: Log, store: HeldStorage) -> N
     assert store.metadata == {"/c": b"1"}
 
 
-async def test_what_a_failure_leads_to_belongs_to_the_next_era(turn: Turn, log: Log, store: HeldStorage) -> None:
+async def test_changes_after_a_failure_belong_to_the_next_era(turn: Turn, log: Log, store: HeldStorage) -> None:
     store.holding = True
 
     def failed(error: Exception | None) -> None:

@@ -23,7 +23,7 @@ def told(talk: Talk, *, full: bool = False) -> list[dict[str, Any]]:
     return [described(number, each, walk.feed(each)[1], full=full) for number, each in enumerate(talk.records)]
 
 
-def test_what_is_said_of_a_frame() -> None:
+def test_a_frame_is_told_as_json_with_its_fields() -> None:
     talk = Talk(4)
     talk.produce()
     talk.send(0)

@@ -43,7 +43,7 @@ def session(connection: int = 0, *, topic: str = "t", request: int = 1, ledger: 
     return talk
 
 
-def test_what_differs_in_any_two_runs() -> None:
+def test_differences_of_any_two_runs_are_ignored() -> None:
     """Ids, ledgers, names that only one run has, URLs, keep-alive."""
     new = session(5, topic="u", request=40, ledger=7, producer=3)
     new.client("PING")
@@ -93,7 +93,7 @@ def test_the_words_of_errors(texts: bool, count: int) -> None:
     ]
 
 
-def test_what_the_broker_says_unasked() -> None:
+def test_unasked_frames_of_the_broker_are_compared_in_order() -> None:
     def of(*positions: int) -> Talk:
         talk = Talk()
         talk.greet()
@@ -107,7 +107,7 @@ def test_what_the_broker_says_unasked() -> None:
     assert [len(each) for each in (old.before, old.old, old.new, new.before, new.old, new.new)] == [1, 1, 0, 2, 0, 1]
 
 
-def test_what_is_no_frame() -> None:
+def test_bytes_that_are_no_frame_are_compared() -> None:
     def of(data: bytes) -> Talk:
         talk = Talk()
         talk.raw(talk.records[0].sender, data)
@@ -117,7 +117,7 @@ def test_what_is_no_frame() -> None:
     assert compared([of(b"\x00\x00\x00\x01\x00")], [of(encoded("PONG"))]) != []
 
 
-def test_what_is_chance_in_a_real_broker() -> None:
+def test_fields_that_a_real_broker_leaves_to_chance_are_ignored() -> None:
     def of(*highest: int) -> Talk:
         talk = Talk()
         for sequence, each in enumerate(highest):

@@ -65,7 +65,7 @@ def command(kind: str, **fields: Any) -> BaseCommand:
 
 
 @given(st.lists(records(), max_size=5), st.integers(1, 50))
-def test_what_was_written_is_read_in_any_pieces(some: list[Record], piece: int) -> None:
+def test_a_written_capture_is_read_in_pieces_of_any_size(some: list[Record], piece: int) -> None:
     reader, found = read(written(some), piece)
     assert found == some
     assert reader.header == HEADER
@@ -155,7 +155,7 @@ def test_secrets_are_blanked(kind: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["authChallenge", "authResponse"])
-def test_what_is_proved_in_between_is_blanked(field: str) -> None:
+def test_secrets_of_an_auth_challenge_are_blanked(field: str) -> None:
     kind = {"authChallenge": BaseCommand.AUTH_CHALLENGE, "authResponse": BaseCommand.AUTH_RESPONSE}[field]
     given = BaseCommand(type=kind)
     inner = getattr(given, field)
@@ -236,7 +236,7 @@ def test_a_secret_in_an_unusual_encoding_is_cut() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 100, 127, 128, 200, 20_000])
-def test_what_has_no_secrets_is_kept_as_it_is(size: int) -> None:
+def test_frames_without_secrets_are_kept_unchanged(size: int) -> None:
     told = frame(command("PRODUCER", topic="t" * size, producer_id=1, request_id=1).SerializeToString(), b"behind")
     assert scrubbed(told) == told
 

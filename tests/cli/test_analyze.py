@@ -64,7 +64,7 @@ def test_without_pyspark(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", SPARK_ERRORS)
-def test_what_spark_refuses_is_one_line(
+def test_a_refusal_of_spark_is_one_line(
     capture: str, monkeypatch: pytest.MonkeyPatch, kind: type[Exception], said: str, line: str
 ) -> None:
     def session(*_: object, **__: object) -> None:

@@ -96,7 +96,7 @@ def test_ctrl_c_ends_a_command_with_130_and_without_a_word(
     assert (result.exit_code, result.output) == (130, "")
 
 
-def test_what_start_up_does_not_need_is_not_imported_first() -> None:
+def test_start_up_imports_no_module_that_it_does_not_need() -> None:
     code = "import sys, pulsarium.cli.main, pulsarium.cli.serve; print(*sys.modules)"
     run = subprocess.run(
         [sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True, env=unmeasured()

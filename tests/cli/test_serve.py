@@ -228,7 +228,7 @@ def test_spark_without_its_packages(runs: Runs, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     "arguments", ["--port 65536", "--durability maybe", "--profile 3.0", "--data broker.conf", "-x"]
 )
-def test_what_click_refuses(arguments: str, runs: Runs, tmp_path: Path) -> None:
+def test_invalid_serve_options_are_refused(arguments: str, runs: Runs, tmp_path: Path) -> None:
     (tmp_path / "broker.conf").touch()
     result = CliRunner().invoke(cli, ["serve", *arguments.split()], prog_name="pulsarium")
     assert result.exit_code == 2

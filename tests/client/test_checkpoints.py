@@ -96,7 +96,7 @@ async def test_a_reader_that_need_not_wait() -> None:
                 await anext(reader)
 
 
-async def test_what_has_nothing_to_do() -> None:
+async def test_calls_with_nothing_to_do_are_checkpoints() -> None:
     with trio.testing.assert_checkpoints():
         await together([])
     async with connect("pulsar://nobody:6650") as client:
@@ -106,7 +106,7 @@ async def test_what_has_nothing_to_do() -> None:
 
 
 @on_both
-async def test_what_fails_at_once_notices_a_cancellation_all_the_same() -> None:
+async def test_calls_that_fail_at_once_notice_cancellation() -> None:
     async with playing() as (_, client):
         async with (
             client.create_producer(TOPIC) as producer,
@@ -207,7 +207,7 @@ async def cancelled(call: Callable[[], Awaitable[object]]) -> bool:
 
 
 @on_both
-async def test_what_was_cancelled_did_not_happen() -> None:
+async def test_a_canceled_call_had_no_effect() -> None:
     """A message that was received is not lost, one that was sent is not denied."""
     async with playing() as (_, client), client.create_producer(TOPIC) as producer:
         assert await cancelled(partial(producer.submit, b"x"))
@@ -247,7 +247,7 @@ async def test_a_letter_that_was_published_is_acknowledged_although_it_was_cance
 
 
 @on_both
-async def test_what_is_closed_in_a_cancelled_scope_is_closed() -> None:
+async def test_closing_in_a_canceled_scope_closes() -> None:
     async with playing() as (played, client):
         producer = await client.create_producer(TOPIC).__aenter__()
         assert await cancelled(producer.aclose)

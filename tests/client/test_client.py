@@ -42,7 +42,7 @@ async def test_nothing_is_opened_before_it_is_needed() -> None:
 
 @pytest.mark.parametrize("error", [LookupError("mine"), ExceptionGroup("mine", [ValueError()])], ids=["one", "group"])
 @on_both
-async def test_what_the_block_raises_comes_out_as_it_is(error: Exception) -> None:
+async def test_errors_of_the_block_are_raised_unchanged(error: Exception) -> None:
     """The client has a task group inside, which wraps nothing."""
     with pytest.raises(type(error), match="mine") as caught:
         async with connect("pulsar://a"):

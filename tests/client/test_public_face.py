@@ -83,7 +83,7 @@ def test_a_class_shows_only_what_applications_use(shown: type, names: str) -> No
 
 
 @pytest.mark.parametrize("shown", SHOWN)
-def test_what_an_object_tells_is_a_method(shown: type) -> None:
+def test_facts_of_an_object_are_methods(shown: type) -> None:
     attributes = {name for name, member in vars(shown).items() if isinstance(member, property)}
     attributes |= {
         node.attr
@@ -158,7 +158,7 @@ def test_codes_are_pulsars_and_tell_errors_apart() -> None:
     assert errors.ProducerQueueIsFull.code == "ProducerQueueIsFull"
 
 
-def test_what_is_tried_again_is_worth_it() -> None:
+def test_transient_errors_are_retry_errors() -> None:
     assert all(issubclass(error, RetryError) for error in errors.TRANSIENT)
     assert not any(issubclass(error, RetryError) for error in errors.FATAL)
 

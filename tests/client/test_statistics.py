@@ -34,7 +34,7 @@ async def test_a_producer_counts_messages_bytes_and_errors() -> None:
         found.messages_sent = 0  # type: ignore[misc]
 
 
-async def test_what_fails_with_the_producer_is_counted_once() -> None:
+async def test_messages_that_fail_with_the_producer_are_counted_once() -> None:
     async with started() as (_, client):
         async with client.create_producer("t", batching_max_publish_delay=10) as producer:
             producer.send_nowait(b"123")

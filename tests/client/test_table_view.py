@@ -128,7 +128,7 @@ async def test_a_last_entry_that_becomes_no_message_does_not_hold_it_up(last: by
                 assert dict(view) == {}
 
 
-async def test_what_was_read_is_not_kept(autojump_clock: MockClock) -> None:
+async def test_a_table_view_leaves_no_backlog(autojump_clock: MockClock) -> None:
     """The broker counts it as done, and here only its keys are left."""
     async with in_process() as inside, inside.client() as client:
         wire = await inside.wire()
@@ -186,7 +186,7 @@ async def test_the_blocks_own_error_comes_out_as_it_is(autojump_clock: MockClock
         assert scope.cancelled_caught
 
 
-async def test_what_cannot_be_decrypted_ends_it(autojump_clock: MockClock) -> None:
+async def test_a_message_that_cannot_be_decrypted_ends_the_table_view(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         options: dict[str, Any] = {"encryption_keys": ["rsa"], "crypto_key_reader": Keys()}
         async with client.create_producer("t", **options) as producer:

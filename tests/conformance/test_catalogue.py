@@ -17,7 +17,7 @@ def test_a_range_that_is_none(text: str) -> None:
         numbers([text])
 
 
-def test_what_each_issue_requires() -> None:
+def test_the_catalogue_has_the_rows_that_each_issue_requires() -> None:
     catalogue = load()
     assert {issue: len(numbers) for issue, numbers in catalogue.required.items()} == {
         3: 62,

@@ -19,6 +19,7 @@ def test_the_quick_scenarios(tmp_path: Path) -> None:
     replay(load().quick, tmp_path, jobs=2)
 
 
+@pytest.mark.heavy
 def test_a_wrong_field_is_noticed_beside_differences_that_are_listed(tmp_path: Path) -> None:
     play_and_change_fields({16, 25, 30, 35}, tmp_path, 8)
 

@@ -28,6 +28,7 @@ def test_the_quick_scenarios_of_scalable_topics(tmp_path: Path) -> None:
     replay(load(PULSAR_5.folder).quick, tmp_path, jobs=2, release=PULSAR_5)
 
 
+@pytest.mark.heavy
 def test_a_wrong_field_of_a_scalable_topic_is_noticed(tmp_path: Path) -> None:
     play_and_change_fields(load(PULSAR_5.folder).quick, tmp_path, 6, release=PULSAR_5)
 

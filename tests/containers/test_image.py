@@ -63,7 +63,7 @@ def test_a_message_goes_round_by_its_own_commands(start: Start) -> None:
     )
 
 
-def test_what_testcontainers_starts_is_configured_by_the_environment(start: Start) -> None:
+def test_a_container_of_testcontainers_is_configured_by_its_environment(start: Start) -> None:
     options = env(
         PULSAR_PREFIX_clusterName="mine",
         PULSAR_PREFIX_transactionCoordinatorEnabled="true",
@@ -178,7 +178,7 @@ def test_the_prefix_may_be_another(start: Start) -> None:
     assert "clusterName=mine" in container.exec("cat", "conf/standalone.conf").splitlines()
 
 
-def test_what_is_not_there_is_refused_in_one_line(start: Start) -> None:
+def test_a_program_that_is_not_there_is_refused_in_one_line(start: Start) -> None:
     container = start("bin/pulsar", "broker")
     container.wait_for("the end", lambda: container.inspect("{{.State.Status}}") == "exited")
     assert container.inspect("{{.State.ExitCode}}") == "2"

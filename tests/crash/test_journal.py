@@ -22,13 +22,13 @@ def messages() -> Messages:
 
 
 @pytest.mark.parametrize("rest", [[], [(C, 2)]])
-def test_what_has_no_receipt_may_be_there(messages: Messages, rest: list[tuple[Place, int]]) -> None:
+def test_a_message_without_a_receipt_may_be_there(messages: Messages, rest: list[tuple[Place, int]]) -> None:
     messages.check([(A, 0), (B, 1), *rest])
     assert messages.places() == [A, B, *(place for place, _ in rest)]
     assert not messages.unknown()
 
 
-def test_what_was_found_stays_and_what_was_not_stays_away(messages: Messages) -> None:
+def test_found_messages_stay_and_lost_ones_stay_lost(messages: Messages) -> None:
     messages.next_number()
     messages.check([(A, 0), (B, 1), (D, 3)])
     with pytest.raises(AssertionError, match="earlier crash"):

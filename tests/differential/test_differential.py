@@ -93,6 +93,7 @@ def ours_twice(folder: Path, ours: Sequence[str] = PULSARIUM) -> Iterator[Pair]:
 
 
 @pytest.mark.parametrize("mutant", WRONG, ids=lambda mutant: mutant.name)
+@pytest.mark.heavy
 def test_a_broker_that_is_wrong_is_noticed(tmp_path: Path, mutant: Mutant) -> None:
     with ours_twice(tmp_path, command(mutant.name)) as pair:
         program = Everything(pair)

@@ -91,7 +91,7 @@ def test_a_tolerance_that_is_not_enough() -> None:
         ),
     ],
 )
-def test_what_each_is_for(name: str, ours: list[str], real: list[str]) -> None:
+def test_each_tolerance_excuses_its_difference(name: str, ours: list[str], real: list[str]) -> None:
     assert needed(ours, real) == [name]
 
 
@@ -150,7 +150,7 @@ def test_what_each_is_for(name: str, ours: list[str], real: list[str]) -> None:
         ),
     ],
 )
-def test_what_none_is_for(ours: list[str], real: list[str]) -> None:
+def test_no_tolerance_excuses_other_differences(ours: list[str], real: list[str]) -> None:
     assert needed(ours, real) is None
 
 

@@ -151,7 +151,7 @@ async def test_old_clients_need_field_31(
 
 
 @pytest.mark.req("S429-24")
-async def test_what_its_converter_raises_is_the_result(
+async def test_the_error_of_the_converter_is_raised(
     autojump_clock: MockClock, installed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with compacted_by_it() as stage, stage.reader() as reader:

@@ -33,7 +33,7 @@ def test_it():
 """
 
 # Each test starts pytest several times, which a busy machine makes long.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 
 Flaky: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 

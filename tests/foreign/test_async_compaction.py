@@ -62,7 +62,7 @@ async def test_our_client_reads_the_proposals_example(
 @pytest.mark.parametrize("version", [21, 22])
 @pytest.mark.parametrize("name", SCRIPTS)
 @on_both
-async def test_what_a_real_broker_was_seen_to_keep(
+async def test_compaction_keeps_the_messages_that_a_real_broker_kept(
     broker: Address, admin: Admin, official: pulsar.Client, topic: str, name: str, version: int
 ) -> None:
     """The recorded scripts: what is compacted out, which the official client shows as empty, is not delivered."""

@@ -80,7 +80,7 @@ async def test_our_client_reads_what_the_official_client_sends(
 
 
 @on_both
-async def test_what_one_client_acknowledges_the_other_does_not_get(
+async def test_messages_acknowledged_by_one_client_are_not_delivered_to_another(
     broker: Address, official: pulsar.Client, topic: str
 ) -> None:
     write(official, topic)

@@ -102,6 +102,6 @@ def test_every_method_succeeds_at_least_once(lines: list[Line]) -> None:
 
 
 @pytest.mark.req("S415-39")
-def test_what_a_role_may_not_do(launch: Launch, tmp_path: Path) -> None:
+def test_java_is_refused_what_its_role_may_not_do(launch: Launch, tmp_path: Path) -> None:
     broker = launch(*profile(), "--config", str(secured_config(tmp_path)))
     assert_as_recorded("authorization", run(broker.address, token("admin"), token("user")))

@@ -18,7 +18,7 @@ from .recorded import comparable, differences, parsed, without_chance
         ("v1.2:3", "v1.2:3"),
     ],
 )
-def test_what_chance_decides_gets_a_name(text: str, left: str) -> None:
+def test_values_of_chance_get_names(text: str, left: str) -> None:
     assert without_chance(text) == left
 
 

@@ -143,7 +143,7 @@ def test_a_broker_that_the_client_does_not_trust(secured: Secured, tmp_path: Pat
 
 
 @pytest.mark.parametrize("role", ["maker", "eater", "nobody"])
-def test_what_is_not_granted_is_refused_as_such(role: str, secured: Secured) -> None:
+def test_an_operation_without_a_grant_is_refused(role: str, secured: Secured) -> None:
     name = topic()
     with secured.client(by_token("admin")) as admin:
         admin.create_producer(name)

@@ -22,7 +22,7 @@ def build(toolchain: Toolchain) -> None:
     toolchain.stamp.write_text(toolchain.fingerprint() + "\n")
 
 
-def test_what_was_not_built_names_the_tools_and_the_command(toolchain: Toolchain) -> None:
+def test_a_missing_toolchain_names_its_tools_and_the_command(toolchain: Toolchain) -> None:
     reason = missing(toolchain)
     assert "no no-such-tool on PATH" in reason
     assert "scripts/setup --foreign" in reason

@@ -135,7 +135,9 @@ async def test_an_observer_of_the_lab(name: str, caplog: pytest.LogCaptureFixtur
         await goes_on(loopback, other)
 
 
-async def test_what_else_a_connection_had_is_let_go(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_at_one_consumer_frees_the_rest_of_its_connection(
+    bed: Bed, caplog: pytest.LogCaptureFixture
+) -> None:
     wire = await bed.connect()
     for number in range(3):
         await wire.subscribe(name=f"s{number}", consumer_id=number)

@@ -85,7 +85,7 @@ async def test_others_have_their_turn_between_long_answers() -> None:
             await greedy.expect(Type.GET_SCHEMA_RESPONSE)
 
 
-async def test_what_it_watches_goes_on_without_it(full: Full, bed: Bed) -> None:
+async def test_a_half_open_watcher_does_not_hold_up_others(full: Full, bed: Bed) -> None:
     """What was asked before is still told; keep-alive bounds for how long."""
     full.give(
         frame_of(Type.WATCH_TOPIC_LIST, namespace="public/default", topics_pattern=".*", request_id=1, watcher_id=1)

@@ -96,6 +96,7 @@ def test_missing_rows_fail_nothing_outside_ci(suite: pytest.Pytester) -> None:
     assert run(suite, must_be_all=False)[0].ret == pytest.ExitCode.OK
 
 
+@pytest.mark.heavy
 def test_processes_that_share_a_run_fail_for_no_row_that_another_carries(
     pytester: pytest.Pytester, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:

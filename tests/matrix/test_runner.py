@@ -135,7 +135,7 @@ def test_a_client_that_is_not_there_is_skipped(tmp_path: Path, calls: list[tuple
     assert calls == []
 
 
-def test_what_a_released_broker_does_not_do_either(
+def test_scenarios_beyond_a_released_broker_do_not_count(
     tmp_path: Path, calls: list[tuple[str, str, object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that is given is taken for one; the profile pip is none."""
@@ -171,7 +171,7 @@ def test_what_a_released_broker_does_not_do_either(
 
 
 @pytest.mark.parametrize(("wanted", "outcome"), [("none", Outcome.PASS), ("lz4", Outcome.FAIL)])
-def test_what_a_client_did_not_compress_does_not_count(
+def test_messages_that_a_client_left_uncompressed_do_not_count(
     tmp_path: Path, calls: object, monkeypatch: pytest.MonkeyPatch, wanted: str, outcome: Outcome
 ) -> None:
     """Clients leave small messages as they are; the capture shows it."""

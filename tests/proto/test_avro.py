@@ -72,7 +72,7 @@ def test_records_come_back(value: dict[str, Any]) -> None:
     assert codec.decode(codec.encode(value)) == value
 
 
-def test_what_is_not_there_is_as_in_a_new_object_of_java() -> None:
+def test_missing_fields_have_the_defaults_of_java() -> None:
     codec = AvroCodec(RECORD)
     value = codec.decode(codec.encode({"texts": [], "numbers": {}}))
     assert value == {"color": None, "again": None, "long": 0, "yes": False, "half": 0, "texts": [], "numbers": {}}
@@ -101,7 +101,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
         ("fixed", "00", "no such type"),
     ],
 )
-def test_what_cannot_be_read(schema: Any, encoded: str, why: str) -> None:
+def test_unreadable_avro_is_refused(schema: Any, encoded: str, why: str) -> None:
     with pytest.raises(AvroError, match=why):
         AvroCodec(schema).decode(bytes.fromhex(encoded))
 

@@ -49,7 +49,7 @@ def with_bytes_for(entry: bytes, key: str) -> bytes:
     field_31=st.lists(st.integers(-1, 9), max_size=3),
     data=st.data(),
 )
-def test_what_others_publish(
+def test_batches_of_other_producers_are_converted_and_back(
     messages: Sequence[Single], key: str, value: str, times: int, field_31: Sequence[int], data: st.DataObject
 ) -> None:
     """Bytes for keys, and what is in this format's places by chance: never an error, and it comes back."""
@@ -104,5 +104,5 @@ def test_a_payload_of_others(payload: bytes) -> None:
         b"\x0e\x01",
     ],
 )
-def test_what_is_no_compacted_batch_stays_as_it_is(entry: bytes) -> None:
+def test_an_entry_that_is_no_compacted_batch_stays_unchanged(entry: bytes) -> None:
     assert to_values(entry, with_field_31=True) == to_batch(entry) == entry

@@ -88,7 +88,7 @@ def test_an_entry_of_one_message() -> None:
     assert rewrite(entry, []) is None
 
 
-def test_what_the_broker_wrote_in_front_stays() -> None:
+def test_broker_entry_metadata_stays_in_front() -> None:
     stamped = with_broker_metadata(keyed_batch(*EXAMPLE), pb.BrokerEntryMetadata(index=7))
     rewritten = rewrite(stamped, [1])
     assert rewritten is not None

@@ -205,7 +205,7 @@ SPECIAL = [{"num_messages_in_batch": 2}, {"marker_type": 1}, {"deliver_at_time":
 
 @pytest.mark.parametrize("special", SPECIAL)
 @pytest.mark.parametrize("stamped", [False, True])
-def test_what_needs_a_look_is_not_plain(special: dict[str, Any], stamped: bool) -> None:
+def test_entries_with_special_fields_are_not_plain(special: dict[str, Any], stamped: bool) -> None:
     def built(**fields: Any) -> bytes:
         data = entries.build(MessageMetadata(producer_name="p", sequence_id=1, publish_time=1, **fields), b"\x58")
         return entries.with_broker_metadata(data, BrokerEntryMetadata(index=88)) if stamped else data

@@ -60,6 +60,7 @@ def test_old_cores_and_other_files_of_that_name_are_passed_over(tmp_path: Path) 
 
 
 @pytest.mark.timeout(300)  # it starts pytest twice, which a busy machine makes long
+@pytest.mark.heavy
 def test_a_test_that_crashes_its_process_is_named(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     test = tmp_path / "test_crashing.py"

@@ -141,6 +141,6 @@ def test_a_python_that_is_not_there_is_refused_with_how_to_get_it(checkout: Chec
 
 
 @pytest.mark.parametrize("options", [("--python",), ("--python", "three"), ("--base", "--lock"), ("--unknown",)])
-def test_what_is_no_option_is_refused(checkout: Checkout, options: tuple[str, ...]) -> None:
+def test_an_unknown_option_is_refused(checkout: Checkout, options: tuple[str, ...]) -> None:
     assert checkout.setup(*options).returncode == 2
     assert not (checkout.root / ".venv").exists()

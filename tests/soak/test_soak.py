@@ -27,7 +27,7 @@ def published(account: Account, count: int) -> Account:
     return account
 
 
-def test_what_was_never_seen_is_missing() -> None:
+def test_unseen_messages_are_missing() -> None:
     account = published(Account("a"), 5)
     for number in (0, 4, 2):
         assert account.saw(number)

@@ -137,7 +137,7 @@ async def test_a_subscription_that_goes_meanwhile_is_left_out(
     assert list(told["subscriptions" if what == "stats" else "cursors"]) == ["s0", "s1", "s2", "s3"]
 
 
-async def test_what_a_subscription_had_been_sent_counts_when_it_goes_meanwhile(
+async def test_messages_sent_to_a_subscription_that_is_deleted_meanwhile_count(
     rest: Rest, bed: Bed, wire: Wire, meanwhile: Meanwhile
 ) -> None:
     await wire.producer()
@@ -228,7 +228,7 @@ async def test_a_topic_is_looked_up_again_once_its_bundle_is_unloaded(
     await other.producer()
 
 
-async def test_what_becomes_of_topics_during_an_unload_is_not_undone(
+async def test_an_unload_does_not_undo_changes_of_topics_made_meanwhile(
     rest: Rest, bed: Bed, wire: Wire, meanwhile: Meanwhile
 ) -> None:
     topics = bed.broker.topics

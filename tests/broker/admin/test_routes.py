@@ -33,7 +33,7 @@ def test_every_route_is_pulsars_or_known_to_be_our_own() -> None:
     assert set(filter(is_pulsars, strange)) == OUR_OWN
 
 
-def test_what_is_absent_is_what_is_not_built() -> None:
+def test_routes_are_either_absent_or_built() -> None:
     built = {route for route, _ in all_routes() if is_pulsars(route)}
     absent = absent_routes(built)
     assert not {(each.method, anonymous(each.path)) for each in absent} & {

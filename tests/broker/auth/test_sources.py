@@ -66,7 +66,7 @@ def test_a_file_that_is_not_there_is_told_with_the_folder_it_was_looked_for_in(
     assert str(refused.value).startswith(expected)
 
 
-def test_what_may_be_a_secret_is_not_shown() -> None:
+def test_an_error_hides_a_possible_secret() -> None:
     with pytest.raises(ConfigError) as refused:
         read_source("tokenSecretKey", "a.secret/of*mine")
     assert "secret/of" not in str(refused.value)

@@ -112,7 +112,7 @@ def test_a_token_holds_for_its_time() -> None:
     assert "expired" in refused(lenient, token("me", exp=NOW - 2))
 
 
-def test_what_else_a_token_says_is_not_judged() -> None:
+def test_other_claims_of_a_token_are_not_judged() -> None:
     assert verified(provider(), token("me", iat=NOW + 500, aud="others", iss="x", jti="y")).role == "me"
 
 

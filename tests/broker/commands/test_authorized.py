@@ -68,7 +68,7 @@ MAY = {
 
 
 @pytest.mark.parametrize("action", ["", "produce", "consume"])
-async def test_what_a_grant_is_good_for(action: str) -> None:
+async def test_a_grant_allows_its_commands_and_no_others(action: str) -> None:
     async with serving(by_token()) as bed:
         if action:
             grant(bed, "me", action)

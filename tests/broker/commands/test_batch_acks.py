@@ -180,7 +180,7 @@ async def test_without_a_set_or_with_an_empty_one_all_of_it(
 
 @pytest.mark.req("S54-16")
 @TYPES
-async def test_what_is_acknowledged_costs_no_permits(bed: Bed, wire: Wire, sender: Wire, type: int) -> None:
+async def test_acknowledged_messages_of_a_batch_cost_no_permits(bed: Bed, wire: Wire, sender: Wire, type: int) -> None:
     await wire.subscribe(type=type)
     (position,) = await sender.publish(batch(10))
     await ack_set(wire, position, set_without(10, 0, 1, 2, 3))
@@ -231,7 +231,7 @@ async def test_unacked_messages_are_messages(bed: Bed, wire: Wire, sender: Wire)
 @pytest.mark.req("S54-19", "S423-64")
 @TYPES
 @pytest.mark.parametrize("clean", [True, False])
-async def test_what_was_answered_outlives_the_broker(autojump_clock: object, type: int, clean: bool) -> None:
+async def test_answered_batch_acks_outlive_the_broker(autojump_clock: object, type: int, clean: bool) -> None:
     store = HeldStorage()
     async with serving(storage=store) as bed:
         wire = await bed.connect()

@@ -263,6 +263,6 @@ async def test_a_client_that_leaves_is_forgotten(bed: Bed, wire: Wire) -> None:
 
 
 @pytest.mark.req("W-01")
-async def test_what_was_answered_before_a_fault_still_arrives(wire: Wire) -> None:
+async def test_an_answer_before_a_broken_frame_still_arrives(wire: Wire) -> None:
     await wire.write(frame_of(Type.PING) + b"\xff\xff\xff\xff")
     assert [received.command.type for received in await wire.closed()] == [Type.PONG]

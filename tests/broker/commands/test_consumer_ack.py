@@ -276,7 +276,9 @@ async def test_whatever_properties_an_ack_has_can_be_kept(
 
 @pytest.mark.req("B-05")
 @pytest.mark.parametrize("type", [Exclusive, Shared])
-async def test_what_remains_of_a_batch_comes_again_and_costs_so_much(wire: Wire, sender: Wire, type: int) -> None:
+async def test_the_rest_of_a_batch_is_redelivered_and_costs_its_own_permits(
+    wire: Wire, sender: Wire, type: int
+) -> None:
     await wire.subscribe(type=type)
     await wire.flow(10)
     (position,) = await sender.publish(batch_of(*[b"%d" % i for i in range(10)]))

@@ -79,7 +79,7 @@ async def test_replays_come_before_new_messages(wire: Wire, sender: Wire) -> Non
 
 
 @pytest.mark.req("B-18", "B-19")
-async def test_what_a_consumer_leaves_behind_counts_no_redelivery(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_messages_left_by_a_closed_consumer_count_no_redelivery(bed: Bed, wire: Wire, sender: Wire) -> None:
     other = await bed.connect()
     await wire.subscribe(type=Shared)
     await wire.flow(100)

@@ -61,7 +61,7 @@ async def test_a_coordinator_must_be_looked_up_first(bed: Bed) -> None:
     assert (await begin(await bed.connect()))["txnid_least_bits"] == 1  # once opened, it is everybody's
 
 
-async def test_what_is_asked_of_an_unknown_coordinator(bed: Bed) -> None:
+async def test_requests_to_an_unknown_coordinator_are_refused(bed: Bed) -> None:
     wire = await using(bed)
     txn = {"txnid_most_bits": 1, "txnid_least_bits": 5}
     for request, fields in (
@@ -265,7 +265,7 @@ async def test_nothing_is_said_before_it_is_kept() -> None:
             assert not getattr(base, COMMANDS[base.type].field).HasField("error")
 
 
-async def test_what_could_not_be_kept_is_told_so() -> None:
+async def test_a_failed_commit_is_told_to_the_client_of_a_coordinator() -> None:
     """By TransactionCoordinatorNotFound, so that clients ask again."""
     async with holding() as (store, wire):
         txn = await begin(wire)

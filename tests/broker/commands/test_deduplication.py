@@ -34,7 +34,7 @@ async def p(bed: Bed) -> Wire:
 # what is a duplicate
 
 
-async def test_what_is_stored_already_gets_a_receipt_without_a_position(p: Wire) -> None:
+async def test_a_stored_duplicate_gets_a_receipt_without_a_position(p: Wire) -> None:
     positions = [await ask(p, number) for number in (0, 1, 1, 0, 5, 4)]  # a gap is fine
     assert [position.entry_id for position in positions] == [0, 1, -1, -1, 2, -1]
     assert positions[2] == DUPLICATE
@@ -156,7 +156,7 @@ async def test_a_producer_that_waited_for_exclusive_access_learns_the_last_seque
     assert (await p.expect(Type.PRODUCER_SUCCESS)).last_sequence_id == 3
 
 
-async def test_what_was_on_its_way_at_an_unload_is_known(autojump_clock: object) -> None:
+async def test_deduplication_knows_messages_in_flight_at_an_unload(autojump_clock: object) -> None:
     store = HeldStorage()
     async with serving(ON, storage=store) as bed:
         wire = await bed.connect()
@@ -174,7 +174,7 @@ async def test_what_was_on_its_way_at_an_unload_is_known(autojump_clock: object)
         assert await ask(wire, 4) == DUPLICATE
 
 
-async def test_what_could_not_be_kept_may_be_sent_again(autojump_clock: object) -> None:
+async def test_a_message_that_could_not_be_stored_may_be_sent_again(autojump_clock: object) -> None:
     store = HeldStorage()
     async with serving(ON, storage=store) as bed:
         wire = await bed.connect()
@@ -191,7 +191,7 @@ async def test_what_could_not_be_kept_may_be_sent_again(autojump_clock: object) 
         assert await ask(wire, 1) != DUPLICATE
 
 
-async def test_what_was_on_its_way_behind_a_commit_that_failed(autojump_clock: object) -> None:
+async def test_messages_behind_a_failed_commit_fail_too(autojump_clock: object) -> None:
     """It fails too, and is told so before the topic is in use again."""
     store = HeldStorage()
     async with serving(ON, storage=store) as bed:

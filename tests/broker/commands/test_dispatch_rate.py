@@ -101,7 +101,7 @@ async def test_a_period_may_be_longer(bed: Bed, wire: Wire, sender: Wire) -> Non
     assert await times(wire, 2) == [0, 7]
 
 
-async def test_what_is_delivered_again_counts_again(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_redelivered_messages_count_against_the_dispatch_rate(bed: Bed, wire: Wire, sender: Wire) -> None:
     put(bed, **of_topic(messages=2))
     await wire.subscribe(type=Shared)
     await wire.flow()

@@ -65,7 +65,7 @@ async def test_an_old_broker_never_sends_it(autojump_clock: object, profile: Pro
         assert (found.position, found.batch_index, found.buffer) == (stage.positions[3], 1, b"")
 
 
-async def test_what_waits_for_a_client_is_bounded(bed: Bed) -> None:
+async def test_buffers_in_answers_that_wait_are_bounded(bed: Bed) -> None:
     """One read of small requests does not become gigabytes: when a megabyte waits the index is told instead."""
     large = compacted_batch(b"x" * 400_000, b"y", None, compacted_batch_indexes=[0, 1])
     new = await (await stage_of(bed, large)).client(V22)
@@ -85,7 +85,7 @@ async def test_a_consumer_without_read_compacted_gets_the_last_entry_of_the_topi
 
 
 @pytest.mark.req("S429-05")
-async def test_what_is_newer_than_the_horizon_is_not_compacted(stage: Stage) -> None:
+async def test_a_message_above_the_compaction_horizon_has_no_compacted_buffer(stage: Stage) -> None:
     (newer,) = await stage.sender.publish(batch_of(b"a", b"b"))
     found = await last(await stage.client(V22))
     assert (found.position, found.batch_index, found.buffer) == (newer, 1, b"")

@@ -82,7 +82,7 @@ async def test_a_bystander_is_answered_before_all_that_a_consumer_owes_comes_aga
     assert [message.position for message in again] == owed
 
 
-async def test_what_a_client_sends_behind_an_ack_waits_for_its_last_id(wire: Wire, owed: list[Position]) -> None:
+async def test_a_command_behind_an_ack_waits_for_the_last_id_of_the_ack(wire: Wire, owed: list[Position]) -> None:
     stats = frame_of(Type.CONSUMER_STATS, request_id=78, consumer_id=0)
     await wire.write(ack_of(owed, request_id=77) + stats)
     assert (await wire.expect(Type.CONSUMER_STATS_RESPONSE)).unackedMessages == 0

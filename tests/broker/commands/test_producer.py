@@ -23,7 +23,7 @@ async def test_names_are_made_for_those_without(bed: Bed, wire: Wire) -> None:
 
 
 @pytest.mark.req("P-05")
-async def test_what_a_new_producer_is_told(wire: Wire) -> None:
+async def test_a_new_producer_gets_its_name_schema_version_and_last_sequence_id(wire: Wire) -> None:
     success = await wire.producer(producer_name="mine")
     assert success.producer_name == "mine"
     assert success.producer_ready

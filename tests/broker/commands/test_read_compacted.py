@@ -72,7 +72,7 @@ async def get(wire: Wire, positions: Sequence[Position]) -> None:
     await wire.quiet()
 
 
-async def test_what_was_kept_and_then_what_is_newer(stage: Stage, wire: Wire) -> None:
+async def test_a_reader_gets_compacted_and_then_newer_entries(stage: Stage, wire: Wire) -> None:
     await subscribe(wire)
     messages = await wire.messages(5)
     assert [message.position for message in messages] == stage.at(*KEPT, *NEWER)
@@ -127,7 +127,7 @@ async def test_acknowledged_entries_do_not_come_back(stage: Stage, wire: Wire) -
     assert stage.subscription().cursor.backlog() == 8
 
 
-async def test_why_the_rest_stays_in_the_backlog(stage: Stage, wire: Wire) -> None:
+async def test_entries_that_compaction_dropped_stay_in_the_backlog(stage: Stage, wire: Wire) -> None:
     await subscribe(wire)
     await wire.messages(5)
     await wire.ack(*stage.at(5))

@@ -59,7 +59,7 @@ async def test_a_broker_without_scalable_topics_refuses_each_command_in_its_own_
 
 @pytest.mark.req("B-54")
 @pytest.mark.parametrize(("command", "fields"), CLOSED)
-async def test_what_was_never_opened_closes_without_a_word(wire: Wire, command: int, fields: dict[str, Any]) -> None:
+async def test_closing_an_unknown_session_gets_no_answer(wire: Wire, command: int, fields: dict[str, Any]) -> None:
     await wire.send(command, **fields)
     await wire.alive()
 

@@ -95,7 +95,7 @@ async def test_a_listed_shadow_gets_each_message(bed: Bed, rest: Rest, sender: W
     assert await last_id(consumer) == positions[-1]
 
 
-async def test_what_the_source_had_is_there(bed: Bed, sender: Wire) -> None:
+async def test_a_shadow_topic_has_the_messages_of_its_source(bed: Bed, sender: Wire) -> None:
     await sender.publish(plain(b"old"))
     rest = rest_of(bed)
     await make(rest)
@@ -223,7 +223,7 @@ async def test_consumers_seek_in_a_shadow(bed: Bed, rest: Rest, sender: Wire) ->
     assert [each.position for each in await consumer.messages(2)] == positions[3:]
 
 
-async def test_what_was_not_acknowledged_comes_again(bed: Bed, rest: Rest, sender: Wire) -> None:
+async def test_an_unacknowledged_message_of_a_shadow_topic_is_redelivered(bed: Bed, rest: Rest, sender: Wire) -> None:
     consumer = await reading(bed, type=Shared)
     (position,) = await sender.publish(plain(b"a"))
     await consumer.messages(1)

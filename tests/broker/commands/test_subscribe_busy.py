@@ -77,7 +77,7 @@ async def test_a_dead_exclusive_consumer_is_evicted(bed: Bed, wire: Wire) -> Non
 
 @pytest.mark.req("C-04", "B-14")
 @pytest.mark.parametrize("topic", [TOPIC, LOOSE])
-async def test_what_goes_with_a_dead_consumer_is_made_anew(bed: Bed, wire: Wire, topic: str) -> None:
+async def test_a_topic_that_goes_with_a_dead_consumer_is_created_again(bed: Bed, wire: Wire, topic: str) -> None:
     await wire.subscribe(topic, durable=False)
     other = await bed.connect()
     await other.subscribe(topic, durable=False)  # five seconds later

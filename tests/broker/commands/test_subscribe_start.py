@@ -204,7 +204,7 @@ async def test_a_subscription_that_is_there_begins_again(bed: Bed, wire: Wire) -
 
 
 @pytest.mark.req("C-07", "B-14")
-async def test_what_a_reader_had_is_there_for_the_next(bed: Bed, wire: Wire, five: list[Position]) -> None:
+async def test_a_reader_keeps_no_message_from_the_next_reader(bed: Bed, wire: Wire, five: list[Position]) -> None:
     bed.broker.topics.unload(TopicName.parse(TOPIC))  # so that the ledger is closed
     await wire.expect(Type.CLOSE_PRODUCER)
     for _ in range(3):

@@ -20,7 +20,9 @@ async def send_in(wire: Wire, txn: dict[str, int], payload: bytes) -> None:
 
 @pytest.mark.req("B-29")
 @pytest.mark.parametrize(("profile", "shown"), [(PIP, [b"kept"]), (PULSAR_4_2, [b"dropped", b"kept"])])
-async def test_what_is_seen_after_an_abort(profile: Profile, shown: list[bytes], autojump_clock: object) -> None:
+async def test_consumers_see_messages_after_an_abort_as_the_profile_says(
+    profile: Profile, shown: list[bytes], autojump_clock: object
+) -> None:
     async with serving(ON, profile=profile) as bed:
         wire = await using(bed)
         await wire.producer()

@@ -132,7 +132,7 @@ async def test_a_negative_low_watermark_ends_no_other_transaction(bed: Broker) -
 
 
 @pytest.mark.parametrize("type", [Shared, KeyShared])
-async def test_what_comes_again_is_read_too(bed: Broker, type: int) -> None:
+async def test_redelivery_includes_a_late_message_only_once(bed: Broker, type: int) -> None:
     producer, consumer = await opened(bed, type)
     await send(producer, txn(1), message(b"in", txn(1)))
     end(bed, txn(1), commit=True)
@@ -178,7 +178,7 @@ async def test_a_nameless_transaction_holds_the_topic(bed: Broker) -> None:
     assert await last_message_id(consumer) == NOTHING
 
 
-async def test_what_comes_when_it_is_over_for_good(bed: Broker) -> None:
+async def test_a_send_in_a_transaction_below_the_low_watermark_is_refused(bed: Broker) -> None:
     producer, _ = await opened(bed, Exclusive)
     buffer_of(bed).end(txn(9), commit=True, low_watermark=8)
     await producer.send(Type.SEND, message(b"x"), producer_id=0, sequence_id=3, **in_txn(txn(8)))

@@ -27,7 +27,7 @@ def create(bed: Bed, topic: str = TOPIC) -> None:
 
 
 @pytest.mark.req("B-38")
-async def test_what_is_there_and_what_comes_and_goes(bed: Bed, wire: Wire) -> None:
+async def test_a_watcher_hears_of_existing_new_and_deleted_topics(bed: Bed, wire: Wire) -> None:
     create(bed)
     create(bed, "persistent://public/default/other")
     success = await watch(wire)

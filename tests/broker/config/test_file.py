@@ -54,14 +54,14 @@ def test_nothing_asked_for_is_the_stock_broker() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "clusterName=c\n", "transactionCoordinatorEnabled=\n"])
-def test_what_is_not_set_is_as_the_profile_has_it(text: str, tmp_path: Path) -> None:
+def test_a_key_that_is_not_set_has_the_value_of_the_profile(text: str, tmp_path: Path) -> None:
     path = tmp_path / "broker.conf"
     path.write_text(text)
     assert load(path, (), PIP).config.transactionCoordinatorEnabled
     assert not load(path, (), PULSAR_4_2).config.transactionCoordinatorEnabled
 
 
-def test_what_is_set_wins_over_the_profile(tmp_path: Path) -> None:
+def test_a_set_key_wins_over_the_profile(tmp_path: Path) -> None:
     path = tmp_path / "broker.conf"
     path.write_text("transactionCoordinatorEnabled=false\n")
     assert not load(path, (), PIP).config.transactionCoordinatorEnabled

@@ -35,7 +35,7 @@ def test_flags_and_commands_of_a_profile_are_the_protocols(profile: Profile) -> 
     assert profile.unknown <= set(pb.BaseCommand.Type.keys())
 
 
-def test_what_a_release_could_do_a_later_one_can() -> None:
+def test_later_profiles_have_all_abilities_of_earlier_ones() -> None:
     newest_first = list(PROFILES.values())
     for later, earlier in pairwise(newest_first):
         assert later.max_protocol_version >= earlier.max_protocol_version

@@ -80,7 +80,7 @@ async def test_a_frozen_clock_stands_still_and_goes_on_from_there(
     assert lab.offset_ms == -10_000
 
 
-async def test_what_is_due_at_once_runs_while_it_stands(mock_clock: MockClock, stand: Stand, lab: LabClock) -> None:
+async def test_timers_due_at_once_run_on_a_frozen_clock(mock_clock: MockClock, stand: Stand, lab: LabClock) -> None:
     await pass_by(mock_clock, 1)
     lab.freeze()
     stand.later(0, "now")
@@ -155,7 +155,7 @@ async def test_a_fault_in_a_timer_stops_nothing(
     assert "broken" in caplog.text
 
 
-async def test_what_a_timer_stored_is_kept_before_the_next_one(
+async def test_the_commit_of_a_timer_ends_before_the_next_timer_runs(
     mock_clock: MockClock, stand: Stand, lab: LabClock
 ) -> None:
     stand.store.holding = True
@@ -259,7 +259,7 @@ async def test_a_clock_that_is_resumed_before_the_next_one_advances_it(
 
 
 @pytest.mark.parametrize("frozen", [False, True])
-async def test_what_joins_and_leaves_on_the_way(
+async def test_timelines_join_and_leave_during_an_advance(
     mock_clock: MockClock, stand: Stand, lab: LabClock, frozen: bool
 ) -> None:
     lab.include("keep-alive")

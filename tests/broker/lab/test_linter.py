@@ -74,7 +74,7 @@ async def test_the_linter_judges_only_while_it_runs(bed: Bed, lab: Lab) -> None:
     assert not lab.linter.counts
 
 
-async def test_what_was_open_before_is_not_judged(bed: Bed, lab: Lab) -> None:
+async def test_connections_from_before_the_linter_are_not_judged(bed: Bed, lab: Lab) -> None:
     """Nor what others acknowledge that it may have been sent."""
     before, (first,) = await Client(bed).consuming(message())
     lab.linter.start()
@@ -163,7 +163,7 @@ async def misread(bed: Bed, lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("scene", [lost, unanswered, unheard, doubled, swapped, corrupted, misread])
-async def test_what_a_fault_did_blames_nobody(scene: object, bed: Bed, lab: Lab) -> None:
+async def test_the_linter_blames_no_client_for_a_fault(scene: object, bed: Bed, lab: Lab) -> None:
     lab.linter.start()
     await scene(bed, lab)  # type: ignore[operator]
     await wait_all_tasks_blocked()

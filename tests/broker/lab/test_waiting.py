@@ -198,7 +198,7 @@ async def test_cold_segments_of_scalable_topics_are_merged() -> None:
         assert (controller.last.kind, len(topic.layout.active())) == ("merge", 1)
 
 
-async def test_what_lives_shorter_than_it_is_delayed_is_never_delivered() -> None:
+async def test_a_message_that_expires_before_its_delivery_time_is_never_delivered() -> None:
     async with stage() as (bed, lab, wire):
         set_policies(bed.broker, message_ttl_in_seconds=DAY)
         await wire.subscribe(type=Shared)

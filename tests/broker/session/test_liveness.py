@@ -91,7 +91,7 @@ async def test_keep_alive_may_be_off(autojump_clock: object) -> None:
 
 
 @pytest.mark.req("W-12", "B-18")
-async def test_what_a_dead_client_owed_goes_to_others(bed: Bed, wire: Wire) -> None:
+async def test_messages_of_a_dead_client_go_to_others(bed: Bed, wire: Wire) -> None:
     other = await bed.connect()
     for consumer in (wire, other):
         await consumer.subscribe(type=Shared)

@@ -42,7 +42,7 @@ async def test_one_line_each(bed: Bed, caplog: pytest.LogCaptureFixture) -> None
     assert lines(caplog) == ["connection closed", "connection opened client=another protocol=21"]
 
 
-async def test_why_the_broker_closed_a_connection(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_says_why_the_broker_closed_a_connection(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
     wire = await bed.connect()
     caplog.set_level(logging.INFO, "pulsarium")
     caplog.clear()

@@ -69,7 +69,7 @@ def test_receipts(program: list[tuple[int, list[tuple[Position, int, int]]]]) ->
 
 
 @given(st.lists(st.tuples(st.binary(max_size=9), st.integers(0, 20), st.binary(max_size=3))))
-def test_what_is_put_back_goes_first(program: list[tuple[bytes, int, bytes]]) -> None:
+def test_bytes_put_back_go_first(program: list[tuple[bytes, int, bytes]]) -> None:
     outgoing, added, sent = Outgoing(), b"", b""
     for data, taken, meanwhile in program:
         outgoing.add(data)

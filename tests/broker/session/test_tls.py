@@ -125,7 +125,9 @@ async def test_the_certificate_of_a_stranger_ends_the_handshake(
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", frame_of(Type.PING), b"\x16\x03\x01\x05\x00\x01"])
-async def test_what_is_not_tls_harms_nobody(data: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_bytes_that_are_no_tls_harm_no_other_connection(
+    data: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with listening(tmp_path, Config()) as secure:
         stream = await secure.raw()
         await stream.send_all(data)

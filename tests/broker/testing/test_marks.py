@@ -131,7 +131,7 @@ def test_the_broker_is_imported_as_it_is(pytester: pytest.Pytester) -> None:
     pytester.run(*PYTEST).assert_outcomes(passed=1)
 
 
-def test_what_finds_it_is_gone_after_the_run(tmp_path: Path) -> None:
+def test_the_import_finder_is_gone_after_the_run(tmp_path: Path) -> None:
     program = "import sys, pytest; pytest.main(['-q']); print([str(finder) for finder in sys.meta_path])"
     command = [sys.executable, "-P", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)

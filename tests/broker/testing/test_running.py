@@ -171,7 +171,7 @@ def test_ports_may_be_said_as_keys_too() -> None:
         assert not broker.admin_url.endswith(":8080")
 
 
-def test_what_keeps_it_from_starting_is_raised_as_it_is(tmp_path: Path) -> None:
+def test_errors_that_prevent_the_start_are_raised_unchanged(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -70,7 +70,7 @@ def test_the_context_is_open_until_the_thread_stops() -> None:
     thread.stop()
 
 
-def test_what_keeps_it_from_opening_is_raised_as_it_is() -> None:
+def test_errors_that_prevent_opening_are_raised_unchanged() -> None:
     thread = LoopThread(refusing, "a loop of the tests")
     with pytest.raises(OSError, match="no room"):
         thread.start()
@@ -85,7 +85,7 @@ def test_calls_return_and_raise(thread: LoopThread[Opened]) -> None:
     assert thread.call(divmod, 7, 2) == (3, 1)
 
 
-def test_what_waits_returns_raises_and_ends_in_time(thread: LoopThread[Opened]) -> None:
+def test_waiting_calls_return_raise_and_time_out(thread: LoopThread[Opened]) -> None:
     async def twice(number: int) -> int:
         await trio.lowlevel.checkpoint()
         return 2 * number
@@ -111,7 +111,7 @@ def test_what_waits_returns_raises_and_ends_in_time(thread: LoopThread[Opened]) 
     assert thread.wait(30, twice, 3) == 6
 
 
-def test_what_runs_in_it_may_call_it_but_not_wait_for_it(thread: LoopThread[Opened]) -> None:
+def test_code_on_the_thread_may_call_it_but_not_wait_for_it(thread: LoopThread[Opened]) -> None:
     assert thread.call(lambda: thread.call(divmod, 7, 2)) == (3, 1)
     with pytest.raises(RuntimeError, match="own thread"):
         thread.call(lambda: thread.wait(30, trio.sleep, 0))
@@ -177,7 +177,7 @@ def test_ctrl_c_just_before_it_waits_is_noticed(thread: LoopThread[Opened]) -> N
     assert thread.call(divmod, 7, 2) == (3, 1)
 
 
-def test_what_is_asked_while_it_closes_is_told_that_it_has_ended() -> None:
+def test_a_call_during_the_close_is_told_that_the_thread_has_ended() -> None:
     closing, go_on = threading.Event(), threading.Event()
 
     @asynccontextmanager

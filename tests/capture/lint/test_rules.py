@@ -51,7 +51,7 @@ def test_each_rule_about_brokers_has_a_talk_that_breaks_it() -> None:
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_was_planted_is_found(name: str) -> None:
+def test_each_planted_violation_is_found(name: str) -> None:
     assert broken(plant(name, Talk()).records) == [(0, name, FAULT_OF[name])]
 
 
@@ -63,7 +63,7 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("name", LEGAL)
-def test_what_is_unusual_is_no_fault(name: str) -> None:
+def test_unusual_but_legal_traffic_breaks_no_rule(name: str) -> None:
     talk = Talk()
     talk.greet()
     LEGAL[name](talk)
@@ -71,7 +71,7 @@ def test_what_is_unusual_is_no_fault(name: str) -> None:
     assert broken(talk.records) == []
 
 
-def test_what_an_unseen_subscription_was_sent_may_be_acknowledged() -> None:
+def test_messages_of_an_unseen_subscription_may_be_acknowledged() -> None:
     before, now = Talk(0, opened=False), Talk(1)
     before.deliver(5)
     now.greet()
@@ -81,7 +81,7 @@ def test_what_an_unseen_subscription_was_sent_may_be_acknowledged() -> None:
     assert broken(now.records) == [(1, "ack-not-delivered", CLIENT)]
 
 
-def test_what_another_connection_of_the_topic_was_sent_may_be_acknowledged() -> None:
+def test_messages_sent_on_another_connection_of_the_topic_may_be_acknowledged() -> None:
     one, other = Talk(0), Talk(1)
     for talk in (one, other):
         talk.greet()
@@ -96,7 +96,7 @@ def test_what_another_connection_of_the_topic_was_sent_may_be_acknowledged() -> 
     assert broken([*one.records, *elsewhere.records]) == [(2, "ack-not-delivered", CLIENT)]
 
 
-def test_what_another_connection_of_the_topic_acknowledged_is_acknowledged_twice() -> None:
+def test_messages_acknowledged_on_another_connection_count_as_acknowledged() -> None:
     usual, other = Talk(0), Talk(1)
     conforming(usual)
     plant("ack-not-delivered", other)  # its message was sent on the first connection, and acknowledged there
@@ -104,7 +104,7 @@ def test_what_another_connection_of_the_topic_acknowledged_is_acknowledged_twice
     assert broken([*other.records, *usual.records])[0] == (1, "ack-not-delivered", CLIENT)
 
 
-def test_what_crosses_a_close_is_not_judged() -> None:
+def test_frames_that_cross_a_close_are_not_judged() -> None:
     talk = Talk()
     talk.greet()
     talk.produce()
@@ -251,7 +251,7 @@ def test_ack_sets_of_a_batch_whose_size_was_not_kept_are_no_ack_of_all_of_it() -
 
 
 @pytest.mark.parametrize("command", ["CLOSE_PRODUCER", "CLOSE_CONSUMER"])
-def test_what_is_closed_again_is_but_a_warning(command: str) -> None:
+def test_closing_twice_is_a_warning(command: str) -> None:
     """Pulsar answers SUCCESS, whether there is one or not."""
     talk = Talk()
     talk.greet()

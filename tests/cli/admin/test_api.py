@@ -109,7 +109,7 @@ def test_a_path_of_its_own_and_its_query(server: Server) -> None:
         (b'"BACKWARD"', "BACKWARD", '"BACKWARD"'),
     ],
 )
-def test_what_an_answer_holds(body: bytes, data: object, text: str, server: Server) -> None:
+def test_an_answer_is_read_as_data_and_as_text(body: bytes, data: object, text: str, server: Server) -> None:
     server.answers["/admin/v2/x"] = 200, {}, body
     assert call(api_of(server.url), "GET", "x") == data
     assert text_of(done(api_of(server.url).send(Request("GET", "x")))) == text
@@ -128,7 +128,7 @@ def test_what_an_answer_holds(body: bytes, data: object, text: str, server: Serv
         (b"\xff", "�"),
     ],
 )
-def test_what_a_refusal_says(body: bytes, message: str, server: Server) -> None:
+def test_a_refusal_has_the_text_of_the_broker(body: bytes, message: str, server: Server) -> None:
     server.answers["/admin/v2/x"] = 404, {}, body
     with pytest.raises(ServerError) as refused:
         call(api_of(server.url), "GET", "x")
@@ -226,7 +226,9 @@ def saying(answer: bytes) -> Iterator[int]:
         ("https", b"", "{} closed the connection in the TLS handshake", "use http://127.0.0.1:"),
     ],
 )
-def test_what_answers_in_another_protocol_is_told(scheme: str, answer: bytes, message: str, remedy: str) -> None:
+def test_another_protocol_at_the_port_is_named_with_a_remedy(
+    scheme: str, answer: bytes, message: str, remedy: str
+) -> None:
     with saying(answer) as port:
         url = f"{scheme}://127.0.0.1:{port}"
         with pytest.raises(Unreachable) as failed:

@@ -20,7 +20,7 @@ def sent(played: Played) -> list[tuple[str, str, object]]:
     return found
 
 
-def test_what_runs_late_in_pulsar_admin(played: Played) -> None:
+def test_commands_whose_requests_pulsar_admin_sends_late_send_the_same(played: Played) -> None:
     """Its requests came after the command had ended, so that they could not be recorded with it."""
     pause = "dispatcher-pause-on-ack-state-persistent"
     played.answer("GET", f"{T}/dispatcherPauseOnAckStatePersistent", True)
@@ -198,7 +198,7 @@ def test_a_cluster_from_a_file(played: Played, tmp_path: Path) -> None:
     assert "holds no JSON object" in played.refused("clusters", "create", "c", "--cluster-config-file", str(file))
 
 
-def test_what_needs_a_jvm_is_refused(played: Played) -> None:
+def test_a_command_that_needs_a_jvm_is_refused(played: Played) -> None:
     said = played.refused("schemas", "extract", "t", "--jar", "x", "--type", "json", "--classname", "y")
     assert "schemas upload" in said
 

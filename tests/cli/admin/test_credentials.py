@@ -66,7 +66,7 @@ def test_nobody(played: Played) -> None:
         ("--auth-plugin", "tls", "--auth-params", f"tlsCertFile:{SECRET}"),
     ],
 )
-def test_what_is_wrong_is_said_without_the_secret(options: tuple[str, ...], played: Played) -> None:
+def test_errors_of_credentials_hide_the_secret(options: tuple[str, ...], played: Played) -> None:
     said = played.refused(*options, "tenants", "list")
     assert SECRET not in said
     assert "--auth-p" in said or "/no/where" in said

@@ -112,7 +112,7 @@ def test_no_command_is_ours_alone_but_the_two_of_the_pips() -> None:
     assert ours - set(COMMANDS) == OF_THE_PIPS | aliases
 
 
-def test_what_is_hidden_there_is_hidden_here() -> None:
+def test_commands_hidden_in_pulsar_admin_are_hidden() -> None:
     hidden = {(row.group, row.command) for row in ROWS if row.kind == "command" and row.command and row.hidden}
     ours = {key for key in COMMANDS if command_of(*key).hidden}
     assert ours == hidden | {("schemas", "extract")}

@@ -94,7 +94,7 @@ def test_a_table_of_things_with_names() -> None:
     assert table([{"a": 1}, {"a": 22}]) == "a\n1\n22"
 
 
-def test_what_is_inside_of_a_table_is_indented() -> None:
+def test_tables_inside_a_table_are_indented() -> None:
     data = {"msgIn": 1, "subscriptions": {"s": {"backlog": 3, "consumers": []}}, "ledgers": [{"id": 3}]}
     assert table(data) == ("msgIn  1\nsubscriptions\n     backlog  consumers\n  s  3        -\nledgers\n  id\n  3")
 

@@ -55,7 +55,7 @@ def test_several_places() -> None:
 
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://", "http://x:port", "pulsar://x:6650"])
-def test_what_is_no_url(url: str) -> None:
+def test_an_invalid_admin_url_is_refused(url: str) -> None:
     result = CliRunner().invoke(cli, ["admin", "--admin-url", url, "tenants", "list"])
     assert result.exit_code == 1
     assert f"'{url}' is no URL; write http://HOST:PORT" in result.stderr
@@ -180,7 +180,7 @@ def test_a_backlog_that_was_not_cleared_is_said(answer: str, played: Played) -> 
     assert played.sent == []
 
 
-def test_what_is_off_by_default_says_how_to_turn_it_on(played: Played) -> None:
+def test_a_refusal_of_a_disabled_feature_says_how_to_enable_it(played: Played) -> None:
     played.refuse("DELETE", "namespaces/a/b", 405, "Broker doesn't allow forced deletion of namespaces")
     said = played.refused("namespaces", "delete", "a/b", "--force")
     assert said.endswith("turn it on with: pulsarium serve --set forceDeleteNamespaceAllowed=true)\n")

@@ -63,13 +63,13 @@ PATH = "public/default/t"
         ),
     ],
 )
-def test_what_is_asked(played: Played, line: str, method: str, target: str) -> None:
+def test_each_transactions_command_asks_its_route(played: Played, line: str, method: str, target: str) -> None:
     played.answer("GET", f"{ROOT}/coordinators", [])
     played.said("transactions", *line.split())
     assert [(method, f"{ROOT}/{target}")] == [(asked, path) for asked, path, _ in played.sent]
 
 
-async def test_what_is_printed() -> None:
+async def test_transactions_commands_print_as_pulsar_admin() -> None:
     async with live(ON) as admin:
         wire = await using(admin.bed)
         url = admin.bed.broker.listener_at("localhost").pulsar

@@ -32,7 +32,7 @@ def test_durations_of_options_are_read(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "s", "1.5h", "3x", "3 h", "1_0", "h3", "٣", "9223372036854775808"])
-def test_what_is_no_duration(text: str) -> None:
+def test_invalid_durations_are_refused(text: str) -> None:
     with pytest.raises(click.BadParameter):
         values.SECONDS.convert(text, None, None)
 
@@ -46,13 +46,13 @@ def test_sizes_of_options_are_read(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "K", "1.5K", "10Q", "10KB"])
-def test_what_is_no_size(text: str) -> None:
+def test_invalid_sizes_are_refused(text: str) -> None:
     with pytest.raises(click.BadParameter):
         values.BYTES.convert(text, None, None)
 
 
 @pytest.mark.parametrize("text", [str(2**31), "68y9", "69y", "2147483648s"])
-def test_what_is_too_long_for_the_broker(text: str) -> None:
+def test_durations_too_long_for_the_broker_are_refused(text: str) -> None:
     with pytest.raises(click.BadParameter):
         values.INT_SECONDS.convert(text, None, None)
 

@@ -59,7 +59,7 @@ def done(*arguments: str) -> list[tuple[str, str, str]]:
     return [(one[1], one[2], one[3]) for one in found if one is not None]
 
 
-def test_what_is_produced_is_consumed(url: str, topic: str) -> None:
+def test_produced_messages_are_consumed(url: str, topic: str) -> None:
     produce = ("--url", url, "produce", topic, "-m", "hello,world", "-n", "2", "-k", "key1", "-p", "a=b,c", "-p", "d=e")
     result = run(*produce)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "4 messages successfully produced\n")
@@ -70,7 +70,7 @@ def test_what_is_produced_is_consumed(url: str, topic: str) -> None:
     assert done("--url", url, "read", topic, "-m", "earliest", "-n", "4") == [hello, world] * 2
 
 
-def test_what_is_sent(url: str, topic: str, tmp_path: Path) -> None:
+def test_messages_come_from_texts_and_files(url: str, topic: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"from a file")
     files = ("-f", str(tmp_path / "file"))
     assert run("--url", url, "produce", topic, "-m", "a;b,c", "-s", ";", "-m", "d", *files, "-db").exit_code == 0
@@ -174,7 +174,7 @@ def test_encrypted(url: str, topic: str, tmp_path: Path) -> None:
         ("--auth-plugin none read t", 2, "--auth-plugin"),
     ],
 )
-def test_what_is_refused_before_anything_is_sent(arguments: str, code: int, said: str) -> None:
+def test_invalid_options_are_refused_before_sending(arguments: str, code: int, said: str) -> None:
     result = run(*arguments.split())
     assert (result.exit_code, result.stdout) == (code, "")
     assert said in result.stderr
@@ -217,7 +217,7 @@ def test_the_port_of_http_is_told_at_once(http_port: int, monkeypatch: pytest.Mo
     assert "pulsar://127.0.0.1:6650" in line
 
 
-def test_who_waits_for_a_broker_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_a_broker_is_told_once_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once, before it gives up; and the remedy in both lines."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = f"127.0.0.1:{listener.getsockname()[1]}"

@@ -291,7 +291,7 @@ async def test_a_capture_is_started_in_a_folder_of_the_broker(tmp_path: Path) ->
         assert path.suffix == ".pulscap"
 
 
-async def test_what_passes_now(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_records_are_shown_as_they_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture_files, "_POLL_SECONDS", 0.001)
     async with live() as here:
         lab = LabOf(Session(admin_url=here.url))

@@ -67,7 +67,7 @@ async def test_the_clock_is_switched_by_a_command(clock: LabLine) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["advance"], ["advance", "1d", "--to", "2030-01-01"], ["advance", "soon"]])
-async def test_what_is_not_understood(clock: LabLine, arguments: list[str]) -> None:
+async def test_invalid_clock_commands_are_refused(clock: LabLine, arguments: list[str]) -> None:
     result = await clock.run(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
 

@@ -31,5 +31,5 @@ def test_every_argument_is_there() -> None:
         "| LOOKUP | client | yes | yes |  | yes |",
     ],
 )
-def test_what_commands_can_be_faulted_with(row: str) -> None:
+def test_the_page_lists_each_fault(row: str) -> None:
     assert row in fault_page().splitlines()

@@ -107,11 +107,11 @@ def test_the_rules() -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("--rules", "--live"), ("--start", "--rules")])
-def test_what_cannot_be_asked(arguments: tuple[str, ...]) -> None:
+def test_invalid_lint_options_are_refused(arguments: tuple[str, ...]) -> None:
     assert lint(*arguments).exit_code == 2
 
 
-def test_what_is_no_capture(tmp_path: Path) -> None:
+def test_files_that_are_no_captures_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text.pulscap").write_text("hello")
     assert (lint(tmp_path).exit_code, lint(tmp_path / "absent").exit_code) == (2, 2)
     (tmp_path / "empty").mkdir()

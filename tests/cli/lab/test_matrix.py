@@ -54,7 +54,7 @@ def test_the_list() -> None:
     assert text.startswith("produce-consume ")
 
 
-def test_what_is_run(asked: list[Run], tmp_path: Path) -> None:
+def test_the_chosen_cells_are_run(asked: list[Run], tmp_path: Path) -> None:
     options = ["--client", "python", "--scenario", "seek-*", "--profile", "pip,pulsar-4.2", "--mask", "none,v19"]
     code, text, _ = line(*options, "--jobs", "3", "--out", str(tmp_path))
     (what,) = asked

@@ -86,7 +86,7 @@ def test_the_other_program_takes_the_prefix_first(tmp_path: Path, monkeypatch: p
     assert (tmp_path / "a.conf").read_text() == "a=2\n"
 
 
-def test_what_is_no_utf_8_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_that_are_no_utf_8_stay_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULSAR_PREFIX_b", "2")
     (tmp_path / "a.conf").write_bytes(b"a=\xff\n")
     main([str(tmp_path / "a.conf")])

@@ -48,7 +48,7 @@ def test_an_answer_with_a_batch_is_read_as_its_messages() -> None:
     assert found[0].message_id().batch_size == 3
 
 
-def test_what_is_encrypted_comes_as_it_is() -> None:
+def test_an_encrypted_message_comes_undecrypted() -> None:
     headers = HEADERS | {"x-pulsar-is-encrypted": "true", "x-pulsar-num-batch-message": "3"}
     (message,) = messages_of(TOPIC, Reply(200, headers, b"cipher"))
     assert message.data() == b"cipher"

@@ -201,7 +201,7 @@ async def test_a_broken_protocol_is_a_lost_connection() -> None:
 
 
 @on_both
-async def test_what_is_queued_goes_out_in_one_write_and_before_the_end() -> None:
+async def test_queued_frames_leave_in_one_write_before_the_close() -> None:
     near, far = pipes()
     connection, peer = Connection(near, "a:6650"), Peer(far)
     async with anyio.create_task_group() as tasks:
@@ -273,7 +273,7 @@ async def test_a_refused_handshake_closes_the_stream() -> None:
 
 @pytest.mark.parametrize("refused", [False, True])
 @on_both
-async def test_what_was_given_up_is_undone_when_it_succeeds_late(refused: bool) -> None:
+async def test_a_canceled_request_is_undone_when_it_succeeds_late(refused: bool) -> None:
     async with connected() as (connection, peer):
         question = lookup(connection)
         undone: list[int] = []
@@ -292,7 +292,7 @@ async def test_what_was_given_up_is_undone_when_it_succeeds_late(refused: bool) 
 
 
 @on_both
-async def test_what_succeeds_while_it_is_given_up_is_undone_at_once() -> None:
+async def test_a_request_that_succeeds_while_it_is_canceled_is_undone_at_once() -> None:
     """Whichever of the two its task hears of first."""
     async with connected() as (connection, _), anyio.create_task_group() as tasks:
         question = lookup(connection)

@@ -246,6 +246,6 @@ async def test_a_lookup_without_an_answer_times_out(autojump_clock: MockClock) -
     assert anyio.current_time() - start == pytest.approx(5)
 
 
-def test_what_it_stands_on_is_not_imported_for_others() -> None:
+def test_http_libraries_are_not_imported_for_binary_lookups() -> None:
     program = "import sys, pulsarium.client; assert not {'httpx', 'http.client'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-P", "-c", program], check=True)

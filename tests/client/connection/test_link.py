@@ -130,7 +130,7 @@ def test_the_table_says_where_every_event_leads() -> None:
 
 
 @jumping
-async def test_what_may_pass_is_tried_again() -> None:
+async def test_transient_errors_are_retried() -> None:
     opened = Opened(ConnectError("lost"), ConnectError("lost"))
     async with linking(opened) as (link, brokers, times):
         brokers.unreachable = 1
@@ -149,7 +149,7 @@ async def test_the_first_opening_has_a_time_limit() -> None:
 
 
 @pytest.mark.parametrize("error", [ProducerBusy("taken"), WrongProtocol("HTTP answers there")], ids=["refusal", "HTTP"])
-async def test_what_will_not_pass_is_raised_at_once(autojump_clock: MockClock, error: PulsarError) -> None:
+async def test_lasting_errors_are_raised_at_once(autojump_clock: MockClock, error: PulsarError) -> None:
     async with linking(Opened(error)) as (link, _, times):
         with pytest.raises(type(error)):
             await link.start()
@@ -157,7 +157,7 @@ async def test_what_will_not_pass_is_raised_at_once(autojump_clock: MockClock, e
 
 
 @jumping
-async def test_what_was_open_outlives_another_protocol() -> None:
+async def test_an_open_link_outlives_another_protocol_at_the_port() -> None:
     """A gateway answers in HTTP while the broker behind it starts."""
     opened = Opened()
     async with linking(opened) as (link, _, times):

@@ -48,7 +48,7 @@ async def test_a_connection_that_is_lost_and_comes_back(caplog: pytest.LogCaptur
 
 
 @on_both
-async def test_what_fails_for_good_is_said(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_final_failure_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pulsarium.client")
     async with playing() as (played, client), client.subscribe(TOPIC, "s") as consumer:
         played.on[Type.SUBSCRIBE] = error_answer(pb.TopicNotFound, "gone\nERROR forged")
@@ -85,7 +85,7 @@ async def test_a_broker_of_ours_that_goes_and_comes(
         assert "reconnected to here:6650 after" in lines[2]
 
 
-def test_what_others_say_neither_forges_lines_nor_fills_the_log() -> None:
+def test_foreign_texts_neither_forge_lines_nor_fill_the_log() -> None:
     assert printable(ProducerBusy("a\nb")) == "a\\nb"
     assert printable("x" * (LONGEST + 1)) == "x" * LONGEST + f"...({LONGEST + 1} characters)"
     assert printable(URL) == URL

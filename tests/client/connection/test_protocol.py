@@ -206,7 +206,7 @@ def test_a_broker_that_claims_to_take_anything() -> None:
     assert isinstance(closed, Closed)
 
 
-def test_what_must_not_be_sent() -> None:
+def test_commands_that_must_not_be_sent_are_refused() -> None:
     lookup = command(Type.LOOKUP, topic="t", request_id=1)
     closed = connected()
     closed.close()

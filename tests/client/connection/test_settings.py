@@ -59,7 +59,7 @@ def test_secrets_are_not_shown() -> None:
 
 
 @on_both
-async def test_what_the_client_makes_of_them() -> None:
+async def test_the_client_uses_its_settings() -> None:
     peers = Peers(memory_limit=7, starting_backoff_interval=2, max_backoff_interval=3, admin_url="http://a:8080")
     async with open_client("pulsar://a", peers.settings) as client:
         assert client._core.memory.limit == 7

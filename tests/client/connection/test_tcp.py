@@ -45,7 +45,7 @@ async def test_bytes_go_both_ways() -> None:
 
 
 @on_both
-async def test_what_the_kernel_does_not_take_at_once_goes_later() -> None:
+async def test_bytes_that_the_kernel_does_not_take_are_sent_later() -> None:
     with listening() as (server, port):
         stream, peer = await pair(server, port)
         with closing(peer):

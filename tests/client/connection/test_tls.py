@@ -157,7 +157,7 @@ async def test_a_peer_that_closes_in_the_handshake() -> None:
     ids=["trusted", "own", "without its key", "authentication"],
 )
 @on_both
-async def test_what_cannot_be_read_shows_at_once(options: dict[str, Any]) -> None:
+async def test_unreadable_certificates_are_refused_at_once(options: dict[str, Any]) -> None:
     with pytest.raises(errors.InvalidConfiguration):
         async with connect("pulsar+ssl://a", **options):
             pass

@@ -98,7 +98,7 @@ def test_an_end_before_the_answer_is_tried_again_and_told(caplog: pytest.LogCapt
 
 
 @pytest.mark.parametrize("backend", ["trio", "asyncio"])
-def test_who_waits_for_a_broker_says_so_once_and_has_it_when_it_comes(
+def test_a_waiting_client_warns_once_and_connects_when_the_broker_comes(
     backend: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test() -> None:
@@ -150,7 +150,7 @@ async def test_a_client_that_connects_at_once_logs_nothing(
     assert caplog.messages == []
 
 
-def test_what_is_waited_for_is_repeated_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_reason_of_a_wait_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         from pulsarium.client.connection.waiting import Waiting
 

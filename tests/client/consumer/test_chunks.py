@@ -311,7 +311,7 @@ def test_chunks_in_any_order_give_only_whole_messages(
 
 
 @given(st.permutations([("u", n) for n in range(4)] + [("v", n) for n in range(4)]), st.data())
-def test_what_comes_in_order_is_delivered(order: list[tuple[str, int]], data: st.DataObject) -> None:
+def test_chunks_in_order_are_delivered(order: list[tuple[str, int]], data: st.DataObject) -> None:
     """Interleaved with another, and chunks that came before may come once more."""
 
     @without_clock

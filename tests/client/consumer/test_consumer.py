@@ -29,7 +29,7 @@ from tests.client.peer import Peer, Type
 Earliest = InitialPosition.Earliest
 
 
-async def test_what_a_message_says_of_itself(autojump_clock: MockClock) -> None:
+async def test_a_message_tells_its_metadata(autojump_clock: MockClock) -> None:
     single = pb.SingleMessageMetadata(
         partition_key="k", ordering_key=b"o\xff", event_time=5, sequence_id=9, null_value=True
     )

@@ -54,7 +54,7 @@ async def test_topics_take_turns_in_the_inbox() -> None:
 
 
 @on_both
-async def test_what_was_emptied_is_passed_over() -> None:
+async def test_empty_queues_are_passed_over() -> None:
     inbox = Inbox()
     first, second, gone = Queue(inbox, "a", "b"), Queue(inbox, "c"), Queue(inbox, "d")
     first.contents.clear()

@@ -123,7 +123,7 @@ async def test_acknowledging_an_index_acknowledges_one_message(
             assert await data(consumer) == left
 
 
-async def test_what_waits_here_is_skipped(autojump_clock: MockClock) -> None:
+async def test_queued_messages_acknowledged_by_index_are_skipped(autojump_clock: MockClock) -> None:
     async with setup() as (_, client), reading(client) as consumer:
         assert (await consumer.receive()).data() == b"0"
         for index in (1, 4, 5):

@@ -318,7 +318,7 @@ async def test_acknowledged_in_the_last_moment(autojump_clock: MockClock) -> Non
             assert len(part._redelivery.dead_letters) == 0
 
 
-async def test_what_is_redelivered_by_others_than_its_consumer(autojump_clock: MockClock) -> None:
+async def test_messages_redelivered_too_often_by_others_become_dead_letters(autojump_clock: MockClock) -> None:
     """More often than allowed: the application does not see it again, and the queue goes on."""
     async with started() as (inside, client):
         wire = await inside.wire()

@@ -54,7 +54,7 @@ async def test_all_partitions_at_once(autojump_clock: MockClock) -> None:
             await nothing_more(consumer)
 
 
-async def test_what_is_not_acknowledged_comes_again(autojump_clock: MockClock) -> None:
+async def test_unacknowledged_messages_of_all_partitions_are_redelivered(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         await publish(client, "parts", *NINE)

@@ -131,7 +131,7 @@ def test_messages_before_an_epoch_are_dropped() -> None:
     assert fed.data() == [b"2", b"3"]
 
 
-def test_what_a_processor_raises_is_received() -> None:
+def test_receive_raises_the_error_of_a_payload_processor() -> None:
     class Broken:
         def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Any]:
             raise KeyError("mine")

@@ -54,7 +54,7 @@ async def test_acknowledging_one_of_a_batch_leaves_the_others_refused(autojump_c
 
 
 @pytest.mark.parametrize("kind", ConsumerType)
-async def test_what_is_not_acknowledged_in_time_comes_again(autojump_clock: MockClock, kind: ConsumerType) -> None:
+async def test_messages_not_acknowledged_in_time_are_redelivered(autojump_clock: MockClock, kind: ConsumerType) -> None:
     async with shared(consumer_type=kind, unacked_messages_timeout=3) as (_, wire, consumer):
         await wire.publish(plain(b"1"), batch_of(b"2", b"3"), plain(b"4"), plain(b"5"))
         messages = await received(consumer, 4)  # the last one waits in the queue, where no time runs
@@ -72,7 +72,7 @@ async def test_what_is_not_acknowledged_in_time_comes_again(autojump_clock: Mock
         assert trio.current_time() > began + 20
 
 
-async def test_what_is_acknowledged_in_one_go_does_not_come_again(autojump_clock: MockClock) -> None:
+async def test_cumulatively_acknowledged_messages_are_not_redelivered(autojump_clock: MockClock) -> None:
     async with shared(consumer_type=ConsumerType.Exclusive, unacked_messages_timeout=3) as (_, wire, consumer):
         await wire.publish(plain(b"1"), plain(b"2"), batch_of(b"3", b"4"))
         messages = await received(consumer, 4)
@@ -93,7 +93,7 @@ async def test_the_time_of_acknowledgements_backs_off_too(autojump_clock: MockCl
         assert [b - a for a, b in itertools.pairwise(times)] == pytest.approx([2, 6, 10], abs=0.01)
 
 
-async def test_what_could_not_be_decrypted_comes_again(autojump_clock: MockClock) -> None:
+async def test_messages_that_could_not_be_decrypted_are_redelivered(autojump_clock: MockClock) -> None:
     secret = plain(b"?", encryption_keys=[{"key": "k", "value": b"v"}], encryption_param=b"n" * 12)
     async with shared(unacked_messages_timeout=5) as (_, wire, consumer):
         await wire.publish(secret)

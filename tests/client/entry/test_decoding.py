@@ -127,7 +127,7 @@ def test_no_batch_where_the_metadata_says_so() -> None:
 
 
 @pytest.mark.req("S429-20")
-def test_what_compaction_removed_is_left_out() -> None:
+def test_messages_removed_by_compaction_are_left_out() -> None:
     found = messages(DECODER.decode(a_batch(4, compacted_out=[0, 2])))
     assert indexes(found) == [1, 3]
     assert [payload for _, _, payload in found] == [b"1", b"3"]
@@ -144,7 +144,7 @@ def test_what_compaction_removed_is_left_out() -> None:
         ([0], []),
     ],
 )
-def test_what_is_acknowledged_is_left_out(ack_set: list[int], left: Sequence[int]) -> None:
+def test_acknowledged_messages_of_a_batch_are_left_out(ack_set: list[int], left: Sequence[int]) -> None:
     """As Java's BitSet: beyond its words no bit is set."""
     assert indexes(messages(DECODER.decode(a_batch(70)), ack_set)) == list(left)
 
@@ -253,7 +253,7 @@ def test_a_processor_of_ones_own(kind: Any) -> None:
     assert indexes(messages(decoded, processor=Halves())) == [0]
 
 
-def test_what_a_processor_raises_passes_through() -> None:
+def test_the_error_of_a_payload_processor_is_raised() -> None:
     class Failing:
         def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Single]:
             raise ZeroDivisionError

@@ -92,7 +92,7 @@ async def test_each_connection_may_damage_something_once() -> None:
 
 
 @on_both
-async def test_what_another_broker_does_not_take_fails() -> None:
+async def test_messages_too_large_for_another_broker_fail() -> None:
     """Else it would close the connection, time and again. What it takes goes on."""
     async with producing(batching_enabled=False, max_pending_messages=2) as stage:
         receipts = [stage.producer.send_nowait(bytes(500)), stage.producer.send_nowait(b"small")]
@@ -330,7 +330,7 @@ async def test_a_refused_batch_is_named_by_its_highest_number() -> None:
 
 
 @on_both
-async def test_what_may_pass_is_sent_again() -> None:
+async def test_a_message_refused_for_a_transient_reason_is_sent_again() -> None:
     """On a new connection, as Java clients do: the broker cannot tell yet whether it has the message."""
     async with producing(batching_enabled=False) as stage:
         receipts: list[Receipt] = [stage.producer.send_nowait(b"%d" % n) for n in range(2)]
@@ -634,7 +634,7 @@ async def test_waiting_senders_get_memory_in_turn() -> None:
 
 
 @on_both
-async def test_what_is_given_back_lets_go_on_all_for_whom_there_is_room() -> None:
+async def test_released_memory_lets_all_fitting_waiters_go_on() -> None:
     memory = MemoryLimit(2)
     order: list[int] = []
     memory.acquire_nowait(2)

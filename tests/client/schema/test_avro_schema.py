@@ -158,7 +158,7 @@ def test_fields_that_came_and_went_and_grew(text: str, number: int) -> None:
     assert after.decode(data, before.info) == {"number": float(number), "added": "new"}
 
 
-def test_what_a_factory_makes_is_no_default() -> None:
+def test_a_default_factory_gives_no_default() -> None:
     """It might make something else each time, and each would be another version of the schema."""
     fields = AvroSchema(After).definition["fields"]
     assert [one["name"] for one in fields if "default" not in one] == ["number", "best"]

@@ -35,7 +35,7 @@ def changed(**change: Any) -> bytes:
     return json.dumps({key: value for key, value in plain.items() if value is not ...}).encode()
 
 
-def test_what_is_missing_has_its_default_and_what_is_too_much_is_left() -> None:
+def test_missing_fields_get_their_defaults_and_unknown_fields_are_ignored() -> None:
     found = JsonSchema(Person).decode(changed(names=..., main=..., more=[3]))
     assert (found.names, found.main, found.name) == ([], None, "Ada Ä")
     with pytest.raises(InvalidMessage, match="Person: name: missing"):

@@ -94,6 +94,6 @@ def test_protobuf_definitions_that_make_no_sense_are_refused(info: SchemaInfo) -
 
 
 @pytest.mark.parametrize("kind", [int, "Api", None])
-def test_what_is_no_class_of_messages(kind: Any) -> None:
+def test_a_type_that_is_no_message_class_is_refused(kind: Any) -> None:
     with pytest.raises(InvalidConfiguration):
         ProtobufNativeSchema(kind)

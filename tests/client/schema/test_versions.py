@@ -217,7 +217,9 @@ async def test_a_broker_that_does_not_answer(autojump_clock: MockClock, asked: A
 
 
 @pytest.mark.parametrize("version", [b"\0", bytes(9)])
-async def test_what_is_no_version_is_not_asked_for(autojump_clock: MockClock, asked: Asked, version: bytes) -> None:
+async def test_an_invalid_schema_version_is_not_asked_for(
+    autojump_clock: MockClock, asked: Asked, version: bytes
+) -> None:
     async with started() as (inside, client), client.subscribe("t", "s", schema=AvroSchema(New)) as consumer:
         wire = await inside.wire()
         await wire.publish(plain(b"", schema_version=version), plain(AvroSchema(New).encode(New("a"))))

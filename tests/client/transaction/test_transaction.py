@@ -81,7 +81,7 @@ async def test_its_end_waits_for_what_is_under_way() -> None:
 
 
 @on_both
-async def test_what_failed_in_it_is_not_committed() -> None:
+async def test_a_transaction_with_a_failed_operation_is_not_committed() -> None:
     async with coordinated() as (told, played, client), client.subscribe("t", "s") as consumer:
         played.on[Type.ACK] = saying(Type.ACK_RESPONSE, consumer_id=0, error=pb.TransactionConflict, message="no")
         txn = await client.begin_transaction()
@@ -255,7 +255,7 @@ async def test_a_cancelled_acknowledgement_is_no_part_of_it() -> None:
 @pytest.mark.parametrize("is_first", [True, False], ids=["the first of its kind", "a later one"])
 @pytest.mark.parametrize("call", ["send", "submit", "acknowledge", "a list", "of two topics", "acknowledge_cumulative"])
 @on_both
-async def test_what_is_cancelled_at_once_keeps_it_from_being_committed(call: str, is_first: bool) -> None:
+async def test_a_canceled_operation_prevents_the_commit(call: str, is_first: bool) -> None:
     async with (
         coordinated() as (told, played, client),
         client.create_producer("t") as producer,
@@ -358,7 +358,7 @@ async def test_once_and_in_the_order_of_the_calls() -> None:
 
 
 @on_both
-async def test_what_failed_is_tried_by_the_next() -> None:
+async def test_a_failed_registration_is_tried_by_the_next_caller() -> None:
     registrations, tries = Registrations(), list[int]()
 
     async def register() -> None:

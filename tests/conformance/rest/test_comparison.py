@@ -34,7 +34,7 @@ def json(body: Any, status: int = 200, **more: Any) -> Answer:
         ("", ""),
     ],
 )
-def test_what_belongs_to_one_run_is_not_compared(golden: Any, other: Any) -> None:
+def test_values_of_a_single_run_are_not_compared(golden: Any, other: Any) -> None:
     assert differences(call(json(golden)), json(other)) == []
 
 

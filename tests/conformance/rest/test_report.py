@@ -41,13 +41,13 @@ def test_unequal_calls_are_counted_by_resource() -> None:
     )
 
 
-def test_what_recordings_disagree_on_does_not_count() -> None:
+def test_values_on_which_recordings_disagree_do_not_count() -> None:
     levels: tuple[Varying | None, ...] = ("status", "answer", "texts", None)
     findings = [judge([played(TENANT, WRONG, varies)], []) for varies in levels]
     assert [(len(each.verdicts), len(each.unequal)) for each in findings] == [(0, 0), (1, 0), (1, 1), (1, 1)]
 
 
-def test_what_is_listed_is_excused_once_with_its_values() -> None:
+def test_a_listed_difference_is_excused_once_with_its_values() -> None:
     once = judge([played(TENANT, WRONG)], [])
     assert unexcused(once, EXCUSES) == []
     assert EXCUSES.idle(once.differences) == []
@@ -67,7 +67,7 @@ def test_values_of_chance_are_excused_by_their_pattern() -> None:
     assert EXCUSES.reason_of("GET /x: a: 7, Pulsar 1") == "by chance"
 
 
-def test_what_is_not_listed_is_not_excused() -> None:
+def test_an_unlisted_difference_is_not_excused() -> None:
     findings = judge([played("/lookup/v2/x", Answer(404))], [call("/admin/v2/tenants")])
     assert unexcused(findings, Excuses([], EXCUSES.absent)) == [
         "GET /lookup/v2/x: status 404, Pulsar 200",

@@ -43,7 +43,7 @@ def test_an_initial_subscription_keeps_letters_that_nobody_waits_for(
     assert_nothing_more(consumer)
 
 
-def test_what_is_refused_of_a_batch_dies(client: Any, admin: Admin, topic: str) -> None:
+def test_nacked_messages_of_a_batch_become_dead_letters(client: Any, admin: Admin, topic: str) -> None:
     policy = pulsar.ConsumerDeadLetterPolicy(2, f"{topic}-dead", "morgue")
     consumer = client.subscribe(
         topic,

@@ -26,7 +26,7 @@ def send(producer: Any, numbers: range) -> list[Any]:
 
 
 @pytest.mark.parametrize("unloaded", [False, True], ids=["still-there", "unloaded"])
-def test_what_is_sent_again_by_the_same_name_is_dropped(
+def test_messages_sent_again_by_the_same_producer_name_are_dropped(
     client: Any, admin: Admin, deduplicated: str, unloaded: bool
 ) -> None:
     consumer = client.subscribe(deduplicated, "s")

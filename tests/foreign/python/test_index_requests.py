@@ -85,7 +85,7 @@ def test_the_indexes_of_the_proposals_example(client: Any, admin: Admin) -> None
 
 
 @pytest.mark.req("S415-10", "S415-11", "S415-12", "S415-13", "S415-14", "S415-18")
-def test_what_has_no_index_is_not_found(client: Any, admin: Admin, topic: str) -> None:
+def test_an_invalid_index_is_not_found(client: Any, admin: Admin, topic: str) -> None:
     publish(client, topic, 1)
     for query in ("?index=-1", "", "?index=", "?index=abc", "?index=1.5", "?index=9223372036854775808"):
         assert asked(admin, topic, query) == 404, query

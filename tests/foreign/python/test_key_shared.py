@@ -131,7 +131,7 @@ def test_an_ordering_key_counts_before_the_key(client: Any, topic: str) -> None:
 
 
 @pytest.mark.req("B-18")
-def test_what_is_refused_comes_again_to_the_same_consumer(client: Any, topic: str) -> None:
+def test_nacked_messages_of_a_key_return_to_the_same_consumer(client: Any, topic: str) -> None:
     names = ["a", "b"]
     consumers = [
         client.subscribe(topic, "s", KEY_SHARED, consumer_name=name, negative_ack_redelivery_delay_ms=100)

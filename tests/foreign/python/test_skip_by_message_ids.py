@@ -68,7 +68,7 @@ def test_ids_in_batches(client: Any, admin: Admin, topic: str, kind: Any) -> Non
 
 @pytest.mark.req("S423-52")
 @on_shared_types
-def test_what_a_consumer_has_refused_does_not_come_again(client: Any, admin: Admin, topic: str, kind: Any) -> None:
+def test_a_skipped_message_that_was_nacked_is_not_redelivered(client: Any, admin: Admin, topic: str, kind: Any) -> None:
     consumer = subscribe(client, topic, kind, negative_ack_redelivery_delay_ms=200)
     sent = payloads(3)
     send_all(client.create_producer(topic, batching_enabled=False), sent)

@@ -12,7 +12,7 @@ from .traffic import assert_nothing_more, payloads, receive, send_all
 
 
 @pytest.mark.req("B-33", "W-10")
-def test_what_is_there_is_still_read(client: Any, admin: Admin, topic: str) -> None:
+def test_messages_of_a_terminated_topic_are_still_read(client: Any, admin: Admin, topic: str) -> None:
     consumer = client.subscribe(topic, "s")
     producer = client.create_producer(topic)
     sent = payloads(20)

@@ -218,7 +218,7 @@ async def test_the_namespaces_of_an_anti_affinity_group_are_found_by_its_name_in
     )
 
 
-async def test_what_is_kept_outlives_the_broker(tmp_path: Path) -> None:
+async def test_kept_records_outlive_the_broker(tmp_path: Path) -> None:
     url = f"{DEFAULT}/persistence/bookieAffinity"
     groups = {"bookkeeperAffinityGroupPrimary": "a", "bookkeeperAffinityGroupSecondary": "b"}
     async with serving(data=tmp_path) as bed:

@@ -32,7 +32,7 @@ async def test_partitions_count_one_by_one(rest: Rest) -> None:
     ]
 
 
-async def test_what_is_there_may_grow_and_what_is_not_persistent_does_not_count(rest: Rest) -> None:
+async def test_existing_topics_may_grow_and_non_persistent_topics_do_not_count(rest: Rest) -> None:
     await rest.done("POST", LIMIT, 2)
     await rest.done("PUT", f"{TOPICS}/p/partitions", 2)
     await rest.done("POST", f"{TOPICS}/p/partitions", 4)

@@ -62,7 +62,7 @@ async def test_skip_all_keeps_consumers(bed: Bed, wire: Wire, sender: Wire, rest
 
 @pytest.mark.parametrize("type", [Shared, KeyShared])
 @pytest.mark.parametrize("call", ["skip_all", "skip/3", "expireMessages/5"])
-async def test_what_waits_for_a_time_or_for_room_is_passed_over(
+async def test_skipping_passes_over_delayed_and_waiting_messages(
     bed: Bed, wire: Wire, sender: Wire, rest: Rest, type: int, call: str
 ) -> None:
     await wire.subscribe(type=type)
@@ -83,7 +83,9 @@ async def test_what_waits_for_a_time_or_for_room_is_passed_over(
     assert (stats["msgBacklog"], stats["msgDelayed"], stats["unackedMessages"]) == (1, 0, 1)
 
 
-async def test_what_was_skipped_stays_so_after_a_reload(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
+async def test_skipped_messages_stay_skipped_after_a_reload(
+    bed: Bed, wire: Wire, rest: Rest, sent: list[Position]
+) -> None:
     await rest.done("POST", f"{SUB}/skip/1")
     await rest.done("PUT", f"{TOPICS}/t/unload")
     await wire.expect(Type.CLOSE_CONSUMER)

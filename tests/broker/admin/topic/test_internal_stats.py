@@ -46,7 +46,7 @@ async def test_internal_stats_of_a_topic_at_work(rest: Rest, wire: Wire) -> None
     assert (cursor["state"], cursor["active"], cursor["waitingReadOp"]) == ("Open", True, True)
 
 
-async def test_what_bookkeeper_would_know_of_the_ledgers() -> None:
+async def test_internal_stats_show_ledger_metadata_as_bookkeeper_has_it() -> None:
     async with serving(Config(managedLedgerMaxEntriesPerLedger=1, managedLedgerMinLedgerRolloverTimeMinutes=0)) as bed:
         rest = rest_of(bed)
         wire = await bed.connect()

@@ -377,7 +377,7 @@ async def test_of_a_compacted_topic_what_compaction_left_is_looked_at(bed: Bed) 
         assert [Position(each["ledgerId"], each["entryId"]) for each in found] == wanted
 
 
-async def test_what_compaction_left_of_a_negative_time_is_older_than_all_others(bed: Bed) -> None:
+async def test_a_compacted_message_with_a_negative_time_is_the_oldest(bed: Bed) -> None:
     async with staged(brokerEntryMetadataInterceptors=()) as stage:
         times = (-5 % 2**64, 10)
         positions = await stage.wire.publish(*[plain(b"x", publish_time=n, partition_key=str(n)) for n in times])

@@ -105,7 +105,9 @@ async def test_skipping_again_changes_nothing(
 
 @pytest.mark.req("S423-52")
 @SHARING
-async def test_what_a_consumer_has_does_not_come_again(bed: Bed, sender: Wire, rest: Rest, type: int) -> None:
+async def test_a_skipped_message_that_a_consumer_has_is_not_redelivered(
+    bed: Bed, sender: Wire, rest: Rest, type: int
+) -> None:
     wire = await joined(bed, "c", type=type)
     sent = await sender.publish(*[plain(b"%d" % number, partition_key="k") for number in range(4)])
     await wire.messages(4)
@@ -121,7 +123,9 @@ async def test_what_a_consumer_has_does_not_come_again(bed: Bed, sender: Wire, r
 
 
 @SHARING
-async def test_what_waits_to_come_again_does_not(bed: Bed, sender: Wire, rest: Rest, type: int) -> None:
+async def test_a_skipped_message_that_waits_for_redelivery_is_not_redelivered(
+    bed: Bed, sender: Wire, rest: Rest, type: int
+) -> None:
     wire = await joined(bed, "c", type=type, permits=3)
     sent = await sender.publish(*[plain(b"%d" % number, partition_key="k") for number in range(3)])
     await wire.messages(3)

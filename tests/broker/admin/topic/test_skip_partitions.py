@@ -84,7 +84,7 @@ async def test_messages_of_batches_are_skipped_in_their_partition(
 
 
 @pytest.mark.req("S423-36")
-async def test_what_one_partition_refuses_happens_on_none(bed: Bed, rest: Rest, sent: list[list[Position]]) -> None:
+async def test_no_partition_skips_when_one_refuses(bed: Bed, rest: Rest, sent: list[list[Position]]) -> None:
     for wrong in (triplet(sent[2][0], 1), triplet(Position(sent[2][0].ledger_id, 99))):
         answer = await posted(rest, format_1([triplet(sent[0][0]), wrong]), PARENT)
         assert answer.status == 400

@@ -137,7 +137,7 @@ async def test_several_brokers_are_one_capture(tmp_path: Path) -> None:
     assert [each.kind for each in records].count(Kind.CLOSED) == 2
 
 
-async def test_what_cannot_be_written_ends_it_and_the_broker_goes_on(
+async def test_a_failed_write_ends_the_capture_and_not_the_broker(
     bed: Bed, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     lab = lab_of(bed)
@@ -192,7 +192,7 @@ async def test_memory_is_bounded(bed: Bed) -> None:
     assert violations(records) == []
 
 
-async def test_what_a_fault_did_is_noted(bed: Bed) -> None:
+async def test_a_capture_notes_the_actions_of_faults(bed: Bed) -> None:
     lab = lab_of(bed)
     capture = lab.captures.start()
     wire = await bed.connect()

@@ -138,7 +138,7 @@ async def test_a_broker_that_is_not_there(tmp_path: Path) -> None:
     assert closed.note["reason"].startswith("cannot connect to pulsar://127.0.0.1:")
 
 
-async def test_what_is_no_pulsar_passes_too_and_is_not_kept(tmp_path: Path) -> None:
+async def test_other_protocols_pass_the_proxy_and_are_not_captured(tmp_path: Path) -> None:
     said = b"GET /secret HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n"
 
     async def talks(stream: trio.SocketStream) -> None:
@@ -220,6 +220,6 @@ def test_urls(url: str, target: tuple[str, int]) -> None:
 @pytest.mark.parametrize(
     "url", ["pulsar+ssl://h:6651", "http://h:8080", "h:6650", "pulsar://:1", "pulsar://h:0", "pulsar://a@h:1", ""]
 )
-def test_what_is_no_url_of_a_plain_port(url: str) -> None:
+def test_a_target_without_a_plain_port_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="pulsar://HOST:PORT is wanted"):
         Target.of(url)

@@ -51,7 +51,7 @@ STREAMS = st.lists(st.sampled_from([*OTHERS, *URLS]), max_size=8)
 
 
 @given(STREAMS, st.integers(1, 200), st.binary(max_size=20), st.booleans())
-def test_what_names_no_broker_goes_on_as_it_came(frames: list[bytes], piece: int, rest: bytes, broker: bool) -> None:
+def test_frames_without_a_broker_url_pass_unchanged(frames: list[bytes], piece: int, rest: bytes, broker: bool) -> None:
     if broker:
         frames = [each for each in frames if each not in URLS]
     data = b"".join(frames) + rest
@@ -98,7 +98,7 @@ def test_every_command_with_a_url_of_a_broker_is_looked_at() -> None:
     assert b"pulsar+ssl://b4:6651" in out
 
 
-def test_what_is_no_frame_passes_with_all_behind_it() -> None:
+def test_bytes_that_are_no_frame_pass_with_all_bytes_behind_them() -> None:
     passing = Rewriter(through)
     garbage = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
     assert passing.feed(garbage) == ([garbage], garbage)

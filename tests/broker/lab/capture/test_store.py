@@ -42,7 +42,7 @@ def read(kept: Store, after: int = 0, most: int = 1 << 20) -> list[tuple[int, by
 
 
 @given(RECORDS, st.integers(0, 40), st.integers(1, 500))
-def test_what_was_written_is_read_from_any_number_on(frames: list[bytes], after: int, most: int) -> None:
+def test_records_are_read_from_any_number_on(frames: list[bytes], after: int, most: int) -> None:
     expected = list(zip(count(1), frames))
     with TemporaryDirectory() as folder:
         path = Path(folder, "run.pulscap")

@@ -189,7 +189,7 @@ async def test_one_message_overtakes_another(faults: Faults, wire: Wire, sender:
     assert await wire.payloads(3) == [b"b", b"a", b"c"]
 
 
-async def test_what_nothing_overtakes_goes_on(faults: Faults, bed: Bed, sender: Wire) -> None:
+async def test_a_reordered_frame_goes_on_when_none_overtakes(faults: Faults, bed: Bed, sender: Wire) -> None:
     faults.add(Reorder(), "SEND", count=None)
     began = trio.current_time()
     await sender.publish(A)

@@ -139,7 +139,9 @@ def session_of(bed: Bed) -> Session:
 
 
 @pytest.mark.parametrize("spec", FROM_BROKERS, ids=name_of)
-async def test_what_the_broker_sends(faults: Faults, bed: Bed, wire: Wire, spec: CommandSpec) -> None:
+async def test_faults_drop_duplicate_and_close_at_each_command_of_the_broker(
+    faults: Faults, bed: Bed, wire: Wire, spec: CommandSpec
+) -> None:
     session, command = session_of(bed), command_of(spec)
     with faults.add(Drop(), spec.name, sender="broker"):
         session.command(command)

@@ -120,7 +120,7 @@ async def test_a_stalled_client_is_not_read(faults: Faults, bed: Bed, sender: Wi
         await sender.alive()
 
 
-async def test_what_waits_behind_a_delay_is_bounded(faults: Faults, bed: Bed, sender: Wire) -> None:
+async def test_bytes_that_wait_behind_a_delay_are_bounded(faults: Faults, bed: Bed, sender: Wire) -> None:
     faults.add(Delay(10), "SEND")
     (session,) = bed.broker.sessions
     for _ in range(50):
@@ -173,7 +173,7 @@ async def test_stalled_both_ways_and_closed(faults: Faults, bed: Bed, sender: Wi
     assert await stored(bed) == [b"a"]
 
 
-async def test_what_is_closed_leaves_what_came_before(faults: Faults, bed: Bed, wire: Wire) -> None:
+async def test_answers_before_a_close_fault_still_arrive(faults: Faults, bed: Bed, wire: Wire) -> None:
     faults.add(Close(), "LOOKUP_RESPONSE")
     await wire.send(Type.PING)
     await wire.write(wire.numbered(Type.LOOKUP, topic="t"))
@@ -191,7 +191,7 @@ async def test_delays_are_of_the_labs_clock(faults: Faults, bed: Bed, wire: Wire
     await wire.expect(Type.PONG)
 
 
-async def test_what_is_never_answered_is_not_remembered_for_ever(
+async def test_occurrences_without_an_answer_are_forgotten(
     faults: Faults, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pulsarium.broker.lab.faults.strike.MOST", 3)
@@ -203,7 +203,7 @@ async def test_what_is_never_answered_is_not_remembered_for_ever(
     assert not rule.occurrence.spent
 
 
-async def test_what_goes_on_meets_no_rule_that_is_cleared_with_it(faults: Faults, sender: Wire) -> None:
+async def test_released_frames_meet_no_rule_that_is_cleared_with_theirs(faults: Faults, sender: Wire) -> None:
     faults.add(Stall(), "PING", sender="client")
     faults.add(Drop(), "SEND")
     faults.add(Stall(), "PONG", sender="broker")

@@ -60,7 +60,7 @@ async def test_notes(faults: Faults, seen: Seen, sender: Wire, action: Action, n
         assert seen.ended == [(Direction.BROKER, f"fault 1: {action.kind} SEND")]
 
 
-async def test_what_never_went_is_told_at_the_end(faults: Faults, seen: Seen, bed: Bed, sender: Wire) -> None:
+async def test_observers_hear_of_lost_frames_at_the_end(faults: Faults, seen: Seen, bed: Bed, sender: Wire) -> None:
     faults.add(Stall(), "SEND")
     faults.add(Stall(), "PONG", sender="broker")
     await sender.write(frame_of(Type.PING) + sender.sends(plain(b"a"), plain(b"b")))

@@ -52,7 +52,7 @@ async def test_a_rule(rest: Rest, sender: Wire) -> None:
     assert await rest.get(ROOT) == [done]
 
 
-async def test_what_was_shown_can_be_added(rest: Rest) -> None:
+async def test_a_shown_fault_can_be_added_again(rest: Rest) -> None:
     shown = await add(rest, action={"kind": "delay", "seconds": 2}, command="*", count=None)
     for name in ("id", "hits", "matched", "spent"):
         del shown[name]

@@ -6,7 +6,7 @@ from tests.broker.admin.rest import rest_of
 from tests.broker.wire import TOPIC, plain, serving
 
 
-async def test_why_is_answered_over_rest() -> None:
+async def test_the_reason_is_told_over_rest() -> None:
     async with serving() as bed:
         rest, wire = rest_of(bed), await bed.connect()
         await wire.producer()

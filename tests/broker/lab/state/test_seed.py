@@ -159,7 +159,7 @@ async def test_a_topic_that_is_there_keeps_what_it_has(either: Bed) -> None:
         ({"tenants": [{"name": "x", "adminRoles": "me"}]}, r"tenants\[0\].adminRoles: a list of texts"),
     ],
 )
-async def test_what_is_wrong_is_named_and_nothing_is_made(either: Bed, seed: Any, text: str) -> None:
+async def test_a_wrong_seed_is_named_and_creates_nothing(either: Bed, seed: Any, text: str) -> None:
     given = seed if isinstance(seed, str) else json.dumps(seed)
     with pytest.raises(SeedError, match=text):
         await state_of(either).seed_text(given)
@@ -231,7 +231,7 @@ async def test_a_file_that_is_not_there(either: Bed, tmp_path: Path) -> None:
         await state_of(either).seed(tmp_path / "none.toml")
 
 
-async def test_what_the_broker_refuses(either: Bed) -> None:
+async def test_a_seed_that_the_broker_refuses_names_the_topic(either: Bed) -> None:
     described = {
         "namespaces": [{"name": "public/few", "policies": {"max_subscriptions_per_topic": 1}}],
         "topics": [{"name": "public/few/t", "subscriptions": ["a", "b"]}],

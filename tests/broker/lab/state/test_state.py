@@ -247,7 +247,7 @@ async def test_under_load(either: Bed, tmp_path: Path) -> None:
         stop.set()
 
 
-async def test_what_is_on_its_way_to_the_store_comes_first(tmp_path: Path) -> None:
+async def test_a_reset_waits_for_commits_in_flight(tmp_path: Path) -> None:
     """A commit that comes back to a state that is no more would write into the new one."""
     storage = HeldStorage()
     async with serving(storage=storage) as bed:

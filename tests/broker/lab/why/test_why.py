@@ -117,7 +117,7 @@ async def test_the_failover_delay(autojump_clock: object) -> None:
         assert found.details["activeConsumer"] == "c"
 
 
-async def test_what_the_one_before_had_comes_after_the_failover_delay(autojump_clock: object) -> None:
+async def test_messages_of_the_former_active_consumer_wait_for_the_failover_delay(autojump_clock: object) -> None:
     async with serving(Config(activeConsumerFailoverDelayTimeMillis=1000)) as bed:
         sender = await bed.connect()
         await sender.producer()

@@ -178,7 +178,7 @@ async def test_others_publish_while_a_topic_is_compacted(autojump_clock: object,
 
 
 @pytest.mark.trio
-async def test_what_was_compacted_survives_restart_and_unloading(autojump_clock: object) -> None:
+async def test_the_compacted_ledger_survives_restart_and_unloading(autojump_clock: object) -> None:
     storage = HeldStorage()
     async with broker_on(storage) as broker:
         positions = publish(broker, *(single(f"k{number % 5}", b"%d" % number) for number in range(20)))

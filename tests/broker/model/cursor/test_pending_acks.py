@@ -254,7 +254,7 @@ async def test_a_plain_ack_wins_over_a_pending_one(type: int) -> None:
 
 
 @SHARING
-async def test_what_is_pending_is_not_redelivered(type: int) -> None:
+async def test_pending_messages_are_not_redelivered(type: int) -> None:
     stand, consumer, sent = consuming(type, *three(), batch_of(b"x", b"y", partition_key="k"), permits=20)
     stand.acks(txn(1), consumer, sent[0], part(sent[3], 2, 0))
     assert len(stand.got) == 4
@@ -278,7 +278,7 @@ async def test_the_next_consumer_is_not_given_what_is_pending(type: int) -> None
 
 
 @SHARING
-async def test_what_was_nacked_before_is_pending_too(type: int) -> None:
+async def test_a_nacked_message_can_be_pending(type: int) -> None:
     """It waits to be delivered again, and a transaction acknowledges it."""
     stand, consumer, sent = consuming(type, keyed(b"0"), permits=1)
     stand.redeliver(consumer, *sent)
@@ -291,7 +291,7 @@ async def test_what_was_nacked_before_is_pending_too(type: int) -> None:
 
 
 @SHARING
-async def test_what_is_still_to_be_read_is_delivered_once(type: int) -> None:
+async def test_a_pending_message_above_the_read_position_is_delivered_once(type: int) -> None:
     stand, consumer, sent = consuming(type, keyed(b"0"), permits=1)
     stand.acks(txn(1), consumer, *sent)
     stand.client.leave(consumer)

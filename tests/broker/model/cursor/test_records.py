@@ -212,7 +212,7 @@ def first_ranges(positions: Iterable[Position], most: int) -> set[Position]:
     st.booleans(),
     st.booleans(),
 )
-def test_what_was_answered_is_kept_up_to_the_limit(
+def test_answered_acks_are_stored_up_to_the_limit(
     turns: list[list[int]], most: int, long_arrays: bool, clean: bool
 ) -> None:
     async def check() -> None:
@@ -390,7 +390,7 @@ async def test_an_unloaded_topic_closes_its_cursors() -> None:
     assert kept.acked() == [1, 3, 5]
 
 
-async def test_what_could_not_be_saved_is_saved_later(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_cursor_that_could_not_be_saved_is_saved_later(autojump_clock: trio.testing.MockClock) -> None:
     kept = Kept(5)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(kept.cluster.clock.run)

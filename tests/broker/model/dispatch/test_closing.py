@@ -20,7 +20,7 @@ def keyed(*keys: str) -> list[bytes]:
 
 
 @SHARING
-async def test_what_the_lost_ones_got_goes_to_who_is_left(type: int) -> None:
+async def test_messages_of_lost_consumers_go_to_the_remaining_consumer(type: int) -> None:
     stand, leaving, staying = Stand(), FakeClient(), FakeClient()
     for client in (leaving, leaving, staying):
         stand.join(client, type, 100)

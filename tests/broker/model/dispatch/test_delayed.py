@@ -74,7 +74,7 @@ def test_delayed_messages_wake_no_more_than_once_a_tick() -> None:
 
 
 @pytest.mark.req("B-21")
-def test_what_is_due_waits_for_a_consumer_not_for_a_timer() -> None:
+def test_a_due_message_waits_for_a_consumer_and_not_for_a_timer() -> None:
     made = DelayedMessages(TICK, strict=False)
     assert made.next_due_ms(NOW) is None
     waits(made, FIRST)

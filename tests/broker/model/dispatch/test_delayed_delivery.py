@@ -70,7 +70,7 @@ async def test_a_batch_waits_as_a_whole(bed: Bed, sender: Wire) -> None:
 
 
 @pytest.mark.req("B-21", "S423-40", "S423-41")
-async def test_what_is_acknowledged_before_its_time_never_comes(bed: Bed, sender: Wire) -> None:
+async def test_a_delayed_message_acknowledged_before_its_time_is_not_delivered(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared)
     await sender.publish(*[in_ms(bed, 5000, b"%d" % number) for number in range(2)])
     (ledger,) = subscription(bed).topic.ledger.ledgers

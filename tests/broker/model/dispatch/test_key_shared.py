@@ -60,7 +60,7 @@ async def test_a_key_moves_when_its_old_owner_owes_nothing_of_it(bed: Bed, sende
 
 
 @pytest.mark.req("B-11", "B-18")
-async def test_what_a_consumer_owed_goes_to_the_new_owners_in_order(bed: Bed, sender: Wire) -> None:
+async def test_unacknowledged_messages_go_to_the_new_owners_of_their_keys_in_order(bed: Bed, sender: Wire) -> None:
     stays, leaves = await joined(bed, "c0"), await joined(bed, "c1")
     await sender.publish(*keyed(KEYS * 3))
     its_own = await got(stays)
@@ -142,7 +142,7 @@ async def test_sticky_ranges_with_a_gap(bed: Bed, sender: Wire) -> None:
 
 
 @pytest.mark.req("B-18", "B-11")
-async def test_what_was_nacked_comes_before_what_waits_for_permits(bed: Bed, sender: Wire) -> None:
+async def test_nacked_messages_come_before_messages_that_wait_for_permits(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c0", permits=2)
     await joined(bed, "c1")
     positions = await sender.publish(*keyed(["key-0"] * 4))
@@ -154,7 +154,7 @@ async def test_what_was_nacked_comes_before_what_waits_for_permits(bed: Bed, sen
 
 
 @pytest.mark.req("B-18", "B-19")
-async def test_what_was_nacked_comes_before_new_entries_of_its_key(bed: Bed, sender: Wire) -> None:
+async def test_nacked_messages_come_before_new_messages_of_their_key(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c0", permits=4)
     await sender.publish(*keyed("aaaa"))
     positions = [message.position for message in await got(wire)]

@@ -92,7 +92,7 @@ async def test_a_higher_level_is_served_first(bed: Bed, sender: Wire) -> None:
 
 
 @pytest.mark.req("B-18")
-async def test_what_one_leaves_behind_goes_to_the_others_in_order(bed: Bed, sender: Wire) -> None:
+async def test_messages_of_a_closed_consumer_go_to_the_others_in_order(bed: Bed, sender: Wire) -> None:
     leaving, staying = await consumers(bed, 0, 0, permits=0)
     await leaving.flow(20)
     await sender.publish(*[plain(b"x")] * 10)

@@ -82,7 +82,7 @@ async def test_all_consumers_of_a_subscription_together(bed: Bed, sender: Wire) 
 
 
 @pytest.mark.req("B-06")
-async def test_who_leaves_owes_nothing_any_more(bed: Bed, sender: Wire) -> None:
+async def test_a_consumer_that_leaves_frees_the_unacked_limit(bed: Bed, sender: Wire) -> None:
     one, two = await joined(bed, "a", type=Shared), await joined(bed, "b", type=Shared)
     await sender.publish(*numbered(6))
     owed = await got(one)

@@ -79,7 +79,7 @@ async def test_chunks_that_come_again_before_their_first_one_are_not_lost() -> N
         ("keySharedLookAheadMsgInReplayThresholdPerSubscription", 10),
     ],
 )
-async def test_what_is_skipped_while_it_waits_does_not_hold_up_others(key: str, limit: int) -> None:
+async def test_skipped_messages_do_not_hold_up_other_consumers(key: str, limit: int) -> None:
     config: dict[str, Any] = {key: limit}
     stand = Stand(**config)
     two = Two(stand, permits=(0, 100))
@@ -163,7 +163,7 @@ async def test_readers_that_share_owe_without_limits(type: int) -> None:
 
 
 @pytest.mark.parametrize("type", [Exclusive, Failover])
-async def test_why_only_looks_at_the_active_one(type: int) -> None:
+async def test_why_looks_only_at_the_active_consumer(type: int) -> None:
     stand, active, standby = Stand(activeConsumerFailoverDelayTimeMillis=0), FakeClient(), FakeClient()
     consumer = stand.join(active, type)
     if type == Failover:

@@ -97,7 +97,7 @@ async def test_single_entries_are_fetched_and_nothing_is_brought_back() -> None:
     assert resident(ledger) == [False, False, True]
 
 
-async def test_what_is_read_back_is_read_once_for_all() -> None:
+async def test_readers_of_one_entry_share_one_read() -> None:
     store = HeldStorage()
     cluster = cluster_of(store, managedLedgerCacheSizeMB=1)
     ledger = ManagedLedger(NAME, cluster)
@@ -119,7 +119,7 @@ async def test_what_is_read_back_is_read_once_for_all() -> None:
     assert cluster.cache.size <= MB
 
 
-async def test_what_cannot_be_read_back_may_be_asked_for_again() -> None:
+async def test_a_failed_read_may_be_repeated() -> None:
     store = HeldStorage()
     cluster = cluster_of(store, managedLedgerCacheSizeMB=0)
     ledger = ManagedLedger(NAME, cluster)

@@ -197,7 +197,7 @@ VERBS = ["append", "append", "append", "burst", "keep", "keep", "fail", "propert
 
 
 @given(st.lists(st.tuples(st.sampled_from(VERBS), st.integers(1, 4)), max_size=40))
-def test_what_is_acknowledged_is_there_after_a_crash(program: list[tuple[str, int]]) -> None:
+def test_acknowledged_publishes_are_there_after_a_crash(program: list[tuple[str, int]]) -> None:
     """And nothing that was told to have failed, however commits fail; at every moment."""
 
     async def check() -> None:

@@ -34,7 +34,7 @@ def test_the_header_names_method_and_size(kind: str) -> None:
 
 @pytest.mark.req("S423-70")
 @pytest.mark.parametrize("kind", ["NONE", "FOO", "lz4", ""])
-def test_what_is_no_method_compresses_nothing(kind: str) -> None:
+def test_an_unknown_compression_method_compresses_nothing(kind: str) -> None:
     assert InfoCompression(kind, 0).pack(INFO) == INFO
 
 

@@ -11,6 +11,6 @@ from pulsarium.broker.model.ledger.interceptors import INDEX_PROPERTY, kept_inde
     ("text", "index"),
     [("0", 0), ("41", 41), ("", -1), ("-7", -1), ("x", -1), ("9" * 18, 10**18 - 1), ("9" * 30, -1), ("9" * 5000, -1)],
 )
-def test_what_was_kept_of_the_index(text: str, index: int) -> None:
+def test_the_stored_index_is_read_and_other_texts_are_ignored(text: str, index: int) -> None:
     """Users may set a property of this name; a topic can be loaded and written to whatever it says."""
     assert kept_index({INDEX_PROPERTY: text}) == index

@@ -88,7 +88,7 @@ async def test_a_failed_commit_fences_the_ledger(store: HeldStorage, cluster: Cl
     assert [entry for _, entry in read_all(ledger)] == [b"kept"]
 
 
-async def test_what_was_lost_never_shows(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
+async def test_lost_entries_never_show(store: HeldStorage, cluster: Cluster, ledger: ManagedLedger) -> None:
     append(ledger, cluster, b"a")
     store.holding = True
     append(ledger, cluster, b"lost", b"lost")

@@ -27,7 +27,7 @@ async def test_a_marker_stands_for_the_next_message() -> None:
 
 
 @pytest.mark.req("S415-42")
-async def test_what_the_producer_wrote_is_not_looked_at() -> None:
+async def test_indexes_do_not_depend_on_the_entry_of_the_producer() -> None:
     """A message of a transaction that was aborted has its index like any other."""
     topic = Indexed()
     aborted = batch_of(b"a", b"b", txnid_most_bits=1, txnid_least_bits=7)

@@ -45,7 +45,7 @@ ages = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), max_size=6).ma
 
 @pytest.mark.req("B-25")
 @given(ages, st.integers(0, 5), st.sampled_from([-1, 0, 5, 30]), st.sampled_from([-1, 0, 3, 8]))
-def test_what_goes_is_what_the_rule_says(
+def test_retention_removes_exactly_the_ledgers_of_the_rule(
     found: list[tuple[int, int]], current: int, minutes: int, megabytes: int
 ) -> None:
     ledgers = [ledger(number, size, age) for number, (size, age) in enumerate(found)]

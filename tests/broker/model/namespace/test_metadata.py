@@ -20,7 +20,7 @@ def test_names_in_records_are_escaped() -> None:
     assert records.get("/bookies", "a", "b/c") == 1
 
 
-def test_what_is_inside_is_forgotten_too() -> None:
+def test_forgetting_a_record_forgets_the_records_inside() -> None:
     store = Paths()
     records = Records(store)
     for names in (("a",), ("a", "b"), ("ab",)):
@@ -31,7 +31,7 @@ def test_what_is_inside_is_forgotten_too() -> None:
     assert records.inside("/bookies") == {"ab": {}}
 
 
-def test_what_was_kept_comes_back() -> None:
+def test_stored_records_are_recovered() -> None:
     store = Paths()
     Records(store).put("/admin/clusters", "c", "failureDomain", "d", value={"brokers": ["b"]})
     records = Records(store)

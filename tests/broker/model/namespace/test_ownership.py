@@ -71,7 +71,7 @@ def test_whom_the_leader_chose_serves() -> None:
 
 
 @pytest.mark.parametrize("members", [1, 2])
-def test_who_looks_up_what_is_being_unloaded_is_told_to_come_back(members: int) -> None:
+def test_a_lookup_of_a_bundle_being_unloaded_is_told_to_come_back(members: int) -> None:
     owned = ownership(members)
     first, bundle = owned.members[0], owned.bundle_of(TOPICS[0])
     assert bundle is not None

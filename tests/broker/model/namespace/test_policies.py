@@ -28,7 +28,7 @@ from pulsarium.proto.topic_name import TopicName
 from pulsarium.rest.policies import NAMESPACE_DEFAULTS
 
 
-def test_what_is_kept_comes_between_defaults_in_pulsars_order() -> None:
+def test_stored_policies_stand_between_defaults_in_pulsars_order() -> None:
     kept = {"migrated": True, "persistence": {"bookkeeperEnsemble": 1}, "properties": {"a": "b"}}
     shown = whole_policies(kept, Config(defaultNumberOfNamespaceBundles=2))
     assert list(shown) == [name for name in NAMESPACE_DEFAULTS if name in shown]
@@ -37,7 +37,7 @@ def test_what_is_kept_comes_between_defaults_in_pulsars_order() -> None:
     assert "retention_policies" not in shown
 
 
-def test_what_pulsar_does_not_know_is_not_kept() -> None:
+def test_policies_unknown_to_pulsar_are_not_stored() -> None:
     assert read_policies({"deleted": True, "unknown": 1, "persistence": None}) == {"deleted": True}
 
 

@@ -345,7 +345,7 @@ async def test_partitions_hear_of_what_is_set_for_all_of_them(bed: Bed) -> None:
     assert [part.policies.max_consumers for part in parts] == [0, 0]
 
 
-async def test_what_holds_for_topics_without_policies_of_their_own_is_resolved_once(
+async def test_policies_of_topics_without_their_own_are_resolved_once(
     bed: Bed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metadata, topics = bed.broker.metadata, bed.broker.topics

@@ -220,7 +220,7 @@ async def test_a_policy_with_an_effect_is_not_named(rest: Rest, caplog: pytest.L
         ("POST", "clusters/standalone/failureDomains/d", {"brokers": ["localhost:8080"]}, "failureDomains"),
     ],
 )
-async def test_what_is_said_of_other_things_is_named(
+async def test_settings_without_effect_are_named(
     rest: Rest, caplog: pytest.LogCaptureFixture, method: str, url: str, value: Any, what: str
 ) -> None:
     answer = await rest.call(method, f"{ADMIN}/{url}", *([] if value is None else [value]))
@@ -245,7 +245,7 @@ async def test_other_clusters_are_named_and_the_brokers_own_is_not(bed: Bed, res
     assert await told(rest) == [("x/y", "replication_clusters")]
 
 
-def test_what_is_remembered_of_the_log_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_log_lines_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(without_effect, "MOST_LOGGED", 2)
     notices = Notices("c")
     for number in range(5):

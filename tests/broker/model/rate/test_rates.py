@@ -101,7 +101,7 @@ def test_a_debt_is_paid_first() -> None:
     assert tokens.available() == 0
 
 
-def test_what_is_asked_for_may_be_more_than_it_holds() -> None:
+def test_a_request_may_exceed_the_size_of_a_token_bucket() -> None:
     hands = Hands()
     tokens = bucket(hands, 1)
     assert tokens.seconds_until(100) == 0

@@ -23,7 +23,7 @@ def test_definitions_are_equal_where_java_says_so() -> None:
         assert [number for number, each in enumerate(read) if definition.equals(each)] == line["equals"], line["text"]
 
 
-def test_what_java_refuses_is_refused_in_its_words() -> None:
+def test_schemas_that_java_refuses_are_refused_with_its_texts() -> None:
     for line in REFUSED:
         with pytest.raises(DefinitionError) as refused:
             read_definition(line["text"].encode())
@@ -40,7 +40,7 @@ def test_a_trailing_comma_is_refused_with_what_follows_it(text: str, column: int
 @pytest.mark.parametrize(
     "text", ['"nope"', "-", '{"type":"int"', '"int', '{"type":"int","x":01}', "[1,", "[NaN]", "[" * 100_000, "\udcff"]
 )
-def test_what_no_parser_reads_is_refused(text: str) -> None:
+def test_unreadable_schemas_are_refused(text: str) -> None:
     """Java's words for these are of its parser's making."""
     with pytest.raises(DefinitionError):
         read_definition(text.encode(errors="surrogateescape"))

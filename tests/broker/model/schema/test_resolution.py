@@ -26,7 +26,7 @@ def test_each_definition_reads_those_that_java_reads_with_it() -> None:
 
 
 @given(NUMBERS, NUMBERS)
-def test_what_holds_for_two_schemas_holds_inside_of_others(one: int, other: int) -> None:
+def test_compatibility_holds_inside_arrays_maps_and_fields(one: int, other: int) -> None:
     """What holds for two schemas holds for arrays, maps and fields of them."""
     reader, writer = READ[one]["text"], READ[other]["text"]
     expected = other in READ[one]["reads"]

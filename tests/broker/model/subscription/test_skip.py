@@ -71,7 +71,7 @@ def test_the_size_of_a_batch(entry: bytes, size: int) -> None:
 
 
 @pytest.mark.parametrize("type", [Shared, KeyShared])
-async def test_who_owes_the_messages_owes_them_no_longer(type: int) -> None:
+async def test_consumers_do_not_owe_skipped_messages(type: int) -> None:
     stand, clients = Stand(), [FakeClient(), FakeClient()]
     consumers = [stand.join(client, type, permits=100) for client in clients]
     sent = stand.publish(*[plain(b"%d" % number, partition_key=str(number)) for number in range(9)])

@@ -64,7 +64,7 @@ async def stuck(bed: Bed, wire: Wire) -> PersistentSubscription:
 
 
 @TYPES
-async def test_what_is_before_damage_is_delivered_and_the_damage_tried_again_later(
+async def test_entries_before_damage_are_delivered_and_the_damage_is_tried_again_later(
     tmp_path: Path, type: int, mock_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with backlog(tmp_path, type=type, keepAliveIntervalSeconds=0) as bed:
@@ -122,7 +122,7 @@ async def test_skipping_damage_can_be_configured_while_a_subscription_waits(
 
 
 @pytest.mark.parametrize("skip", [False, True])
-async def test_what_comes_again_may_be_damaged_meanwhile(tmp_path: Path, skip: bool) -> None:
+async def test_an_entry_damaged_before_its_redelivery_is_handled(tmp_path: Path, skip: bool) -> None:
     config = Config(managedLedgerCacheSizeMB=0, autoSkipNonRecoverableData=skip)
     async with serving(config, data=tmp_path) as bed:
         wire = await bed.connect()

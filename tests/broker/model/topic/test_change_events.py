@@ -147,7 +147,9 @@ async def test_events_may_come_compressed_and_in_batches(bed: Bed, rest: Rest, w
     ],
     ids=["garbage", "no name of a topic", "not compressed", "of another namespace"],
 )
-async def test_what_is_no_event_changes_nothing(bed: Bed, rest: Rest, wire: Wire, entry: bytes) -> None:
+async def test_a_message_that_is_no_change_event_changes_nothing(
+    bed: Bed, rest: Rest, wire: Wire, entry: bytes
+) -> None:
     await rest.done("POST", f"{TOPICS}/t/maxProducers", 5)
     await wire.producer(CHANGES)
     await wire.publish(entry)
@@ -230,7 +232,7 @@ async def test_a_schema_that_cannot_be_read(
 
 
 @pytest.mark.req("B-39")
-async def test_what_was_published_twice_is_heeded_once(bed: Bed, rest: Rest, wire: Wire) -> None:
+async def test_a_change_event_published_twice_takes_effect_once(bed: Bed, rest: Rest, wire: Wire) -> None:
     """A broker that hears of an event again, because its client did not get the receipt, has heard of others since."""
     await rest.done("POST", f"{NAMESPACES}/public/default/deduplication", True)
     await wire.producer(CHANGES, producer_name="p")

@@ -145,9 +145,7 @@ async def test_messages_expire_as_far_as_anybody_can_tell(
 
 
 @pytest.mark.parametrize(("name", "reader"), [("sub", False), ("new", False), ("new", True)])
-async def test_who_subscribes_by_age_is_told_and_nobody_else_of_its_connection(
-    tmp_path: Path, name: str, reader: bool
-) -> None:
+async def test_damage_at_a_subscribe_by_age_fails_only_that_subscribe(tmp_path: Path, name: str, reader: bool) -> None:
     async with damaged(tmp_path, 5, skip=False) as bed:
         wire = await bed.connect()
         await wire.producer()

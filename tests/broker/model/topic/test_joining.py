@@ -50,7 +50,7 @@ async def test_a_name_is_either_durable_or_not(wire: Wire) -> None:
 
 @pytest.mark.req("B-14", "C-13")
 @pytest.mark.parametrize("topic", [TOPIC, LOOSE])
-async def test_what_a_refused_reader_made_is_gone(autojump_clock: object, topic: str) -> None:
+async def test_the_subscription_of_a_refused_reader_is_removed(autojump_clock: object, topic: str) -> None:
     async with serving(Config(maxConsumersPerTopic=1)) as bed:
         wire = await bed.connect()
         await wire.subscribe(topic)

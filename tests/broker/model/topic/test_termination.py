@@ -160,7 +160,7 @@ async def test_terminating_an_empty_ledger_keeps_the_last_id(tmp_path: Path, mes
 
 @pytest.mark.req("B-33")
 @pytest.mark.parametrize("type", [Exclusive, Shared, Failover, KeyShared])
-async def test_who_comes_after_the_end_is_told_with_the_first_flow(
+async def test_a_consumer_that_comes_after_the_end_is_told_with_its_first_flow(
     bed: Bed, wire: Wire, sender: Wire, type: int
 ) -> None:
     await sender.publish(plain(b"m"))
@@ -176,7 +176,9 @@ async def test_who_comes_after_the_end_is_told_with_the_first_flow(
 
 @pytest.mark.req("B-33")
 @pytest.mark.parametrize("type", [Exclusive, Shared, KeyShared])
-async def test_who_is_behind_is_told_with_the_last_ack(bed: Bed, wire: Wire, sender: Wire, type: int) -> None:
+async def test_a_consumer_with_backlog_is_told_of_the_end_with_its_last_ack(
+    bed: Bed, wire: Wire, sender: Wire, type: int
+) -> None:
     positions = await sender.publish(plain(b"a"), plain(b"b"))
     await wire.subscribe(type=type, initialPosition=Earliest)
     terminate(bed)

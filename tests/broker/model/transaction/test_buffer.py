@@ -87,7 +87,7 @@ async def test_an_abort_where_nothing_was_ever_sent_leaves_no_marker() -> None:
 # what comes after the end (cmd 6)
 
 
-async def test_what_comes_after_a_commit_is_held_until_the_low_watermark() -> None:
+async def test_messages_after_their_commit_are_held_until_the_low_watermark() -> None:
     broker = Buffered()
     broker.sent(b"in", of=txn(21))
     broker.ended(txn(21), commit=COMMIT, low_watermark=20)
@@ -113,7 +113,7 @@ async def test_the_low_watermark_ends_all_that_are_first() -> None:
     assert broker.buffer.stats().low_watermarks == {0: 3}
 
 
-async def test_what_comes_below_the_low_watermark_is_refused() -> None:
+async def test_messages_below_the_low_watermark_are_refused() -> None:
     broker = Buffered()
     broker.ended(txn(4), commit=COMMIT, low_watermark=3)
     with pytest.raises(NotAllowedError, match=r"^Transaction \[\(0,3\)\] has been ended\. Please use a new"):

@@ -117,7 +117,7 @@ async def test_a_seek_to_an_open_transaction_waits_for_it(bed: Bed, sender: Wire
     assert await consumer.payloads(2) == [b"in", b"behind"]
 
 
-async def test_who_begins_with_the_latest_is_behind_what_is_open(bed: Bed, sender: Wire) -> None:
+async def test_a_consumer_from_latest_begins_behind_open_transactions(bed: Bed, sender: Wire) -> None:
     await send(sender, txn(1), b"in")
     consumer = await bed.connect()
     await consumer.subscribe()

@@ -54,7 +54,7 @@ async def test_acknowledgements_end_before_what_was_published(bench: Bench) -> N
     assert told == [parts[3], parts[1], parts[2], parts[0]]
 
 
-async def test_what_is_over_is_not_found(bench: Bench) -> None:
+async def test_an_ended_transaction_is_not_found(bench: Bench) -> None:
     least = bench.begin()
     bench.end(least, commit=False)
     for number in (least, least + 1):
@@ -135,7 +135,7 @@ async def test_the_time_goes_on_over_a_restart(bench: Bench, nursery: trio.Nurse
 # what cannot be ended yet
 
 
-async def test_what_cannot_be_ended_is_tried_again(bench: Bench) -> None:
+async def test_ending_a_transaction_is_retried_where_it_failed(bench: Bench) -> None:
     able, unable = bench.part("able"), bench.part("unable")
     bench.parts[unable].unable = True
     least = bench.begin(able, unable, timeout_ms=1500)

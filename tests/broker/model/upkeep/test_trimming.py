@@ -75,7 +75,7 @@ async def test_a_reader_goes_on_behind_what_was_deleted(start: Position) -> None
     assert reader.cursor.backlog() == 1
 
 
-async def test_what_is_not_kept_yet_stays(topic: PersistentTopic) -> None:
+async def test_ledgers_that_are_not_committed_stay(topic: PersistentTopic) -> None:
     store = topic.stores.storage
     assert isinstance(store, HeldStorage)
     topic.stores.turn.finish()
@@ -181,7 +181,7 @@ async def test_truncate_leaves_what_waits_for_its_commit() -> None:
 
 
 @pytest.mark.parametrize("kept", [False, True])
-async def test_what_is_compacted_stays_until_that_is_kept(kept: bool) -> None:
+async def test_compacted_ledgers_stay_until_the_compaction_is_committed(kept: bool) -> None:
     store = HeldStorage()
     found = topics(store)
     topic = topic_of(found)
