@@ -21,7 +21,7 @@ OPTIONS: Final = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
     *("--disable-extensions", "--remote-debugging-pipe", "--mute-audio", "--disable-features=Translate,MediaRouter"),
 )
-PATIENCE_MS: Final = 60_000
+PATIENCE_MS: Final = 30_000
 WAIT: Final = """
 new Promise((done, fail) => {
   const check = () => { let found; try { found = (CONDITION) } catch { } if (found) { end(); done(found) } };
@@ -138,6 +138,7 @@ class Page:
         self._browser = browser
         self._session = session
         self._target = target
+        self.clicks = 0
 
     def call(self, method: str, /, **parameters: Any) -> dict[str, Any]:
         return self._browser.call(method, self._session, **parameters)
@@ -173,6 +174,12 @@ class Page:
         """Click on the button, link or summary of this name."""
         self._press(self._found(name, CLICKABLE, within))
 
+    def press(self, selector: str) -> None:
+        """Click on the element of a selector."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.until(f"{found} && {found}.getClientRects().length && !{found}.disabled")
+        self._press(found)
+
     def fill(self, name: str, text: str, within: str = "") -> None:
         """Replace the text of a field, or choose this option of a list."""
         found = self._found(name, FIELDS, within)
@@ -202,6 +209,7 @@ class Page:
             f"""(() => {{ const e = {found}; e.scrollIntoView({{ block: "center" }});
             const r = e.getClientRects()[0]; return [r.x + r.width / 2, r.y + r.height / 2]; }})()"""
         )
+        self.clicks += 1
         where: Mapping[str, Any] = {"x": box[0], "y": box[1], "button": "left", "clickCount": 1}
         self.call("Input.dispatchMouseEvent", type="mousePressed", **where)
         self.call("Input.dispatchMouseEvent", type="mouseReleased", **where)

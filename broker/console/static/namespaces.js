@@ -18,7 +18,7 @@ export function Namespaces({ role }) {
   }, [session.token, changed]);
   return html`<h2>Tenants and namespaces</h2><${Trouble} error=${state.error}/>
     <div onClose=${() => change(changed + 1)}>
-    ${(state.value || []).map(([tenant, namespaces]) => html`<section class="card" key=${tenant}><h3>${tenant}</h3>
+    ${(state.value || []).map(([tenant, namespaces]) => html`<section class="card" key=${tenant} data-tenant=${tenant}><h3>${tenant}</h3>
       <ul>${namespaces.map((name) => html`<li><a href=${hrefOf("namespace", ...name.split("/"))}>${name}</a></li>`)}</ul>
       <${Acts} on="tenant" given=${{ tenant }} role=${role}/></section>`)}
     <${Acts} on="broker" given=${{}} role=${role}/></div>

@@ -11,7 +11,7 @@ export function Transactions({ role }) {
   const rows = Object.entries(coordinators.value || {}), open = Object.values(slow.value || {});
   const idOf = (t) => (t.txnId.match(/\d+/g) || []);
   return html`<h2>Transactions</h2>${coordinators.error && coordinators.error.status === 404
-      ? html`<p class="note">This broker has no transactions (transactionCoordinatorEnabled).</p>` : html`<${Trouble} error=${coordinators.error}/>`}
+      ? html`<p class="note">No coordinator: no client has begun a transaction yet, or transactionCoordinatorEnabled is off.</p>` : html`<${Trouble} error=${coordinators.error}/>`}
     ${coordinators.value && html`<section class="card"><h3>Coordinators</h3><${Table} label="Coordinators" rows=${rows}
       empty="No coordinator: transactions are off (transactionCoordinatorEnabled)." columns=${[["Coordinator", ([id]) => id],
         ["State", ([, c]) => c.state], ["Lowest open id", ([, c]) => c.lowWaterMark ?? "–", true],
