@@ -41,6 +41,8 @@ official Python client. "busy" shows how many cores broker and client used: a pr
   scripts/bench scale                               how cost grows with topics, connections, consumers and backlog;
                                                     memory with a backlog of 10 GB, PING during a cold read; a
                                                     quarter of an hour, 13 GB of disk
+  scripts/bench growth                              a table and a picture of the same over more sizes: a command of its
+                                                    own (--help)
   scripts/bench echo                                a round trip to a Python server that does nothing: a command of
                                                     its own (--help)
   scripts/bench breakdown                           the parts of a message's CPU time: a command of its own (--help)
@@ -60,6 +62,8 @@ official Python client. "busy" shows how many cores broker and client used: a pr
                                                     scripts/reference-pulsar)
   scripts/bench --against pulsar --markdown         figures with targets, then the others, as Markdown tables
   scripts/bench --against pulsar://HOST:PORT,http://HOST:PORT,PID    the same on a running broker
+  scripts/bench --against .venv-3.13/bin/pulsarium  the same on another installation of Pulsarium, such as that of
+                                                    scripts/setup --python 3.13; no Java
   scripts/bench --on pulsar://HOST:PORT,http://HOST:PORT,PID         measure a running broker in Pulsarium's place
 
 "better" is how many times better Pulsarium's median is than the other broker's: more a second, or less time, CPU or
@@ -69,11 +73,13 @@ measured a second after the start, loaded memory after all programs. The targets
 
 
 BUSY_LOAD = 0.7
+OTHER = "other pulsarium"
 # Imported on demand, because one of them imports Spark.
 COMMANDS = {
     "breakdown": "bench.breakdown",
     "echo": "bench.echo",
     "fixtures": "bench.fixtures",
+    "growth": "bench.growth.command",
     "pipeline": "bench.pipeline.command",
     "pressure": "bench.pressure.command",
     "transactions": "bench.transactions",
@@ -97,7 +103,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
     parser.add_argument(
-        "--against", metavar="BROKER", help='compare with "pulsar", or with a running broker: URL,URL,PID'
+        "--against",
+        metavar="BROKER",
+        help='compare with "pulsar", with another pulsarium (its path), or with a running broker: URL,URL,PID',
     )
     parser.add_argument("--on", metavar="BROKER", help="measure a running broker, and not a new one: URL,URL,PID")
     parser.add_argument("--clients", action="store_true", help="measure clients, and not brokers")
@@ -109,7 +117,8 @@ def arguments() -> argparse.Namespace:
     if options.clients:
         return client_arguments(parser, options)
     try:
-        options.chosen = chosen(options.programs, large=options.quick, java=options.against is not None)
+        java = options.against is not None and not is_installation(options.against)
+        options.chosen = chosen(options.programs, large=options.quick, java=java)
     except KeyError as unknown:
         parser.error(f"unknown program: {unknown.args[0]} (--list names them)")
     if options.repetitions is None:
@@ -141,16 +150,25 @@ def say(text: str) -> None:
 def commands(options: argparse.Namespace, folder: Path) -> dict[str, list[str]]:
     """Return the command that starts each broker that does not run already. Configurations are written to `folder`."""
     same = ["--config", str(settings.write(folder))] if options.against else []
-    own = {} if options.on else {"pulsarium": [*pulsarium_command(), *same, *(settings.OWN_OPTIONS if same else ())]}
-    reference = {"pulsar": [str(ROOT / "scripts" / "reference-pulsar"), *same]} if options.against == "pulsar" else {}
-    return own | reference
+    ours = [*same, *(settings.OWN_OPTIONS if same else ())]
+    own = {} if options.on else {"pulsarium": [*pulsarium_command(), *ours]}
+    if options.against == "pulsar":
+        return own | {"pulsar": [str(ROOT / "scripts" / "reference-pulsar"), *same]}
+    if is_installation(options.against):
+        return own | {OTHER: [str(Path(options.against).absolute()), "serve", *ours]}
+    return own
+
+
+def is_installation(against: str | None) -> bool:
+    """Return whether --against is the path of a `pulsarium` command."""
+    return against is not None and Path(against).is_file()
 
 
 def given(options: argparse.Namespace) -> dict[str, Broker]:
     """Return the brokers that run already."""
     on = {"given": running(options.on)} if options.on else {}
-    against = {"pulsar": running(options.against)} if options.against and options.against != "pulsar" else {}
-    return on | against
+    starts = options.against in (None, "pulsar") or is_installation(options.against)
+    return on if starts else on | {"pulsar": running(options.against)}
 
 
 def measure(options: argparse.Namespace) -> report.Results:
@@ -162,7 +180,8 @@ def measure_all(options: argparse.Namespace, startable: Mapping[str, Sequence[st
     brokers = given(options)
     # A real broker stores what it is sent (journalSyncData=false, which is durability os), so ours must store it too.
     kept = options.against is not None
-    names = ["given" if options.on else "pulsarium", *(["pulsar"] if options.against else [])]
+    other = [OTHER if is_installation(options.against) else "pulsar"] if options.against else []
+    names = ["given" if options.on else "pulsarium", *other]
     results = report.Results(names, warm_ups=options.warm_ups, repetitions=options.repetitions)
     if options.against:
         results.settings, results.configured = settings.SETTINGS, [*startable]

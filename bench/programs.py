@@ -287,6 +287,20 @@ COMPACT = Program(
     ),
 )
 
+FLOOD = Program(
+    "raw-flood",
+    "raw send and wait for the receipt, beside a publisher that never stops",
+    400,
+    20,
+    raw("flooded", "pressure.neighbours"),
+    parts=(
+        Part("alone-p99", "p99 alone", "ms"),
+        Part("p50", "p50 beside the flood", "ms"),
+        Part("p99", "p99 beside the flood", "ms"),
+        Part("over", "p99 beside the flood over p99 alone", "x", GROWTH),
+    ),
+)
+
 PROGRAMS = (
     Program(
         "publish-unbatched",
@@ -352,6 +366,7 @@ PROGRAMS = (
         latencies=True,
         better=SENT,
     ),
+    FLOOD,
     _perf("publish", "pulsar-perf produce, batched"),
     _perf("consume", "pulsar-perf consume, batched"),
     _topics(1),

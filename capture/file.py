@@ -108,17 +108,21 @@ class CaptureWriter:
         wall_ns: int,
         data: bytes,
         *,
+        size: int | None = None,
         damaged: bool = False,
         **note: Any,
     ) -> None:
         """Write a frame, from its length word on, with its secrets blanked.
 
-        `damaged` says that a fault changed some of its bytes.
+        `size` is its size on the wire when bytes at its end are missing. `damaged` says that a fault changed some of
+        its bytes.
         """
         kept = scrubbed(data, damaged=damaged)
         if self._keep is not None and len(kept) >= 8:
             kept = kept[: 8 + int.from_bytes(kept[4:8], "big") + self._keep]
-        self._event(Kind.FRAME, connection, sender, monotonic_ns, wall_ns, len(data), note, kept)
+        self._event(
+            Kind.FRAME, connection, sender, monotonic_ns, wall_ns, len(data) if size is None else size, note, kept
+        )
 
     def opened(self, connection: int, monotonic_ns: int, wall_ns: int, **note: Any) -> None:
         self.record(Record(Kind.OPENED, connection, Direction.CLIENT, monotonic_ns, wall_ns, note=note))

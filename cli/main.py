@@ -26,6 +26,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "capture": "pulsarium.cli.lab.capture.main:capture",
     "why": "pulsarium.cli.lab.why:why",
     "lint": "pulsarium.cli.lab.lint.main:lint",
+    "check": "pulsarium.cli.lab.check:check",
     "mask": "pulsarium.cli.lab.mask:mask",
     "state": "pulsarium.cli.lab.state:state",
     "matrix": "pulsarium.cli.lab.matrix:matrix",

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import MessageId as WireMessageId
+from pulsarium.proto.message_id import signed
 
 #: The most messages in one entry. A larger number of an untrusted id is ignored, because each message takes memory.
 MOST_IN_BATCH = 2**20
@@ -50,7 +51,17 @@ class MessageId:
     @staticmethod
     def from_data(data: pb.MessageIdData) -> MessageId:
         """Return the id in a command."""
-        return MessageId.from_wire(WireMessageId.from_data(data))
+        if data.HasField("first_chunk_message_id"):
+            return MessageId.from_wire(WireMessageId.from_data(data))
+        # An object less than by way of WireMessageId, for each message.
+        size = data.batch_size
+        return MessageId(
+            signed(data.ledgerId),
+            signed(data.entryId),
+            data.partition,
+            data.batch_index,
+            size if 0 < size <= MOST_IN_BATCH else 0,
+        )
 
     def to_data(self) -> pb.MessageIdData:
         """Return the id as a field of a command."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from xml.etree import ElementTree as ET
 
+from pulsarium.capture.reports import printable_xml
 from pulsarium.kit.run import Client, Result, Verdict
 
 _STYLE = """
@@ -77,11 +78,6 @@ def junit(results: Sequence[Result], client: Client | None, spec: str) -> str:
             time=f"{each.seconds:.3f}",
         )
         if each.verdict in tags:
-            told = ET.SubElement(case, tags[each.verdict], message=_plain(each.reason))
-            told.text = _plain(f"{each.scenario.sentence} ({each.scenario.source})")
+            told = ET.SubElement(case, tags[each.verdict], message=printable_xml(each.reason))
+            told.text = printable_xml(f"{each.scenario.sentence} ({each.scenario.source})")
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _plain(text: str) -> str:
-    """Return a text without characters that XML forbids."""
-    return "".join(each if each.isprintable() or each in "\n\t" else "?" for each in text)

@@ -9,6 +9,7 @@ All numbers are big-endian. The bytes of an entry never change: no function here
 
 from __future__ import annotations
 
+import re
 from struct import Struct
 from typing import NamedTuple
 
@@ -28,13 +29,12 @@ _CHECKSUM = b"\x0e\x01"
 _BROKER = b"\x0e\x02"
 _MAGIC_AND_WORD = 6  # bytes of a magic number and the u32 behind it
 
-_NAME_TAG = b"\x0a"  # producer_name, field 1: the first in every client's metadata
-_SEQUENCE_TAG = b"\x10"  # sequence_id, field 2: the next
-_BATCH_TAG = b"\x58"  # num_messages_in_batch, field 11
-_DELAY_TAG = b"\x98\x01"  # deliver_at_time, field 19
-_MARKER_TAG = b"\xa0\x01"  # marker_type, field 20
+_SEQUENCE_TAG = b"\x10"  # sequence_id, field 2: the second in every client's metadata
 _TXN_TAG = b"\xb0\x01"  # txnid_least_bits, field 22
-_UUID_TAG = b"\xd2\x01"  # uuid of a chunked message, field 26
+# Metadata that begins with producer_name (field 1, tag 0a) and nowhere has the tag of num_messages_in_batch (field 11:
+# 58), deliver_at_time (field 19: 98 01), marker_type (field 20: a0 01), or a chunk's uuid (field 26: d2 01).
+_PLAIN = re.compile(rb"\x0a[^\x58\x98\xa0\xd2]*+(?:[\x98\xa0\xd2](?!\x01)[^\x58\x98\xa0\xd2]*+)*+").fullmatch
+_SMALL = 4096  # bytes that are copied sooner than a view of them is made
 
 _U32 = Struct(">I")
 _HEAD = Struct(">2sI")
@@ -60,17 +60,35 @@ def checksum_matches(entry: bytes) -> bool | None:
         if len(entry) < _MAGIC_AND_WORD:
             raise EntryError(f"entry of {len(entry)} bytes ends inside its checksum")
         claimed: int = _U32.unpack_from(entry, 2)[0]
-        return crc32c(memoryview(entry)[_MAGIC_AND_WORD:]) == claimed
+        rest = entry if len(entry) <= _SMALL else memoryview(entry)
+        return crc32c(rest[_MAGIC_AND_WORD:]) == claimed
     if len(magic) < 2:
         raise EntryError(f"an entry of {len(entry)} bytes is too short")
     return None
 
 
+def read(entry: bytes) -> tuple[BrokerEntryMetadata | None, MessageMetadata, bytes]:
+    """Return the broker entry metadata, the metadata and the payload of an entry that a consumer received.
+
+    Raise `EntryError` when the entry is damaged, or does not fit its checksum.
+    """
+    broker_metadata = parse_broker_metadata(entry)
+    sent = strip_broker_metadata(entry)
+    if checksum_matches(sent) is False:
+        raise EntryError("the entry's checksum does not match")
+    start, end = _metadata_span(sent)
+    return broker_metadata, _parsed(sent[start:end]), sent[end:]
+
+
 def parse_metadata(entry: bytes) -> MessageMetadata:
     """Return the metadata of an entry. Raise `EntryError` when it is damaged or lacks a required field."""
     start, end = _metadata_span(entry)
+    return _parsed(entry[start:end])
+
+
+def _parsed(encoded: bytes) -> MessageMetadata:
     try:
-        metadata = MessageMetadata.FromString(entry[start:end])
+        metadata = MessageMetadata.FromString(encoded)
         metadata.SerializeToString()  # fails when a required field is absent; cheaper than IsInitialized
     except (DecodeError, EncodeError) as error:
         raise EntryError(f"message metadata: {error}") from None
@@ -84,20 +102,15 @@ def is_plain(entry: bytes) -> bool:
     that begins as all clients write it then holds one message.
     """
     start = 10
-    if entry[:2] != _CHECKSUM:
+    if not entry.startswith(_CHECKSUM):
         start += _after_broker_metadata(entry)
         if start == 10 or not entry.startswith(_CHECKSUM, start - 10):
             return False
-    metadata = entry[start : start + int.from_bytes(entry[start - 4 : start], "big")]
-    return (
-        _BATCH_TAG not in metadata
-        and _MARKER_TAG not in metadata
-        and _DELAY_TAG not in metadata
-        and _UUID_TAG not in metadata
-        and metadata[:1] == _NAME_TAG
-        and len(metadata) > 2
-        and metadata[2 + metadata[1] : 3 + metadata[1]] == _SEQUENCE_TAG
-    )
+    if len(entry) < start + 3:
+        return False
+    end = start + _U32.unpack_from(entry, start - 4)[0]
+    sequence = start + 2 + entry[start + 1]
+    return sequence < end and entry.startswith(_SEQUENCE_TAG, sequence) and _PLAIN(entry, start, end) is not None
 
 
 def visible_metadata(entry: bytes) -> MessageMetadata | None:

@@ -82,8 +82,8 @@ class MessageId:
     def from_data(data: MessageIdData) -> MessageId:
         """Return the id of a MessageIdData, without its ack set."""
         return MessageId(
-            _signed(data.ledgerId),
-            _signed(data.entryId),
+            signed(data.ledgerId),
+            signed(data.entryId),
             data.partition,
             data.batch_index,
             data.batch_size,
@@ -106,7 +106,8 @@ MessageId.EARLIEST = MessageId(-1, -1)
 MessageId.LATEST = MessageId(_I64_MAX, _I64_MAX)
 
 
-def _signed(value: int) -> int:
+def signed(value: int) -> int:
+    """Return an unsigned 64-bit number of the wire as a signed one: 2^64 - 1 is -1."""
     return value - _U64 if value > _I64_MAX else value
 
 

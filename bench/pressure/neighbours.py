@@ -14,6 +14,7 @@ from typing import NamedTuple
 from bench.accounting import FORK, memory
 from bench.brokers import Broker
 from bench.raw_driver import PING, Connection, flow, open_producer, send_segments, subscribe
+from bench.work import Done, Timed, Work
 from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand
 
 SIZE = 1024
@@ -162,6 +163,21 @@ def once(broker: Broker, scene: str, topic: str, count: int) -> Round:
         ping = pings(broker, count)
         used.append(memory(broker.pid).anonymous)
     return Round(same, other, ping, max(used) / (1 << 20))
+
+
+def flooded(work: Work) -> Timed:
+    """Send `count` messages and wait for each receipt, first alone, then beside a publisher that never stops."""
+    broker = Broker(work.service_url, work.admin_url, work.pid)
+
+    def timed() -> Done:
+        sends(broker, work.topic, max(2, work.count // 4))  # warm-up
+        alone = sends(broker, work.topic, work.count)
+        with flood(broker, f"{work.topic}-flood"):
+            beside = sends(broker, work.topic, work.count)
+        parts = {"alone-p99": alone.p99, "p50": beside.p50, "p99": beside.p99, "over": beside.p99 / alone.p99}
+        return Done(2 * work.count, parts=parts)
+
+    return timed
 
 
 def measure(broker: Broker, count: int, rounds: int) -> dict[str, list[Round]]:

@@ -11,7 +11,7 @@ from pulsarium.broker.commands.registry import CloseConnection, handles
 from pulsarium.broker.commands.transaction import join
 from pulsarium.broker.model.cursor.pending_record import Acked
 from pulsarium.broker.model.errors import BrokerServiceError, NotAllowedError, TransactionConflictError
-from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.ledger.position import Position, position_of, signed
 from pulsarium.broker.model.ledger.position_set import LAST_ID, PositionSet
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.transaction.coordinator import Part
@@ -87,7 +87,7 @@ def _acknowledge(
     whole: list[Position] = []
     parts: list[tuple[Position, Sequence[int]]] = []
     for message_id in message_ids:
-        position = Position(message_id.ledgerId, message_id.entryId)
+        position = position_of((message_id.ledgerId, message_id.entryId))
         ack_set = message_id.ack_set
         if not ack_set:
             whole.append(position)

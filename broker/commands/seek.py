@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.broker.commands.registry import handles
 from pulsarium.broker.model.errors import BrokerServiceError
-from pulsarium.broker.model.ledger.position import Position, signed, unsigned
+from pulsarium.broker.model.ledger.position import Position, signed
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
 from pulsarium.broker.model.topic.last_message import last_message
 from pulsarium.broker.storage.interface import StorageError
@@ -69,14 +69,6 @@ def get_last_message_id(session: Session, cmd: pb.CommandGetLastMessageId, trail
     except BrokerServiceError as error:
         session.error(cmd.request_id, error.code, error.text)
         return
-    reply = pb.CommandGetLastMessageIdResponse(request_id=cmd.request_id)
-    reply.last_message_id.ledgerId = unsigned(last.position.ledger_id)
-    reply.last_message_id.entryId = unsigned(last.position.entry_id)
-    reply.last_message_id.partition = consumer.partition
-    if last.batch_index is not None:
-        reply.last_message_id.batch_index = last.batch_index
     mark = subscription.cursor.mark_delete
-    reply.consumer_mark_delete_position.ledgerId = unsigned(mark.ledger_id)
-    reply.consumer_mark_delete_position.entryId = unsigned(mark.entry_id)
-    answer = pb.BaseCommand(type=pb.BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE, getLastMessageIdResponse=reply)
+    answer = session.outgoing.last_message_id(cmd.request_id, last.position, consumer.partition, last.batch_index, mark)
     session.reply_later(answer, last.buffer)

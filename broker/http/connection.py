@@ -15,7 +15,7 @@ from urllib.parse import quote_from_bytes
 import h11
 import trio
 
-from pulsarium.broker.accepting import Hallway
+from pulsarium.broker.accepting import Hallway, PlainStream
 from pulsarium.broker.http.reply import Reply, gathered, reason
 from pulsarium.broker.http.request import PIECE as FILE_PIECE
 from pulsarium.broker.http.request import Caller, ClientGone, Request
@@ -43,7 +43,7 @@ PHRASES: Final = {  # Java's admin client shows them where a body has no reason
 class Connection:
     """An HTTP connection to one client over `stream`."""
 
-    def __init__(self, site: Site, stream: trio.SocketStream | trio.SSLStream[Hallway], caller: Caller) -> None:
+    def __init__(self, site: Site, stream: PlainStream | trio.SSLStream[Hallway], caller: Caller) -> None:
         self._site = site
         self._stream = stream
         self._caller = caller

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ from pulsarium.broker.storage.interface import StorageError
 
 if TYPE_CHECKING:
     from pulsarium.broker.broker import Broker
+    from pulsarium.broker.turn import Turn
 
 log = Log("admin")
 
@@ -116,7 +117,8 @@ class Resource:
         handler: Handler,
     ) -> Reply:
         limit = self._broker.config.max_frame_size
-        call = Call(
+        made = partial(
+            Call,
             broker=self._broker,
             rates=self._rates,
             method=request.method,
@@ -125,14 +127,13 @@ class Resource:
             query=request.query,
             pairs=request.pairs,
             headers=request.headers,
-            body=b"",
             until_sent=until_sent,
             principal=principal,
             secure=request.caller.secure,
         )
         if route.largest_body > limit:
             try:
-                check_permission(call, route)  # before the broker stores so large a body
+                check_permission(made(body=b""), route)  # before the broker stores so large a body
             except AdminError:
                 await request.drop(self._broker.config.max_frame_size)
                 raise
@@ -140,9 +141,9 @@ class Resource:
         if route.spooled:
             path = Path(until_sent.enter_context(TemporaryDirectory(prefix="pulsarium-"))) / "body"
             size = await request.spool(limit, path)
-            call = replace(call, body_file=path)
+            call = made(body=b"", body_file=path)
         else:
-            call = replace(call, body=await request.read(limit))
+            call = made(body=await request.read(limit))
             size = len(call.body)
         if route.path.startswith(LAB) and size:
             check_type(request.headers)
@@ -154,10 +155,17 @@ class Resource:
         moved = elsewhere(call) if route.by_owner else None
         if moved is not None:
             return moved
-        reply = handler(call)
+        turn = self._broker.turn
+        turn.begin()
+        try:
+            reply, commit = handler(call), Commit(turn)
+        finally:
+            turn.finish()
         if not isinstance(reply, Reply):
             reply = await reply
-        await committed(self._broker)
+            commit = Commit(turn)
+            turn.finish()
+        await commit.end()
         return reply
 
     def _page(self, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None) -> Reply:
@@ -180,18 +188,21 @@ class Resource:
         return Reply(405, headers=allow)
 
 
-async def committed(broker: Broker) -> None:
-    """Wait until all changes so far are stored. Raise the error when storage fails."""
-    finished = trio.Event()
-    failure: Exception | None = None
+class Commit:
+    """The commit of all changes that are noted so far."""
 
-    def done(error: Exception | None) -> None:
-        nonlocal failure
-        failure = error
-        finished.set()
+    def __init__(self, turn: Turn) -> None:
+        self._ended = trio.Event()
+        self._failure: Exception | None = None
+        turn.after_commit(self._end)
 
-    broker.turn.after_commit(done)
-    broker.turn.finish()
-    await finished.wait()
-    if failure is not None:
-        raise failure
+    def _end(self, error: Exception | None) -> None:
+        self._failure = error
+        self._ended.set()
+
+    async def end(self) -> None:
+        """Wait until the changes are stored. Raise the error when storage fails."""
+        if not self._ended.is_set():  # else the wait would take a turn of the loop
+            await self._ended.wait()
+        if self._failure is not None:
+            raise self._failure

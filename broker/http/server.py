@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import trio
 
-from pulsarium.broker.accepting import accept_one, shake_hands
+from pulsarium.broker.accepting import PlainStream, accept_one, shake_hands
 from pulsarium.broker.auth.tls import TlsContext, certificate_of
 from pulsarium.broker.http.connection import Connection
 from pulsarium.broker.http.request import Caller
@@ -86,7 +86,7 @@ async def _alone(
     addresses: Addresses,
 ) -> None:
     """Serve one connection. Its errors affect no other connection."""
-    raw = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
+    raw = PlainStream(sock)
     try:
         with addresses.one_of(caller.host) as refusal:
             if tls is None:

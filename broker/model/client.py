@@ -5,8 +5,9 @@ Sessions implement these protocols, so that the model needs no socket and no fra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 
 from pulsarium.broker.model.errors import Owner
 from pulsarium.broker.model.ledger.position import Position
@@ -20,6 +21,12 @@ class Delivery(NamedTuple):
     messages: int  # messages that the consumer does not have yet, which is the cost in permits
     redelivery_count: int
     ack_set: Sequence[int]  # ack set of the batch's remaining messages; empty for all
+
+
+_Fields: TypeAlias = tuple[Position, bytes, int, int, Sequence[int]]
+
+delivery_of: Final = cast("Callable[[_Fields], Delivery]", partial(tuple.__new__, Delivery))
+"""Make a delivery of its fields, sooner than `Delivery(...)`, see `position_of`."""
 
 
 class Assigned(NamedTuple):

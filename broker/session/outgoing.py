@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pulsarium.broker.model.client import Assigned, Delivery
 from pulsarium.broker.model.ledger.managed_ledger import Pending
-from pulsarium.broker.model.ledger.position import unsigned
+from pulsarium.broker.model.ledger.position import Position, unsigned
 from pulsarium.broker.session.hooks import Tap
 from pulsarium.proto.framing import frame, frame_head
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -27,6 +27,7 @@ class Outgoing:
         self._unsent = b""  # past the tap, but not sent
         self._receipt = pb.BaseCommand(type=pb.BaseCommand.SEND_RECEIPT)
         self._message = pb.BaseCommand(type=pb.BaseCommand.MESSAGE)
+        self._last_message_id = pb.BaseCommand(type=pb.BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE)
         self._pong = frame(_command(pb.BaseCommand.PONG, pong=pb.CommandPong()))
         self._ping = frame(_command(pb.BaseCommand.PING, ping=pb.CommandPing()))
 
@@ -99,6 +100,22 @@ class Outgoing:
             add(data)
             size += len(data)
         self.size = size
+
+    def last_message_id(
+        self, request_id: int, last: Position, partition: int, batch_index: int | None, mark: Position
+    ) -> pb.BaseCommand:
+        """Return GET_LAST_MESSAGE_ID_RESPONSE. The caller serializes the command before the next call."""
+        reply = self._last_message_id.getLastMessageIdResponse
+        reply.request_id = request_id
+        message_id, marked = reply.last_message_id, reply.consumer_mark_delete_position
+        message_id.ledgerId, message_id.entryId = unsigned(last.ledger_id), unsigned(last.entry_id)
+        message_id.partition = partition
+        if batch_index is None:
+            message_id.ClearField("batch_index")
+        else:
+            message_id.batch_index = batch_index
+        marked.ledgerId, marked.entryId = unsigned(mark.ledger_id), unsigned(mark.entry_id)
+        return self._last_message_id
 
     def messages(
         self,

@@ -19,7 +19,7 @@ from pulsarium.broker.session.outgoing import HIGH_WATER, Outgoing
 from pulsarium.broker.session.refresh import Refresh
 from pulsarium.broker.strangers import at_binary_port
 from pulsarium.proto.commands import Direction
-from pulsarium.proto.framing import FrameDecoder
+from pulsarium.proto.framing import FrameDecoder, frame_head
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
@@ -193,12 +193,17 @@ class Session(ProducerClient):
 
     def reply_later(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
         """Send a reply after the commit of everything noted so far. Later requests may be answered before."""
-        size = command.ByteSize() + len(trailing)
+        head = frame_head(command.SerializeToString(), len(trailing))
+        size = len(head) + len(trailing)
         self._promised += size
 
         def kept(error: Exception | None) -> None:
             self._promised -= size
-            self.command(command, trailing)
+            self.outgoing.add(head)
+            if trailing:
+                self.outgoing.add(trailing)
+            self._sent()
+            self._bound_replies()
 
         self.broker.turn.after_commit(kept)
         self._bound_replies()

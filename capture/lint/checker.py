@@ -60,6 +60,11 @@ class Checker:
         self._faulted = False
 
     @property
+    def state(self) -> State:
+        """Return the state of the connection after the last record."""
+        return self._state
+
+    @property
     def conversation(self) -> Conversation:
         """Return the client and what both sides agreed on."""
         return self._state.conversation
@@ -169,6 +174,10 @@ class Walk:
             if len(self._closed) > _CLOSED_KEPT:
                 self._forget(*self._closed.popleft())
         return checker, seen
+
+    def checker(self, connection: int) -> Checker | None:
+        """Return the checker of a connection, or None."""
+        return self._checkers.get(connection)
 
     def end(self) -> Iterator[tuple[Checker, Seen]]:
         """Yield the exchanges without an answer, by connection."""

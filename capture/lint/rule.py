@@ -23,12 +23,11 @@ class Severity(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule of the protocol.
+class Requirement:
+    """A requirement on clients or brokers: a rule of the linter, or a promise that the history checker checks.
 
     name: permanent name. demands: requirement, in one sentence. reference: source in Pulsar. mend: advice for the side
-    that breaks the rule. about: side that can break the rule. on: commands to check; empty for all frames. check:
-    function that yields the violations of a frame, in the state before the frame.
+    at fault. about: side that can be at fault.
     """
 
     name: str
@@ -37,6 +36,16 @@ class Rule:
     mend: str
     about: Direction
     severity: Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Requirement):
+    """A rule of the protocol.
+
+    on: commands to check; empty for all frames. check: function that yields the violations of a frame, in the state
+    before the frame.
+    """
+
     on: frozenset[str]
     check: Check
 

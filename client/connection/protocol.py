@@ -43,6 +43,7 @@ _HANDSHAKE = frozenset({pb.BaseCommand.CONNECT, pb.BaseCommand.CONNECTED})
 _FROM_BROKER = frozenset(n for n, spec in COMMANDS.items() if spec.direction is not Direction.CLIENT)
 _FROM_CLIENT = frozenset(n for n, spec in COMMANDS.items() if spec.direction is not Direction.BROKER)
 _ALIVE = frozenset({pb.BaseCommand.PING, pb.BaseCommand.PONG})
+_OWN = _ALIVE | {pb.BaseCommand.AUTH_CHALLENGE}  # received commands that are no event for users of the connection
 
 
 class _Allowed(NamedTuple):
@@ -105,7 +106,7 @@ class ClientProtocol:
         description: str = "",
     ) -> None:
         """Prepare the handshake. `proxy_to_broker_url` is the broker to which a proxy shall connect, as host:port."""
-        self.state: State = State.NEW
+        self._become(State.NEW)
         self.protocol_version: int = max_protocol_version
         self.max_message_size: int = DEFAULT_MAX_MESSAGE_SIZE
         self.frames: int = 0
@@ -117,6 +118,10 @@ class ClientProtocol:
         self._has_pong = False
         self._decoder = FrameDecoder()
         self._parts: list[bytes] = []
+
+    def _become(self, state: State) -> None:
+        self.state: State = state
+        self._allowed = _TABLE[state]
 
     @property
     def has_output(self) -> bool:
@@ -159,7 +164,7 @@ class ClientProtocol:
         if self._proxy_to is not None:
             connect.proxy_to_broker_url = self._proxy_to
         self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
-        self.state = State.CONNECTING
+        self._become(State.CONNECTING)
 
     def answer_challenge(self, auth_method_name: str, auth_data: bytes) -> None:
         """Enqueue AUTH_RESPONSE with credentials."""
@@ -172,7 +177,7 @@ class ClientProtocol:
 
     def send(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
         """Enqueue a command. Raise `LocalProtocolError` if the state does not allow it."""
-        if command.type not in _TABLE[self.state].sent:
+        if command.type not in self._allowed.sent:
             raise LocalProtocolError(f"{COMMANDS[command.type].name} must not be sent: {self.state.value}")
         self._parts.append(frame(command.SerializeToString(), trailing))
 
@@ -198,10 +203,10 @@ class ClientProtocol:
 
     def close(self) -> None:
         """Send and receive nothing more."""
-        self.state = State.CLOSED
+        self._become(State.CLOSED)
 
     def _close(self, events: list[Event], error: PulsarError) -> None:
-        self.state = State.CLOSED
+        self._become(State.CLOSED)
         events.append(Closed(error))
 
     def _frame(self, encoded: bytes, trailing: bytes, events: list[Event]) -> None:
@@ -211,20 +216,23 @@ class ClientProtocol:
         except CommandError as error:
             self._close(events, _broken(str(error)))
             return
-        if command.type not in _TABLE[self.state].received:
+        if spec.type not in self._allowed.received:
             self._close(events, _broken(f"{spec.name} while {self.state.value}"))
-        elif command.type == pb.BaseCommand.PING:
-            if not self._has_pong:  # one answer is enough for a broker that sends PINGs and does not read
-                self.send(_PONG)
-                self._has_pong = True
-        elif command.type == pb.BaseCommand.PONG:
-            pass  # a sign of life, which `frames` counts
-        elif command.type == pb.BaseCommand.AUTH_CHALLENGE:
-            events.append(Challenged())
+        elif spec.type in _OWN:
+            self._own(command, events)
         elif self.state is State.CONNECTING:
             self._handshake(command, events)
         else:
             events.append(Received(spec, command, trailing))
+
+    def _own(self, command: pb.BaseCommand, events: list[Event]) -> None:
+        if command.type == pb.BaseCommand.PING:
+            if not self._has_pong:  # one answer is enough for a broker that sends PINGs and does not read
+                self.send(_PONG)
+                self._has_pong = True
+        elif command.type == pb.BaseCommand.AUTH_CHALLENGE:
+            events.append(Challenged())
+        # PONG is a sign of life, which `frames` counts
 
     def _handshake(self, command: pb.BaseCommand, events: list[Event]) -> None:
         if command.type == pb.BaseCommand.ERROR:
@@ -233,7 +241,7 @@ class ClientProtocol:
             self._connected(command.connected, events)
 
     def _connected(self, connected: pb.CommandConnected, events: list[Event]) -> None:
-        self.state = State.CONNECTED
+        self._become(State.CONNECTED)
         self.protocol_version = min(self.protocol_version, connected.protocol_version)
         if connected.max_message_size > 0:
             self.max_message_size = connected.max_message_size

@@ -32,11 +32,14 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 MOST_UNASKED = 1000  # entries beyond the size of the queue; a broker reads 100 at a time (dispatcherMaxReadBatchSize)
 
 
-class Waiting(NamedTuple):
-    """A message in the queue, or an error in place of a message. Both use one permit."""
+class Failed(NamedTuple):
+    """An error in the queue in place of a message. It uses one permit, as a message does."""
 
-    message_id: MessageId
-    content: Message[Any] | Exception
+    id: MessageId
+    error: Exception
+
+    def message_id(self) -> MessageId:
+        return self.id
 
 
 class Owner(Protocol):
@@ -91,7 +94,7 @@ class Receiver:
         self._size = options.receiver_queue_size
         permits = Permits(self._size, paused=options.start_paused)
         self._permits = permits if self._size else OnDemand(paused=options.start_paused)
-        self._queue: deque[Waiting] = deque()
+        self._queue: deque[Message[Any] | Failed] = deque()
         self._connection: Connection | None = None
         self._is_open = False
         self._unasked = 0  # entries on this connection beyond the size of the queue
@@ -109,7 +112,7 @@ class Receiver:
 
     def size(self) -> int:
         """Return the size of the messages in the queue, in bytes."""
-        return sum(len(content.data()) for _, content in self._queue if not isinstance(content, Exception))
+        return sum(len(one.data()) for one in self._queue if not isinstance(one, Failed))
 
     @property
     def is_full(self) -> bool:
@@ -141,20 +144,21 @@ class Receiver:
     @property
     def head(self) -> Message[Any] | Exception:
         """Return the message or error that `take` returns or raises next."""
-        return self._queue[0].content
+        head = self._queue[0]
+        return head.error if isinstance(head, Failed) else head
 
     def take(self) -> Message[Any]:
         """Return the next message of the queue, which must not be empty, or raise the error in its place."""
-        waiting = self._queue.popleft()
+        taken = self._queue.popleft()
         self._free(1)
-        if isinstance(waiting.content, Exception):
-            self._redelivery.received(waiting.message_id)
-            raise waiting.content
-        return waiting.content
+        if isinstance(taken, Failed):
+            self._redelivery.received(taken.id)
+            raise taken.error
+        return taken
 
     def drop(self, entries: set[tuple[int, int]]) -> None:
         """Drop the messages of these entries from the queue."""
-        kept = [waiting for waiting in self._queue if waiting.message_id.entry not in entries]
+        kept = [one for one in self._queue if one.message_id().entry not in entries]
         self._free(len(self._queue) - len(kept))
         self._queue = deque(kept)
         for entry in entries:
@@ -162,7 +166,7 @@ class Receiver:
 
     def skip(self, message_id: MessageId) -> None:
         """Drop one message from the queue."""
-        kept = [waiting for waiting in self._queue if waiting.message_id != message_id]
+        kept = [one for one in self._queue if one.message_id() != message_id]
         self._free(len(self._queue) - len(kept))
         self._queue = deque(kept)
 
@@ -210,7 +214,8 @@ class Receiver:
             self._unasked = 0
         elif self._is_too_many():
             return
-        if command.HasField("consumer_epoch") and command.consumer_epoch < self.epoch:  # PIP-84: sent before a rewind
+        # PIP-84: sent before a rewind
+        if self.epoch and command.HasField("consumer_epoch") and command.consumer_epoch < self.epoch:
             self._free(_charged(command, trailing))
             return
         message_id = MessageId.from_data(command.message_id)
@@ -236,7 +241,7 @@ class Receiver:
         except Exception as error:  # no key, or an error of the application's processor: `receive` raises it
             told = 0
             if not isinstance(error, CryptoError) or self._chunks.fail(parse_metadata(trailing), acknowledge=False):
-                self._queue.append(Waiting(message_id, error))
+                self._queue.append(Failed(message_id, error))
                 self._inbox.wake(self)
                 told = 1
             self._free(_charged(command, trailing) - told)
@@ -248,7 +253,8 @@ class Receiver:
                 self._owner.refuse(InvalidMessage(text))
                 return
             wanted = self._wanted(message_id.entry, found)
-            self._free(_left(command, decoded.metadata) - len(wanted))
+            if unused := _left(command, decoded.metadata) - len(wanted):
+                self._free(unused)
             self._deliver(message_id, decoded, wanted, command.redelivery_count)
 
     def _is_too_many(self) -> bool:
@@ -286,11 +292,12 @@ class Receiver:
     def _next_start(self) -> Start | None:
         """Return the next start of a reader, from which the broker sends all chunks of unread messages again."""
         start, seen = self.start, self.last_seen
-        needed = [MessageId(*waiting.message_id.entries[0]) for waiting in self._queue if waiting.message_id.chunks]
+        ids = [one.message_id() for one in self._queue]
+        needed = [MessageId(*message_id.entries[0]) for message_id in ids if message_id.chunks]
         if self._chunks.first is not None:
             needed.append(self._chunks.first)
-        if self._queue:
-            return Start.needing(needed, self._queue[0].message_id, inclusive=True)
+        if ids:
+            return Start.needing(needed, ids[0], inclusive=True)
         if seen is None or (start is not None and start.is_behind(seen)):
             return start
         return Start.needing(needed, MessageId(*seen))
@@ -312,25 +319,22 @@ class Receiver:
         if size:
             self._acknowledgements.received(entry, size, [index for index, _, _ in found])
         made: list[Message[Any]] = []
+        topic, schema, broker_metadata = self._topic, self._schema, decoded.broker_metadata
         for index, single, data in found:
-            own = MessageId(*entry, message_id.partition, index, size, message_id.first_chunk, message_id.chunks)
-            message: Message[Any] = Message(
-                self._topic,
-                own,
-                metadata,
-                single,
-                data,
-                redelivery_count,
-                schema=self._schema,
-                broker_metadata=decoded.broker_metadata,
+            own = message_id
+            if index != own.batch_index or size != own.batch_size:
+                own = MessageId(*entry, own.partition, index, size, own.first_chunk, own.chunks)
+            made.append(
+                Message(
+                    topic, own, metadata, single, data, redelivery_count, schema=schema, broker_metadata=broker_metadata
+                )
             )
-            made.append(message)
         if redelivery_count and self._redelivery.is_once_too_often(entry, made, redelivery_count):
             self._free(len(made))
             return
         self._counts.messages += len(made)
         self._counts.bytes += sum([len(data) for _, _, data in found])
-        self._queue.extend([Waiting(message.message_id(), message) for message in made])
+        self._queue.extend(made)
         self._inbox.wake(self)
 
     def _acknowledge(self, message_id: MessageId, error: pb.CommandAck.ValidationError | None = None) -> None:

@@ -89,11 +89,7 @@ class Decoder:
         `Unreadable` (DISCARD).
         """
         try:
-            broker_metadata = entries.parse_broker_metadata(entry)
-            if entries.checksum_matches(entries.strip_broker_metadata(entry)) is False:
-                raise Unreadable("the entry's checksum does not match", pb.CommandAck.ChecksumMismatch)
-            metadata = entries.parse_metadata(entry)
-            payload = entries.payload_of(entry)
+            broker_metadata, metadata, payload = entries.read(entry)
         except EntryError as error:
             raise Unreadable(str(error), pb.CommandAck.ChecksumMismatch) from error
         if metadata.encryption_keys:
@@ -102,7 +98,7 @@ class Decoder:
             except CryptoError as error:
                 return self._after_failure(Decoded(metadata, payload, broker_metadata, still_encrypted=True), error)
         decoded = Decoded(metadata, payload, broker_metadata)
-        return decoded if decoded.is_chunk else _decompressed(decoded)
+        return decoded if not metadata.compression or decoded.is_chunk else _decompressed(decoded)
 
     def _decrypt(self, metadata: pb.MessageMetadata, payload: bytes) -> bytes:
         if self._decryptor is None:
@@ -148,21 +144,19 @@ def messages(
     acknowledged. Raise `Unreadable` when a batch cannot be split, and any exception of `processor`.
     """
     metadata = decoded.metadata
-    if decoded.still_encrypted:
+    if decoded.still_encrypted or (processor is None and not metadata.HasField("num_messages_in_batch")):
         return [(_NO_BATCH, None, decoded.payload)]
     try:
-        found = (processor or _PulsarFormat()).process(metadata, decoded.payload)
+        found = (processor or _Batches()).process(metadata, decoded.payload)
         return [single for single in found if _is_due(single, ack_set)]
     except BatchError as error:
         raise Unreadable(str(error), pb.CommandAck.BatchDeSerializeError) from error
 
 
-class _PulsarFormat:
-    """The built-in `MessagePayloadProcessor`, for one message or a batch."""
+class _Batches:
+    """The built-in `MessagePayloadProcessor`, for batches."""
 
     def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Single]:
-        if not metadata.HasField("num_messages_in_batch"):
-            return [(_NO_BATCH, None, payload)]
         if metadata.num_messages_in_batch > MOST_IN_BATCH:
             raise BatchError(f"{metadata.num_messages_in_batch} messages in a batch")
         singles = batch.unpack(payload, metadata.num_messages_in_batch)

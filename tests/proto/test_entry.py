@@ -215,6 +215,36 @@ def test_entries_with_special_fields_are_not_plain(special: dict[str, Any], stam
     assert not entries.is_plain(built(**special))
 
 
+PIECES = st.sampled_from([b"\x58", b"\x98", b"\x98\x01", b"\xa0\x01", b"\xd2", b"\xd2\x01", b"\x01", b"\x0a\x01p\x10"])
+BYTES = st.lists(PIECES | st.binary(max_size=4), max_size=8).map(b"".join)
+
+
+@given(st.sampled_from([b"", b"\x0a\x01p\x10", b"\x0a\x00\x10\x58"]), BYTES, st.integers(-4, 4), BYTES, st.booleans())
+def test_plain_metadata_begins_as_usual_and_has_none_of_four_tags(
+    head: bytes, body: bytes, wrong: int, payload: bytes, stamped: bool
+) -> None:
+    size = max(0, len(head + body) + wrong)
+    entry = b"\x0e\x01...." + size.to_bytes(4, "big") + head + body + payload
+    metadata = entry[10 : 10 + size]
+    begins = metadata[:1] == b"\x0a" and len(metadata) > 2 and metadata[2 + metadata[1] :][:1] == b"\x10"
+    tags = (b"\x58", b"\x98\x01", b"\xa0\x01", b"\xd2\x01")
+    expected = begins and not any(tag in metadata for tag in tags)
+    assert entries.is_plain(entries.with_broker_metadata(entry, IN_FRONT) if stamped else entry) is expected
+
+
+@given(st.binary(max_size=20))
+def test_an_entry_that_is_cut_anywhere_is_plain_or_not(data: bytes) -> None:
+    for candidate in (data, b"\x0e\x01" + data, b"\x0e\x02\x00\x00\x00\x01x" + data):
+        assert entries.is_plain(candidate) in (True, False)
+
+
+@pytest.mark.parametrize("size", [0, 1, 4000, 4086, 4087, 20_000])
+def test_a_checksum_is_checked_for_entries_of_all_sizes(size: int) -> None:
+    entry = entries.build(METADATA, b"x" * size)
+    assert entries.checksum_matches(entry) is True
+    assert entries.checksum_matches(entry[:-1] + b"y") is False
+
+
 @pytest.mark.parametrize("checksum", [True, False])
 @pytest.mark.parametrize("in_front", [True, False])
 def test_an_entry_is_told_its_transaction(checksum: bool, in_front: bool) -> None:

@@ -10,7 +10,7 @@ from pulsarium.broker.clock import Timer
 from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.cursor.records import NO_LEDGER, AcksRecord, BatchAcks, CursorFormat, read_cursor_info
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
-from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
+from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position, position_of
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.ledger.stores import Stat, Stores, takes_transactions
 from pulsarium.broker.storage.interface import StorageError
@@ -246,9 +246,9 @@ class ManagedCursor:
             acked = self.individual_acks.of(ledger_id)
             numbered = enumerate(entries, entry_id)
             if acked is None:
-                found = [(Position(ledger_id, number), entry) for number, entry in numbered]
+                found = [(position_of((ledger_id, number)), entry) for number, entry in numbered]
             else:
-                found = [(Position(ledger_id, number), entry) for number, entry in numbered if number not in acked]
+                found = [(position_of((ledger_id, number)), entry) for number, entry in numbered if number not in acked]
             self.read_position = Position(ledger_id, entry_id + len(entries))
         return found
 

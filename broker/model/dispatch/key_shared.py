@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pulsarium.broker.model.client import Delivery
+from pulsarium.broker.model.client import Delivery, delivery_of
 from pulsarium.broker.model.dispatch.draining import KeyOwner, OwedKeys
 from pulsarium.broker.model.dispatch.selector import Selector, key_of
 from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
@@ -199,7 +199,7 @@ class KeySharedDispatcher(SharingDispatcher):
             messages = metadata.num_messages_in_batch
             cost, ack_set = (messages, ()) if left is None else (left.bit_count(), words_of(left))
             count = self.redeliveries.get(position, 0) if self.redeliveries else 0
-            parcel.deliveries.append(Delivery(position, entry, cost, count, ack_set))
+            parcel.deliveries.append(delivery_of((position, entry, cost, count, ack_set)))
             parcel.owners.append(owner)
             parcel.cost += cost
             parcel.messages += messages

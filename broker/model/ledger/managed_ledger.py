@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.ledger.info_compression import InfoCompression, unpack
 from pulsarium.broker.model.ledger.ledger import NO_RETENTION, Ledger, Retention, consumed, not_retained
-from pulsarium.broker.model.ledger.position import Position
+from pulsarium.broker.model.ledger.position import Position, position_of
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.ledger.stores import Stat, Stores
 from pulsarium.broker.storage.interface import StorageError
@@ -288,7 +288,7 @@ class ManagedLedger(LedgerSequence):
         if self._storage.keeps_entries:
             turn.store_entry(ledger.id, entry_id, entry)
         pending.entry = b""
-        pending.position = position = Position(ledger.id, entry_id)
+        pending.position = position = position_of((ledger.id, entry_id))
         self._pending.append(pending)
         return position
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple, cast
 
 
 class Position(NamedTuple):
@@ -14,6 +16,12 @@ class Position(NamedTuple):
     def __str__(self) -> str:
         return f"{self.ledger_id}:{self.entry_id}"
 
+
+position_of: Final = cast("Callable[[tuple[int, int]], Position]", partial(tuple.__new__, Position))
+"""Make the position of a (ledger id, entry id).
+
+This takes two thirds of the time of `Position(...)`, whose own time grew by a fifth with Python 3.12.
+"""
 
 EARLIEST = Position(-1, -1)
 LATEST = Position(2**63 - 1, 2**63 - 1)

@@ -8,7 +8,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.model.client import Delivery
+from pulsarium.broker.model.client import Delivery, delivery_of
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
@@ -172,7 +172,7 @@ class Dispatcher(ABC):
             total += messages
             room -= len(entry)
             count = redeliveries.get(position, 0) if redeliveries else 0
-            deliveries.append(Delivery(position, entry, messages, count, ack_set))
+            deliveries.append(delivery_of((position, entry, messages, count, ack_set)))
         if deliveries:
             self._delivering(consumer, deliveries, total)
             if self.throttle is not None:

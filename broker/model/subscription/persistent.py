@@ -44,6 +44,7 @@ class SubscribedPersistentTopic(SubscribedTopic, Protocol):
     """A persistent topic, as its subscriptions see it."""
 
     last_dispatchable: tuple[Position, Position]
+    last_batch_index: tuple[Position, int]
 
     @property
     def ledger(self) -> ManagedLedger: ...

@@ -48,13 +48,13 @@ def last_message(
 
 def _last_of_all(topic: SubscribedPersistentTopic) -> LastMessage:
     """Return the last message of the topic, or -1:-1 if the topic is empty (S429-33)."""
-    last = _last_dispatchable(topic)
-    if last == EARLIEST:  # the topic is new, or was trimmed
-        return LastMessage(EARLIEST)
-    metadata = parse_metadata(topic.ledger.read_now(last))
-    if metadata.HasField("num_messages_in_batch"):
-        return LastMessage(last, metadata.num_messages_in_batch - 1)
-    return LastMessage(last)
+    last = _last_dispatchable(topic)  # EARLIEST of a topic that is new, or was trimmed
+    known, index = topic.last_batch_index
+    if last != known and last != EARLIEST:
+        metadata = parse_metadata(topic.ledger.read_now(last))
+        index = metadata.num_messages_in_batch - 1 if metadata.HasField("num_messages_in_batch") else -1
+        topic.last_batch_index = last, index
+    return LastMessage(last, index if last != EARLIEST else -1)
 
 
 def _last_dispatchable(topic: SubscribedPersistentTopic) -> Position:

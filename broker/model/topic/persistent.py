@@ -59,6 +59,8 @@ class PersistentTopic(Topic):
         self._subscriptions: dict[str, PersistentSubscription] = {}
         # position up to which entries were examined, and the last dispatchable one
         self.last_dispatchable = (EARLIEST, EARLIEST)
+        # the last message that a client asked for, and the index of its last message, -1 without a batch
+        self.last_batch_index = (EARLIEST, -1)
         self._parked: dict[str, Position] = {}  # mark-delete positions of readers that disconnected for a SEEK
         self.offload_failed = False  # an offload was requested, which always fails here
         self._ended_empty = self.ledger.terminated is not None and not self.ledger.count

@@ -13,7 +13,7 @@ import click
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
 if TYPE_CHECKING:
-    from pulsarium.capture.file import Record
+    from pulsarium.capture.file import Header, Record
     from pulsarium.cli.lab.broker import LabOf
 
 _PIECE = 1 << 20
@@ -67,6 +67,24 @@ def records_of(path: Path, *, follow: bool = False) -> Iterator[tuple[int, Recor
         raise RunRefused(f"{path}: cannot read beyond record {number}: {error}") from None
     except OSError as error:
         raise RunRefused(f"{path}: {error.strerror or error}") from None
+
+
+def header_of(path: Path) -> Header:
+    """Return the header of a capture file. Raise `Refusal` when the file cannot be read."""
+    from pulsarium.capture.file import CaptureError, CaptureReader
+
+    reader = CaptureReader()
+    try:
+        with path.open("rb") as file:
+            while reader.header is None and (piece := file.read(_PIECE)):
+                next(reader.feed(piece), None)
+    except CaptureError as error:
+        raise RunRefused(f"{path}: {error}") from None
+    except OSError as error:
+        raise RunRefused(f"{path}: {error.strerror or error}") from None
+    if reader.header is None:
+        raise RunRefused(f"{path}: the file is not a Pulsarium capture")
+    return reader.header
 
 
 def pieces_of(lab: LabOf, capture: int, *, follow: bool = False) -> Iterator[tuple[int, bytes]]:

@@ -113,18 +113,25 @@ def _print(source: Iterator[tuple[int, Record]], wanted: Wanted, as_json: bool, 
     "--parquet", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write the tables to DIR."
 )
 @click.option("--jsonl", is_flag=True, help="Print a JSON object for each frame, with all fields.")
-def export(file: Path, parquet: Path | None, jsonl: bool) -> None:
-    """Write a capture for other programs: Parquet, or JSON lines.
+@click.option("--pcapng", type=FILE, metavar="FILE", help="Write packets to FILE, for Wireshark.")
+def export(file: Path, parquet: Path | None, jsonl: bool, pcapng: Path | None) -> None:
+    """Write a capture for other programs: Parquet, JSON lines, or packets.
 
     \b
       pulsarium capture export run.pulscap --parquet tables
       pulsarium capture export run.pulscap --jsonl > run.jsonl
+      pulsarium capture export run.pulscap --pcapng run.pcapng
 
     DIR receives frames.parquet, exchanges.parquet and violations.parquet, the same tables that pulsarium analyze --out
     writes for many captures. Needs pip install "pulsarium[spark]", and no Java.
     """
-    if jsonl == (parquet is not None):
-        raise RequestRefused("capture export: pass --parquet DIR, or --jsonl")
+    if jsonl + (parquet is not None) + (pcapng is not None) != 1:
+        raise RequestRefused("capture export: pass --parquet DIR, --jsonl or --pcapng FILE")
+    if pcapng is not None:
+        from pulsarium.cli.lab.capture.packets import export_packets
+
+        export_packets(file, pcapng)
+        return
     if parquet is None:
         _print(records_of(file), Wanted(), as_json=True, full=True)
         return

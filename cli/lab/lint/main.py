@@ -6,7 +6,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,21 +13,11 @@ import click
 
 from pulsarium.cli.grouped import GroupedCommand
 from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.cli.lab.reports import BROKEN, files_of, judging, write_report
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
 if TYPE_CHECKING:
     from pulsarium.capture.lint.checker import Finding
-
-_BROKEN = 1  # the exit code when a rule was broken
-
-
-@contextmanager
-def _judging() -> Iterator[None]:
-    """Raise `RequestRefused` (exit code 2) for every error, because exit code 1 means that a rule was broken."""
-    try:
-        yield
-    except click.ClickException as refusal:
-        raise RequestRefused(refusal.message) from None
 
 
 @click.command(cls=GroupedCommand)
@@ -41,7 +30,9 @@ def _judging() -> Iterator[None]:
 @click.option("--clear", "action", flag_value="clear", help="Print the findings, and clear them (with --live).")
 @click.option("--rules", is_flag=True, help="List the rules.")
 @click.option("--side", type=click.Choice(["client", "broker"]), help="Show only the mistakes of this side.")
-@click.option("--format", "how", type=click.Choice(["text", "json", "html"]), default="text", show_default=True)
+@click.option(
+    "--format", "how", type=click.Choice(["text", "json", "html", "sarif", "junit"]), default="text", show_default=True
+)
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the report to FILE."
 )
@@ -77,10 +68,12 @@ def lint(
         raise RequestRefused("lint: pass a CAPTURE, or --live, or --rules")
     if action and not live:
         raise RequestRefused(f"lint: --{action} needs --live")
+    if rules and how in ("sarif", "junit"):
+        raise RequestRefused(f"lint: --rules has no --format {how}; pass text, json or html")
     if rules:
-        _write(_rules(how), out)
+        write_report(_rules(how), out)
         return
-    with _judging():
+    with judging():
         if action == "start":
             lab.call("POST", "violations/start")
             click.echo("The broker checks all connections that are opened from now on.")
@@ -88,27 +81,14 @@ def lint(
         if live:
             found, counts = _of_broker(lab, action)
         else:
-            found = [each for path in _files(captures) for each in _of_file(path)]
+            found = [each for path in files_of(captures) for each in _of_file(path)]
             counts = Counter(each.rule for each in found)
     if side is not None:
         found = [each for each in found if each.side == side]
         counts = Counter({name: count for name, count in counts.items() if any(each.rule == name for each in found)})
-    _write(_report(found, counts, how), out)
+    write_report(_report(found, counts, how), out)
     if counts and not exit_zero:
-        sys.exit(_BROKEN)
-
-
-def _files(captures: Sequence[Path]) -> Iterator[Path]:
-    from pulsarium.capture.file import SUFFIX
-
-    for path in captures:
-        if not path.is_dir():
-            yield path
-            continue
-        inside = sorted(path.rglob(f"*{SUFFIX}"))
-        if not inside:
-            raise RequestRefused(f"{path}: the folder has no file that ends with {SUFFIX}")
-        yield from inside
+        sys.exit(BROKEN)
 
 
 def _of_file(path: Path) -> Iterator[Finding]:
@@ -143,7 +123,18 @@ def _report(found: list[Finding], counts: Counter[str], how: str) -> str:
         from pulsarium.cli.lab.lint.page import page
 
         return page(found, counts)
+    if how in ("sarif", "junit"):
+        return _for_tools(found, how)
     return "\n".join(_lines(found, counts))
+
+
+def _for_tools(found: list[Finding], how: str) -> str:
+    from pulsarium.broker.config.version import VERSION
+    from pulsarium.capture.lint.checker import ALL_RULES
+    from pulsarium.capture.reports import Problem, junit, sarif
+
+    problems = [Problem(each.rule, str(each), each.capture, ((each.connection, each.frame),)) for each in found]
+    return junit("lint", ALL_RULES, problems) if how == "junit" else sarif("lint", VERSION, ALL_RULES, problems)
 
 
 def _lines(found: list[Finding], counts: Counter[str]) -> Iterator[str]:
@@ -179,13 +170,3 @@ def _rule_text(rule: dict[str, Any]) -> str:
         f"{rule['rule']} ({rule['severity']}, {rule['about']})\n  {rule['demands']}\n  Mend: {rule['mend']}\n"
         f"  From: {rule['reference']}"
     )
-
-
-def _write(text: str, out: Path | None) -> None:
-    if out is None:
-        click.echo(text)
-        return
-    try:
-        out.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise RunRefused(f"{out}: {error.strerror or error}") from None

@@ -63,22 +63,22 @@ async def served(config: Config | None = None, tls: TlsContext | None = None) ->
 
 
 async def answer(stream: trio.abc.Stream, request: bytes = GET) -> tuple[bytes, bytes]:
-    """Return head and body of one answer."""
+    """Return head and body of one answer, and read nothing of the next one."""
     await stream.send_all(request)
-    data = b""
-    while b"\r\n\r\n" not in data:
-        data += await read(stream)
-    head, _, body = data.partition(b"\r\n\r\n")
+    head, body = b"", b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += await read(stream, 1)
+    head = head.removesuffix(b"\r\n\r\n")
     length = next(
         int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")
     )
     while len(body) < length:
-        body += await read(stream)
+        body += await read(stream, length - len(body))
     return head, body
 
 
-async def read(stream: trio.abc.Stream) -> bytes:
-    data = bytes(await stream.receive_some(1 << 20))
+async def read(stream: trio.abc.Stream, most: int = 1 << 20) -> bytes:
+    data = bytes(await stream.receive_some(most))
     assert data, "the server hung up"
     return data
 

@@ -11,7 +11,6 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from pulsarium.broker.http.request import ClientGone, Request
-from pulsarium.broker.http.resource import committed
 from tests.broker.admin.rest import NAMESPACES, TENANTS, TOPICS, Answer, Rest, rest_of
 from tests.broker.held import HeldStorage
 from tests.broker.wire import Bed, serving
@@ -121,7 +120,7 @@ async def test_a_change_is_answered_after_its_commit() -> None:
     answers: list[Answer] = []
     async with serving(storage=storage) as bed, trio.open_nursery() as nursery:
         rest = rest_of(bed)
-        await committed(bed.broker)
+        await rest.get(TENANTS)  # after this, no earlier commit is under way
 
         async def create(name: str) -> None:
             answers.append(await rest.call("PUT", f"{TENANTS}/{name}", TENANT))
@@ -141,7 +140,7 @@ async def test_a_change_that_cannot_be_kept_is_answered_500() -> None:
     storage = HeldStorage()
     async with serving(storage=storage) as bed, trio.open_nursery() as nursery:
         rest = rest_of(bed)
-        await committed(bed.broker)
+        await rest.get(TENANTS)  # after this, no earlier commit is under way
         answers: list[Answer] = []
 
         async def create() -> None:

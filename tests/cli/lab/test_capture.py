@@ -198,7 +198,7 @@ def test_a_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (["show", "{folder}/absent"], "No such file"),
         (["show", "{text}"], "not a Pulsarium capture"),
         (["show", "{empty}"], "not a Pulsarium capture"),
-        (["export", "{file}"], "--parquet DIR, or --jsonl"),
+        (["export", "{file}"], "--parquet DIR, --jsonl or --pcapng"),
         (["diff", "{file}", "{text}"], "not a Pulsarium capture"),
         (["proxy"], "pass the URL of one broker"),
         (["proxy", "pulsar+ssl://h:1"], "TLS cannot be captured"),
@@ -338,3 +338,30 @@ def test_the_proxy_runs_until_a_signal(tmp_path: Path, words: list[str]) -> None
         assert process.stdout.read() == f"0 frames in {tmp_path}/run.pulscap\n"
     assert process.returncode == 0
     assert list(CaptureReader().feed((tmp_path / "run.pulscap").read_bytes())) == []
+
+
+def test_a_capture_goes_to_packets_and_back(tmp_path: Path) -> None:
+    capture = str(write(tmp_path / "talk.pulscap", [other()]))
+    packets, back = tmp_path / "run.pcapng", tmp_path / "back.pulscap"
+    said = run("export", capture, "--pcapng", str(packets))
+    assert (said.exit_code, said.stdout) == (0, f"{packets}: {len(list(records_of(Path(capture)))) + 2} packets\n")
+    imported = run("import", str(packets), "--out", str(back))
+    assert imported.exit_code == 0
+    assert imported.stdout.endswith(f" frames of 1 connections in {back}\n")
+    assert run("diff", capture, str(back)).stdout == "no difference\n"
+
+
+def test_packets_that_cannot_be_read_are_refused(capture: str, tmp_path: Path) -> None:
+    said = run("import", capture, "--out", str(tmp_path / "x.pulscap"))
+    assert (said.exit_code, said.stderr) == (1, f"pulsarium: {capture}: the file is neither pcapng nor pcap\n")
+    assert not (tmp_path / "x.pulscap").exists()
+    assert run("import", str(tmp_path / "absent")).exit_code == 1
+
+
+def test_an_incomplete_last_packet_is_told(capture: str, tmp_path: Path) -> None:
+    packets = tmp_path / "run.pcapng"
+    run("export", capture, "--pcapng", str(packets))
+    packets.write_bytes(packets.read_bytes()[:-10])
+    said = run("import", str(packets), "--out", str(tmp_path / "x.pulscap"))
+    assert said.exit_code == 0
+    assert "the last packet is incomplete" in said.stderr

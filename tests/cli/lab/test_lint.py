@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -99,6 +100,21 @@ def test_a_page(tmp_path: Path) -> None:
     assert "http" not in text.replace("https://", "http")  # nothing from elsewhere
 
 
+def test_findings_are_reported_as_sarif(broken: Path) -> None:
+    (run,) = json.loads(lint(broken, "--format", "sarif").stdout)["runs"]
+    assert [each["id"] for each in run["tool"]["driver"]["rules"]] == list(ALL_RULES)
+    (result,) = run["results"]
+    assert (result["ruleId"], result["level"]) == ("num-messages-mismatch", "error")
+    assert result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] == "connection 3/frame 4"
+
+
+def test_findings_are_reported_as_junit(broken: Path, clean: Path) -> None:
+    suite = ET.fromstring(lint(broken, "--format", "junit").stdout)
+    assert [each.get("name") for each in suite if len(each)] == ["num-messages-mismatch"]
+    clean_suite = ET.fromstring(lint(clean, "--format", "junit").stdout)
+    assert (clean_suite.get("tests"), clean_suite.get("failures")) == (str(len(ALL_RULES)), "0")
+
+
 def test_the_rules() -> None:
     assert lint("--rules").stdout.count("\n  Mend: ") == len(ALL_RULES)
     known = json.loads(lint("--rules", "--format", "json").stdout)
@@ -106,7 +122,9 @@ def test_the_rules() -> None:
     assert lint("--rules", "--format", "html").stdout.count("<article") == len(ALL_RULES)
 
 
-@pytest.mark.parametrize("arguments", [(), ("--rules", "--live"), ("--start", "--rules")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--rules", "--live"), ("--start", "--rules"), ("--rules", "--format", "junit")]
+)
 def test_invalid_lint_options_are_refused(arguments: tuple[str, ...]) -> None:
     assert lint(*arguments).exit_code == 2
 

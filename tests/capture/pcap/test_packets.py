@@ -1,0 +1,234 @@
+"""Captures as packets and back, and packets as networks deliver them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from struct import pack
+
+import pytest
+
+from pulsarium.capture.file import CaptureError, CaptureReader, Header, Kind, Record, scrubbed
+from pulsarium.capture.pcap.blocks import Packet, PacketReader, packet_block, section
+from pulsarium.capture.pcap.exporter import Exporter
+from pulsarium.capture.pcap.importer import Importer
+from pulsarium.capture.pcap.segments import SYN, Segment, packet_of, segment_of
+from tests.capture.lint.planted import conforming
+from tests.capture.lint.talk import BROKER, CLIENT, Talk, encoded, entry
+from tests.capture.lint.transcripts import complete, records
+
+RAW, IP4, IP6 = 101, bytes([8, 0]), bytes([0x86, 0xDD])
+Facts = list[tuple[int, Kind, str, bytes, int]]
+
+
+def exported(some: Iterable[Record]) -> bytes:
+    out = io.BytesIO()
+    exporter = Exporter(out.write, Header(0))
+    for number, record in enumerate(some, 1):
+        exporter.feed(number, record)
+    return out.getvalue()
+
+
+def packets_of(data: bytes) -> list[Packet]:
+    return list(PacketReader().feed(data))
+
+
+def imported(packets: Iterable[Packet]) -> tuple[list[Record], dict[str, int]]:
+    out = io.BytesIO()
+    importer = Importer(out.write, 0)
+    last = 0
+    for packet in packets:
+        importer.feed(packet)
+        last = packet.ns
+    importer.end(last)
+    return list(CaptureReader().feed(out.getvalue())), dict(importer.notices)
+
+
+def facts(some: Iterable[Record]) -> Facts:
+    """What both have in common, connection by connection: these get other numbers."""
+    numbers: dict[int, int] = {}
+    found = [
+        (numbers.setdefault(each.connection, len(numbers)), each.kind, each.sender.value, each.data, each.size)
+        for each in some
+    ]
+    return sorted(found, key=lambda each: each[0])
+
+
+def packet(segment: Segment) -> Packet:
+    data, size = packet_of(segment)
+    return Packet(segment.ns, RAW, data, size)
+
+
+def talks() -> list[Record]:
+    """Two connections, each with a frame of many segments."""
+    found = []
+    for number in (4, 9):
+        talk = Talk(number)
+        conforming(talk)
+        talk.client("SEND", entry() + bytes(200_000), producer_id=1, sequence_id=7)
+        talk.client("PING")
+        talk.broker("PONG")
+        talk.close(BROKER)
+        found.append(talk.records)
+    return [each for pair in zip(*found, strict=True) for each in pair]
+
+
+def cut(packet: Packet, size: int) -> Packet:
+    """A packet of which `tcpdump -s` kept only the first bytes."""
+    return replace(packet, data=packet.data[:size])
+
+
+def test_a_capture_survives_as_packets() -> None:
+    back, notices = imported(packets_of(exported(talks())))
+    assert facts(back) == facts(talks())
+    assert sorted(each.wall_ns for each in back) == sorted(each.wall_ns for each in talks())
+    assert not notices
+
+
+def test_a_cut_entry_survives_as_packets() -> None:
+    talk = Talk()
+    talk.greet()
+    data = encoded("SEND", entry() + bytes(300_000), producer_id=1, sequence_id=7)
+    talk.raw(CLIENT, data[:100], len(data))
+    talk.client("PING")
+    back, notices = imported(packets_of(exported(talk.records)))
+    assert facts(back) == facts(talk.records)
+    assert not notices
+
+
+@pytest.mark.parametrize("path", complete(), ids=lambda path: path.stem)
+def test_recordings_of_a_real_broker_survive_as_packets(path: Path) -> None:
+    """Some hold what is no frame; then the connection ends there, or the frames behind it are found again."""
+    before, (after, _) = facts(records(path)), imported(packets_of(exported(records(path))))
+    assert {data for _, _, _, data, _ in facts(after)} <= {scrubbed(data) for _, _, _, data, _ in before}
+
+
+def test_a_packet_has_right_checksums_and_a_comment() -> None:
+    data = exported(talks())
+    for packet in packets_of(data):
+        (segment,) = [segment_of(packet)]
+        assert segment is not None
+        assert packet_of(segment) == (packet.data, packet.size)
+    assert b'"command": "CONNECT"' in data
+
+
+def test_reordered_and_repeated_packets_make_the_same_frames() -> None:
+    packets = packets_of(exported(talks()))
+    for seed in range(20):
+        random = Random(seed)
+        mixed = [each for packet in packets for each in [packet] * random.choice([1, 1, 2])]
+        mixed[7:] = [each for _, each in sorted(enumerate(mixed[7:]), key=lambda item: item[0] + random.random() * 6)]
+        back, notices = imported(mixed)
+        frames = [each for each in facts(back) if each[1] is Kind.FRAME]
+        for connection in (0, 1):
+            for sender in ("client", "broker"):
+                assert [each for each in frames if each[0] == connection and each[2] == sender] == [
+                    each for each in facts(talks()) if each[:3] == (connection, Kind.FRAME, sender)
+                ]
+        assert not notices
+
+
+def test_a_sequence_number_may_wrap() -> None:
+    start = 2**32 - 20
+    data = encoded("CONNECT", client_version="c") + encoded("PING") * 5
+    ends = (("10.0.0.1", 5), ("10.0.0.2", 6650))
+    packets = [packet(Segment(0, *ends, start - 1, 0, SYN, b"", 0))]
+    packets += [
+        packet(Segment(at, *ends, (start + at) % 2**32, 0, 16, data[at : at + 7], 0)) for at in range(0, len(data), 7)
+    ]
+    back, _ = imported(packets)
+    assert [each.size for each in back if each.kind is Kind.FRAME] == [len(data) - 5 * 13, *[13] * 5]
+
+
+def test_frames_behind_a_lost_packet_are_found_again() -> None:
+    talk = Talk()
+    talk.greet()
+    for number in range(5):
+        talk.client("LOOKUP", topic="t", request_id=number)
+    packets = packets_of(exported(talk.records))
+    del packets[6]  # the second LOOKUP
+    back, notices = imported(packets)
+    frames = [each for each in back if each.kind is Kind.FRAME]
+    assert len(frames) == 6
+    (lost,) = notices.values()
+    assert notices == {"missing bytes of the client, and the frames in them": lost}
+    assert lost == frames[-1].size
+    (closed,) = [each for each in back if each.kind is Kind.CLOSED]
+    assert closed.note["reason"] == f"{lost} bytes of the client are missing"
+    assert frames[-1].connection not in {each.connection for each in back if each.kind is Kind.OPENED}
+
+
+def test_short_packets_cut_entries_and_lose_nothing_else() -> None:
+    packets = [cut(each, 110) for each in packets_of(exported(talks()))]
+    back, _ = imported(packets)
+    sizes = [each[4] for each in facts(back) if each[0] == 0 and each[1] is Kind.FRAME and each[4] > 200_000]
+    assert sizes == [each[4] for each in facts(talks()) if each[0] == 0 and each[4] > 200_000]
+
+
+def test_a_connection_that_was_open_before_has_no_opening() -> None:
+    packets = packets_of(exported(talks()))[6:]
+    back, notices = imported(packets)
+    assert Kind.OPENED not in {each.kind for each in back}
+    assert notices == {"connections whose beginning is missing": 2}
+    assert {each.sender for each in back if each.size > 200_000} == {CLIENT}
+
+
+FOREIGN = {"connections without frames": b"GET / HTTP/1.1\r\n\r\n", "connections with TLS": b"\x16\x03\x01" + bytes(20)}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_other_protocols_are_left_out(what: str) -> None:
+    back, notices = imported([packet(Segment(0, ("::1", 5), ("::1", 6651), 0, 0, 16, FOREIGN[what], 0))])
+    assert (back, notices) == ([], {what: 1})
+
+
+LINKS = {
+    "ethernet": (1, bytes(12) + IP4),
+    "ethernet with a tag": (1, bytes(12) + b"\x81\0\0\x07" + IP4),
+    "loopback": (0, b"\2\0\0\0"),
+    "cooked": (113, bytes(14) + IP4),
+    "cooked, version 2": (276, IP4 + bytes(18)),
+    "ethernet, IPv6": (1, bytes(12) + IP6),
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_all_links_are_read(link: str) -> None:
+    number, head = LINKS[link]
+    hosts = ("fe80::1", "fe80::2") if "IPv6" in link else ("10.0.0.1", "10.0.0.2")
+    segment = Segment(3, (hosts[0], 5), (hosts[1], 6650), 1, 2, 16, b"data", 0)
+    data, size = packet_of(segment)
+    assert segment_of(Packet(3, number, head + data, len(head) + size)) == segment
+    assert segment_of(Packet(3, number, head + data + bytes(6), len(head) + size + 6)) == segment, "padding"
+
+
+@pytest.mark.parametrize("endian", "<>")
+def test_the_older_format_is_read(endian: str) -> None:
+    head = pack(f"{endian}IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    data = head + pack(f"{endian}4I", 7, 5, 3, 9) + b"abc"
+    assert packets_of(data) == [Packet(7_000_005_000, 1, b"abc", 9)]
+
+
+def test_any_pieces_of_a_file_are_read() -> None:
+    data, reader = exported(talks()), PacketReader()
+    assert [each for at in range(0, len(data), 997) for each in reader.feed(data[at : at + 997])] == packets_of(data)
+    assert reader.pending == 0
+
+
+WRONG = {
+    "neither pcapng nor pcap": b"pulscap1" + bytes(20),
+    "no byte order": section("x")[:8] + bytes(4) + section("x")[12:],
+    "invalid size 7": section("x") + b"\6\0\0\0\7\0\0\0" + bytes(20),
+    "its two sizes differ": section("x") + packet_block(0, b"data", 4)[:-4] + b"\1\0\0\0",
+    "names interface 0": section("x")[: len(section("x")) - 32] + packet_block(0, b"data", 4),
+    "a packet of 9 bytes": section("x") + packet_block(0, b"data", 4).replace(pack("<II", 4, 4), pack("<II", 9, 9)),
+}
+
+
+@pytest.mark.parametrize("why", WRONG)
+def test_a_damaged_file_is_refused_with_a_reason(why: str) -> None:
+    with pytest.raises(CaptureError, match=why):
+        packets_of(WRONG[why])
