@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from contextlib import suppress
 from typing import Any, Final
@@ -30,6 +31,8 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 ENTRIES: Final = 50  # at once
 MESSAGES: Final = 500  # of all batches together
 PAYLOAD: Final = 4096  # bytes of each message, unless ?full=true
+
+POSITION: Final = re.compile(r"-?[0-9]{1,18}:-?[0-9]{1,18}")
 
 Json = dict[str, Any]
 
@@ -94,10 +97,10 @@ def _number_of(topic: PersistentTopic, start: str, count: int, limit: int) -> in
 
 
 def _position(text: str) -> Position:
-    ledger, _, entry = text.partition(":")
-    if not all(part.isascii() and part.isdecimal() and len(part) < 19 for part in (ledger, entry)):
+    if not POSITION.fullmatch(text):
         raise AdminError(400, f"start is {text!r}; it must be earliest, latest or LEDGER:ENTRY")
-    return Position(int(ledger), int(entry))
+    ledger, _, entry = text.partition(":")
+    return Position(int(ledger), max(0, int(entry)))
 
 
 class _Entry:

@@ -21,7 +21,7 @@ OPTIONS: Final = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
     *("--disable-extensions", "--remote-debugging-pipe", "--mute-audio", "--disable-features=Translate,MediaRouter"),
 )
-PATIENCE_MS: Final = 30_000
+PATIENCE_MS: Final = 60_000
 WAIT: Final = """
 new Promise((done, fail) => {
   const check = () => { let found; try { found = (CONDITION) } catch { } if (found) { end(); done(found) } };

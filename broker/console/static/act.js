@@ -64,7 +64,7 @@ async function resolved(field, value, topic) {
     const found = await get(lookupOf(value, topic));
     id = `${found.ledgerId}:${found.entryId}`;
   }
-  const [, ledger, entry] = /^\s*(\d+):(\d+)\s*$/.exec(id) || [];
+  const [, ledger, entry] = /^\s*(-?\d+):(-?\d+)\s*$/.exec(id) || [];
   if (!ledger) throw new Error(`${field.label}: enter LEDGER:ENTRY, such as 12:0`);
   return { text: `${ledger}:${entry}`, ledger, entry };
 }

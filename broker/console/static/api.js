@@ -76,13 +76,19 @@ async function* events(path, signal) {
   }
 }
 
-// The newest value of a stream, and the error that ended it. A broken stream is opened again.
+// The newest value of a stream, and the error that ended it. A broken stream is opened again. A page that nobody sees
+// has none, because a browser has few connections for all tabs of a site.
 export function useLive(path) {
   const [state, set] = useState({ path });
   useEffect(() => {
-    const stop = new AbortController();
-    let timer;
-    const open = async () => {
+    let stop = new AbortController(), timer;
+    const close = () => { stop.abort(); clearTimeout(timer); };
+    const look = () => {
+      close();
+      stop = new AbortController();
+      if (!document.hidden) open(stop);
+    };
+    const open = async (stop) => {
       try {
         for await (const [kind, value] of events(path, stop.signal)) {
           if (kind === "refused") throw new Refused(value.status, value.reason);
@@ -93,11 +99,19 @@ export function useLive(path) {
         const told = error instanceof Refused ? error : new Refused(0, "the broker does not answer");
         set((old) => ({ ...old, path, error: told }));
       }
-      if (!stop.signal.aborted) timer = setTimeout(open, AGAIN_MS);
+      if (!stop.signal.aborted) timer = setTimeout(() => open(stop), AGAIN_MS);
     };
     set({ path });
-    open();
-    return () => { stop.abort(); clearTimeout(timer); };
+    look();
+    document.addEventListener("visibilitychange", look);
+    addEventListener("pagehide", close);
+    addEventListener("pageshow", look);
+    return () => {
+      close();
+      document.removeEventListener("visibilitychange", look);
+      removeEventListener("pagehide", close);
+      removeEventListener("pageshow", look);
+    };
   }, [path, session.token]);
   return state.path === path ? state : { path };
 }

@@ -14,12 +14,17 @@ async function startOf(at, name) {
   return `${found.ledgerId}:${found.entryId}`;
 }
 
+function after(position) {
+  const [ledger, entry] = position.split(":").map(Number);
+  return `${ledger}:${entry + 1}`;
+}
+
 export function Messages({ name, topic, query }) {
   const subscriptions = (topic.subscriptions || []).filter((s) => s.backlog !== null);
   const [subscription, choose] = useState(query.get("subscription") || "");
   const waits = subscriptions.find((s) => s.name === subscription);
   const [at, setAt] = useState({ how: "latest", text: "" });
-  const [start, setStart] = useState(query.get("start") === "next" && waits ? waits.markDelete : "latest");
+  const [start, setStart] = useState(query.get("start") === "next" && waits ? after(waits.markDelete) : "latest");
   const [error, setError] = useState(null), [tail, setTail] = useState(false), [part, setPart] = useState("");
   const path = start && `pulsarium/messages/${restPath(name)}?${new URLSearchParams({ start, subscription })}`;
   const live = tail ? topic.lastConfirmed : "", found = useGet(tail ? null : path, [waits && waits.markDelete]);

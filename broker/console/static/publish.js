@@ -4,7 +4,7 @@ import { callText, Commands } from "./act.js";
 import { html, useEffect, useState } from "./preact.js";
 import { restPath, Trouble } from "./parts.js";
 
-const TYPES = ["none", "STRING", "JSON", "AVRO", "INT32", "INT64", "DOUBLE", "BOOLEAN", "BYTES"];
+const TYPES = ["BYTES", "STRING", "JSON", "INT32", "INT64", "DOUBLE", "BOOLEAN"]; // those that REST can write
 
 function bodyOf({ payload, key, properties, delay, type, definition }) {
   const message = { payload };
@@ -12,15 +12,12 @@ function bodyOf({ payload, key, properties, delay, type, definition }) {
   const pairs = properties.split("\n").filter(Boolean).map((line) => line.split(/=(.*)/s).slice(0, 2));
   if (pairs.length) message.properties = Object.fromEntries(pairs);
   if (Number(delay)) Object.assign(message, { eventTime: Date.now(), deliverAfterMs: Math.round(Number(delay) * 1000) });
-  const body = { producerName: "console", messages: [message] };
-  if (type !== "none") {
-    body.valueSchema = JSON.stringify({ name: "", schema: btoa(definition), type, properties: {}, timestamp: 0 });
-  }
-  return body;
+  const valueSchema = JSON.stringify({ name: "", schema: btoa(definition), type, properties: {}, timestamp: 0 });
+  return { producerName: "console", valueSchema, messages: [message] };
 }
 
 export function Publish({ name, role }) {
-  const [form, set] = useState({ payload: "", key: "", properties: "", delay: "", type: "none", definition: "" });
+  const [form, set] = useState({ payload: "", key: "", properties: "", delay: "", type: "BYTES", definition: "" });
   const [state, setState] = useState({}), [may, setMay] = useState(true);
   const path = `/topics/${restPath(name)}`, body = JSON.stringify(bodyOf(form));
   useEffect(() => { if (role) mayCall("POST", path).then(setMay); }, [role, path]);
@@ -46,7 +43,7 @@ export function Publish({ name, role }) {
     <label>Deliver after, in seconds<input type="number" min="0" ...${field("delay")}/></label>
     <label>Schema<select value=${form.type} onChange=${(e) => set({ ...form, type: e.target.value })}>
       ${TYPES.map((type) => html`<option value=${type}>${type}</option>`)}</select></label>
-    ${["JSON", "AVRO"].includes(form.type) && html`<label>Definition, in Avro's JSON<textarea ...${field("definition")}></textarea></label>`}
+    ${form.type === "JSON" && html`<label>Definition, in Avro's JSON<textarea ...${field("definition")}></textarea></label>`}
     <${Commands} lines=${[["The same on the command line (without delay and schema):", words.join(" ")],
       ["The REST call:", callText({ method: "POST", path, body })]]}/>
     <${Trouble} error=${state.error}/>${state.done && html`<p class="fine" role="status">Done: ${state.done}</p>`}
