@@ -124,6 +124,7 @@ class Chromium:
         page.call("Runtime.enable")
         page.call("Log.enable")
         page.call("Network.enable")
+        page.call("Emulation.setFocusEmulationEnabled", enabled=True)
         page.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )

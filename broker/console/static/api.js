@@ -17,11 +17,11 @@ export class Refused extends Error {
 }
 
 function explained(status, reason) {
-  if (status === 401) {
+  if (status === 401 && (!session.token || reason === "Authentication required")) {
     return `401: the broker asks who you are. Enter a token with “Sign in” at the top of the page. (${reason})`;
   }
-  if (status === 403) {
-    return `403: your role may not do this. Ask an administrator for the permission, or sign in with another token. (${reason})`;
+  if (status === 401 || status === 403) {
+    return `${status}: your role may not do this. Ask an administrator for the permission, or sign in with another token. (${reason})`;
   }
   return `${status}: ${reason}`;
 }

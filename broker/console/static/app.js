@@ -88,7 +88,7 @@ function GoTo() {
     const full = short.includes("://") ? short : `persistent://${short}`;
     if (partsOf(full).local) location.hash = topicHref(full);
   };
-  return html`<form onSubmit=${go} role="search"><input type="search" aria-label="Go to topic" placeholder="Go to topic"
+  return html`<form onSubmit=${go} role="search" aria-label="Go to topic"><input type="search" aria-label="Go to topic" placeholder="Go to topic"
     value=${name} onInput=${(e) => set(e.target.value)}/></form>`;
 }
 

@@ -14,9 +14,9 @@ export function Lab({ live: { value, error } }) {
       : `The clock is ${span(Math.abs(clock.aheadMs))} ${clock.aheadMs > 0 ? "ahead of" : "behind"} real time.`}</p>${acts("clock")}</section>
     <section class="card"><h3>Faults</h3><${Table} label="Faults" rows=${value.faults} empty="No faults." columns=${[["Id", (f) => f.id],
       ["Command", (f) => f.command], ["Action", (f) => pretty(f.action.kind || f.action)], ["When", (f) => html`<code class="small">${JSON.stringify(f)}</code>`],
-      ["Hits", (f) => number(f.hits), true], ["", (f) => acts("fault", { id: String(f.id) })]]}/>${acts("faults")}</section>
+      ["Hits", (f) => number(f.hits), true], ["Acts", (f) => acts("fault", { id: String(f.id) })]]}/>${acts("faults")}</section>
     <section class="card"><h3>Masks</h3><${Table} label="Masks" rows=${value.masks} empty="No masks." columns=${[["Id", (m) => m.id],
-      ["Mask", (m) => html`<code class="small">${JSON.stringify(m)}</code>`], ["", (m) => acts("mask", { id: String(m.id) })]]}/>${acts("masks")}</section>
+      ["Mask", (m) => html`<code class="small">${JSON.stringify(m)}</code>`], ["Acts", (m) => acts("mask", { id: String(m.id) })]]}/>${acts("masks")}</section>
     <section class="card"><h3>Captures</h3>${value.captures.map((c) => html`<${Capture} key=${c.id} capture=${c} role=${role}/>`)}${acts("captures")}</section>
     <section class="card"><h3>Linter <small>${linter.running ? "running" : "stopped"}</small></h3><${Findings} linter=${linter}/>${acts("linter")}</section>
     <section class="card"><h3>State of the broker</h3>${acts("state")}<${State}/></section>`;

@@ -13,7 +13,7 @@ export function Policies({ of: { topic, namespace }, role }) {
       ["Policy", (p) => html`<b>${p.word}</b><div class="soft small">${p.about}</div>`],
       ["In effect", (p) => html`<code>${p.value === null ? "not set" : JSON.stringify(p.value)}</code>`],
       ["From", (p) => html`<span class=${p.from === "broker" ? "soft" : ""}>${p.from}${p.from === "broker" && p.key ? `: ${p.key}` : ""}</span>`],
-      ["", (p) => html`<button aria-label="Edit ${p.word}" onClick=${() => edit(p)}>Edit</button>`]]}/></section>`}
+      ["Own value", (p) => html`<button aria-label="Edit ${p.word}" onClick=${() => edit(p)}>Edit</button>`]]}/></section>`}
     ${edited && html`<${Editor} policy=${edited} topic=${topic} namespace=${namespace} role=${role}
       onEnd=${() => { edit(null); change(changed + 1); }}/>`}`;
 }

@@ -58,6 +58,6 @@ export function Storage({ name, topic }) {
       ["Individually acknowledged", ([, c]) => html`${number(c.totalNonContiguousDeletedMessagesRange)} ranges <code class="small">${(c.individuallyDeletedMessages || "").slice(0, 300)}</code>`],
       ["Partly acknowledged batches", ([name]) => batchesOf(topic, name).map((b) => html`<div><b>${b.id}</b> ${many(b.left, "message")} left</div>`)], ["Saved in", ([, c]) => (c.cursorLedger > 0 ? `ledger ${c.cursorLedger}` : "metadata")]]}/>
     <${Table} label="Ledgers" rows=${ledgers} columns=${[["Ledger", (l) => l.ledgerId], ["Entries", (l) => number(l.count), true],
-      ["Size", (l) => size(l.size), true], ["", (l) => (l.open ? "open" : "closed")]]}/>
+      ["Size", (l) => size(l.size), true], ["State", (l) => (l.open ? "open" : "closed")]]}/>
     <div class="small soft">pulsarium admin topics stats-internal ${name} · GET ${path}</div></section>`;
 }

@@ -14,7 +14,7 @@ export function Topics({ live: { value, error, at }, query }) {
     if (text !== filter) timer.current = setTimeout(() => { location.replace(to(text, 0)); }, TYPING_MS);
   }, [text]);
   return html`<h2>Topics</h2>
-    <form role="search" class="row" onSubmit=${(e) => e.preventDefault()}>
+    <form role="search" aria-label="Topics" class="row" onSubmit=${(e) => e.preventDefault()}>
       <input type="search" aria-label="Filter topics" placeholder="Part of a name" value=${text}
         onInput=${(e) => set(e.target.value)}/>
       <span role="status" class="soft">${value ? many(value.topicCount, "topic") : ""}</span></form>

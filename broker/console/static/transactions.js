@@ -20,6 +20,6 @@ export function Transactions({ role }) {
       empty="No transaction is open." columns=${[["Transaction", (t) => t.txnId], ["State", (t) => t.status],
         ["Opened", (t) => instant(t.openTimestamp)], ["Timeout", (t) => span(t.timeoutAt)],
         ["Topics", (t) => Object.keys(t.producedPartitions || {}).concat(Object.keys(t.ackedPartitions || {})).join(", ")],
-        ["", (t) => html`<${Acts} on="transaction" given=${{ most: idOf(t)[0], least: idOf(t)[1] }} role=${role}/>`]]}/></section>`}
+        ["Acts", (t) => html`<${Acts} on="transaction" given=${{ most: idOf(t)[0], least: idOf(t)[1] }} role=${role}/>`]]}/></section>`}
     <button onClick=${() => change(changed + 1)}>Look again</button>`;
 }
