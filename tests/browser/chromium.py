@@ -46,6 +46,24 @@ FIND: Final = """
   return fits.map((fit) => all.find((e) => fit(name(e)))).find(Boolean);
 })()
 """
+REST_OF: Final = """
+(async () => {
+  const frame = () => new Promise(requestAnimationFrame);
+  for (let before = ""; ;) {
+    const e = FOUND;
+    if (e) {
+      e.scrollIntoView({ block: "center" });
+      const r = e.getClientRects()[0], at = r && [r.x + r.width / 2, r.y + r.height / 2];
+      const top = at && document.elementFromPoint(...at);
+      if (top && (e.contains(top) || top.contains(e)) && before === String(at)) return at;
+      before = String(at);
+    }
+    await frame();
+    await frame();
+  }
+})()
+"""
+"""Where an element is, once it rests there and nothing covers it."""
 CLICKABLE: Final = "button, a[href], summary, input, select, [role=button]"
 FIELDS: Final = "input, textarea, select"
 
@@ -206,10 +224,7 @@ class Page:
         return script
 
     def _press(self, found: str) -> None:
-        box = self.do(
-            f"""(() => {{ const e = {found}; e.scrollIntoView({{ block: "center" }});
-            const r = e.getClientRects()[0]; return [r.x + r.width / 2, r.y + r.height / 2]; }})()"""
-        )
+        box = self.do(REST_OF.replace("FOUND", found))
         self.clicks += 1
         where: Mapping[str, Any] = {"x": box[0], "y": box[1], "button": "left", "clickCount": 1}
         self.call("Input.dispatchMouseEvent", type="mousePressed", **where)

@@ -159,7 +159,7 @@ CASES = {
     "compact": Case(lambda s: s.of_topic("/compaction")["status"] in ("RUNNING", "SUCCESS"), five),
     "expire-all": Case(lambda s: s.backlog == 0, old, {"Seconds": "50"}),
     "trim": Case(lambda s: s.backlog == 5, five),
-    "truncate": Case(lambda s: s.of_topic("/internalStats")["numberOfEntries"] == 0, five),
+    "truncate": Case(lambda s: s.backlog == 0, five),
     "terminate": Case(lambda s: s.of_topic("/internalStats")["state"] == "Terminated", five),
     "delete": Case(lambda s: f"persistent://{s.topic}" not in s.topics, lambda s: s.broker.create_topic(s.topic)),
     "delete-force": Case(lambda s: f"persistent://{s.topic}" not in s.topics, five),
@@ -273,11 +273,12 @@ def test_every_act_has_a_case() -> None:
 
 
 def test_a_refusal_says_what_to_do(page: Page, broker: PulsarBroker) -> None:
-    publish(broker, "public/default/busy", 1)
-    page.go(f"{broker.admin_url}/#/topic/persistent/public/default/busy")
-    page.press("[data-act=delete]")
-    page.click("Delete topic", within="dialog[open]")
-    page.sees("412: ")
+    with client_of(broker) as client:
+        client.create_producer("busy")
+        page.go(f"{broker.admin_url}/#/topic/persistent/public/default/busy")
+        page.press("[data-act=delete]")
+        page.click("Delete topic", within="dialog[open]")
+        page.sees("412: ")
 
 
 def test_a_message_is_published_with_key_properties_and_delay(page: Page, broker: PulsarBroker) -> None:
@@ -291,7 +292,6 @@ def test_a_message_is_published_with_key_properties_and_delay(page: Page, broker
     page.fill("Schema", "JSON")
     record = {"type": "record", "name": "A", "fields": [{"name": "a", "type": "int"}]}
     page.fill("Definition", json.dumps(record))
-    page.click("Publish", within="details.card")
     page.click("Publish", within="details.card form")
     page.sees("Done: published as")
     found = asked(broker, "pulsarium/messages/persistent/public/default/made?start=earliest")["messages"]

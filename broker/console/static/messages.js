@@ -1,11 +1,10 @@
 // The messages of a topic: a page of them, or the newest ones as they come.
 import { Acts, lookupOf, PositionField } from "./act.js";
 import { get, useGet } from "./api.js";
-import { html, useEffect, useState } from "./preact.js";
+import { html, useEffect, useRef, useState } from "./preact.js";
 import { download, instant, many, number, pretty, restPath, shortName, Trouble } from "./parts.js";
 
 const KEPT = 500; // messages of a tail
-const END = "999999999999999999:0"; // behind each message
 
 async function startOf(at, name) {
   if (at.how === "earliest" || at.how === "latest") return at.how;
@@ -55,14 +54,14 @@ export function Messages({ name, topic, query }) {
 
 // New messages since the tail began. The page's stream tells that there are some; nothing is asked in between.
 function useTail(name, on, lastConfirmed, subscription) {
-  const [state, set] = useState({ messages: [] }), [next, setNext] = useState(null);
+  const [state, set] = useState({ messages: [] }), next = useRef("");
   useEffect(() => {
-    if (!on) { set({ messages: [] }); setNext(null); return; }
+    if (!on) { set({ messages: [] }); next.current = ""; return; }
+    if (!next.current) { next.current = after(lastConfirmed); return; }
     let stale = false;
-    const path = `pulsarium/messages/${restPath(name)}?${new URLSearchParams({ start: next || END, subscription })}`;
-    get(path).then((value) => {
+    get(`pulsarium/messages/${restPath(name)}?${new URLSearchParams({ start: next.current, subscription })}`).then((value) => {
       if (stale) return;
-      setNext(value.next || value.end);
+      next.current = value.next || value.end;
       if (value.messages.length) set((old) => ({ messages: [...value.messages.reverse(), ...old.messages].slice(0, KEPT) }));
     }, (error) => stale || set((old) => ({ ...old, error })));
     return () => { stale = true; };
