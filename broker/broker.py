@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pulsarium.broker.auth.identity import Certificate
@@ -21,6 +22,9 @@ from pulsarium.broker.session.session import Session
 from pulsarium.broker.session.transport import Transport
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.websocket.socket import Socket
 
 log = Log("broker")
 
@@ -44,6 +48,7 @@ class Broker:
         self.handlers_before_connect = handlers(connected=False)
         self._listeners = parse_listeners(self.config.advertisedListeners)
         self.sessions: set[Session] = set()
+        self.web_sockets: set[Socket] = set()
         self.noted_last_entries = False  # whether the log has named the first client that gets them
         self.alive = True
         self.on_shutdown: Callable[[], None] = lambda: None  # called when an operator shuts the broker down

@@ -1,7 +1,8 @@
 """Read and write in bulk, as the Spark pipeline does. The module is public.
 
-A `TopicReader` returns queued messages without a checkpoint for each one. The other names are parts of the client:
-they decode entries, choose partitions and convert the values of a schema.
+A `TopicReader` returns queued messages without a checkpoint for each one. A `BatchProducer` publishes batches that the
+program packs itself. The other names are parts of the client: they decode entries, choose partitions and convert the
+values of a schema.
 """
 
 from __future__ import annotations
@@ -13,18 +14,23 @@ from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
+from typing_extensions import Unpack
+
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.discovery import Matching
 from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.indexes import message_at
-from pulsarium.client.consumer.options import ConsumerOptions, RegexSubscriptionMode
+from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition, RegexSubscriptionMode
 from pulsarium.client.consumer.reader import Place
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.decoding import Decoded, Decoder
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.producer.options import MessageRouter
+from pulsarium.client.producer.draft import MessageOptions, draft
+from pulsarium.client.producer.packing import PackedBatch
+from pulsarium.client.producer.producer import Producer
+from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.producer.router import hash_of
 from pulsarium.client.schema.nodes import EPOCH, Form, Misfit, expected
 from pulsarium.client.schema.schema import BYTES, Schema
@@ -34,18 +40,20 @@ from pulsarium.client.together import together
 __all__ = [
     "BYTES",
     "EPOCH",
+    "BatchProducer",
     "Decoded",
     "Decoder",
     "Form",
-    "MessageRouter",
     "Misfit",
     "Onlooker",
+    "PackedBatch",
     "TopicReader",
     "expected",
     "hash_of",
     "last_message",
     "message_at",
     "read_definition",
+    "standing_consumer",
     "together",
     "topics_matching",
 ]
@@ -58,11 +66,15 @@ class _Options(ConsumerOptions[Any]):
     def decoder(self) -> Decoder:
         return self.own_decoder
 
+    @property
+    def creates_topic(self) -> bool:
+        return False
+
 
 class TopicReader:
     """A reader of a topic without partitions, or of one partition. It is open inside its `async with` block.
 
-    The reader discards no incomplete chunked message, however many of them there are.
+    The reader discards no incomplete chunked message, however many of them there are. It creates no topic.
     """
 
     def __init__(
@@ -143,6 +155,79 @@ class TopicReader:
     def read_through(self, message_id: MessageId) -> None:
         """Acknowledge everything up to this entry."""
         self._consumer._parts.all[0].read_through(message_id)
+
+
+class BatchProducer:
+    """A producer for programs that choose the partition of each message and pack batches themselves.
+
+    The class takes a producer of `Client.create_producer`, whose `async with` block opens and closes it. The program
+    gives each message of a partition a higher sequence id than the one before, and packs only messages with sequence
+    ids above `highest_sequence_id`.
+    """
+
+    def __init__(self, producer: Producer[Any]) -> None:
+        self._producer = producer
+        self.last_sequence_id: Callable[[], int] = producer.last_sequence_id
+        self.abandon: Callable[[], None] = producer.abandon
+
+    @property
+    def partitions(self) -> int:
+        """Return the number of partitions, or 1 for a topic without partitions."""
+        return len(self._producer._partitions)
+
+    @property
+    def most_messages(self) -> int:
+        """Return the limit of pending messages of a partition."""
+        return self._producer._partitions[0].room.places
+
+    def highest_sequence_id(self, partition: int) -> int:
+        """Return the highest sequence id that the partition has or that was sent to it, or -1.
+
+        The broker may drop a message with a sequence id up to this one as a duplicate, so such a message is sent alone.
+        """
+        return self._producer._partitions[partition].highest_sequence_id
+
+    async def send(self, partition: int, content: bytes | None, **options: Unpack[MessageOptions]) -> Receipt:
+        """Send one message in an entry of its own, as soon as the limits of pending messages allow.
+
+        Raise `InvalidMessage`, and `AlreadyClosed` when the producer is closed.
+        """
+        target = self._producer._partitions[partition]
+        message = draft(content, **options)
+        await target.room.acquire(len(message.content))
+        receipt = target.add(message)
+        target.send_batch()
+        return receipt
+
+    async def send_batch(self, partition: int, batch: PackedBatch) -> Receipt:
+        """Send a batch in one entry, as soon as the limits of pending messages allow.
+
+        The receipt is that of all its messages. Raise `AlreadyClosed` when the producer is closed.
+        """
+        target = self._producer._partitions[partition]
+        await target.room.acquire(batch.size, batch.count)
+        return target.add_packed(batch)
+
+
+def standing_consumer(
+    client: Client, topic: str, subscription: str, initial_position: InitialPosition, consumer_name: str
+) -> Consumer[bytes]:
+    """Return a consumer that keeps a durable subscription of a topic, receives no messages and creates no topic.
+
+    Its type is Failover, so that a consumer of a dead program, which the broker still knows, does not block it. Raise
+    `InvalidTopicName`.
+    """
+    options = _Options(
+        topic,
+        subscription,
+        consumer_type=ConsumerType.Failover,
+        initial_position=initial_position,
+        consumer_name=consumer_name,
+        start_paused=True,
+        start_message_id_inclusive=True,
+        ack_receipt_enabled=True,
+    )
+    return Consumer(client._core, options)
 
 
 async def last_message(consumer: Consumer[Any]) -> tuple[MessageId, MessageId | None]:

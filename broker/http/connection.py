@@ -16,7 +16,7 @@ import h11
 import trio
 
 from pulsarium.broker.accepting import Hallway, PlainStream
-from pulsarium.broker.http.reply import Reply, gathered, reason
+from pulsarium.broker.http.reply import Reply, Upgrade, gathered, reason
 from pulsarium.broker.http.request import PIECE as FILE_PIECE
 from pulsarium.broker.http.request import Caller, ClientGone, Request
 from pulsarium.broker.http.site import Site
@@ -96,7 +96,12 @@ class Connection:
         asked = Request(method, request.target, headers, self._caller, self._receive)
         try:
             with ExitStack() as until_sent, suppress(ClientGone):
-                await self._send(await self._site.answer(asked, until_sent))
+                reply = await self._site.answer(asked, until_sent)
+                if isinstance(reply, Upgrade):
+                    await self._stream.send_all(reply.accepted)
+                    await reply.serve(self._stream, self._http.trailing_data[0])
+                    return False
+                await self._send(reply)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             raise
         except Exception as error:

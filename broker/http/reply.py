@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any, Final
+
+import trio
 
 from pulsarium.broker.slices import Slice
 
@@ -58,6 +60,17 @@ class Reply:
             headers.append(("content-type", self.content_type))
         headers += self.raw_headers
         return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgrade(Reply):
+    """The end of HTTP on a connection: `accepted` are the bytes of the answer, and `serve` carries the new protocol.
+
+    `serve` gets the bytes that the client sent behind its request.
+    """
+
+    accepted: bytes
+    serve: Callable[[trio.abc.Stream, bytes], Awaitable[None]]
 
 
 ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)

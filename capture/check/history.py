@@ -127,6 +127,8 @@ class Subscription:
     acked_position: Position = (-1, -1)
     keys: Bounded[str, Position] = field(default_factory=lambda: Bounded(_MOST_MESSAGES))
     """Position of the last delivered entry of each key."""
+    suspects: dict[Position, tuple[str, Place]] = field(default_factory=dict)
+    """Undelivered messages that are probably lost, each with the evidence."""
     held_back: bool = False
     """Whether a delayed message was delivered after a wait, so that delayed delivery is on."""
 
@@ -188,6 +190,8 @@ class Topic:
         """Add a stored message."""
         position = message.position
         insort(self.positions, position)
+        if len(self.positions) > _MOST_MESSAGES:
+            del self.positions[: _MOST_MESSAGES // 2]
         if message.transaction is None:
             for key in (message.keys or frozenset()) | message.deleted:
                 self.newest[key] = max(position, self.newest.get(key) or position)

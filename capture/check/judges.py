@@ -29,6 +29,7 @@ CROSSING_NS = 5_000_000_000
 """Time in which a command and a delivery may cross, because a proxy records them before the broker reads them."""
 SETTLED_NS = 5_000_000_000
 """Time after which a broker has delivered every message that it can deliver."""
+_MOST_REPEATED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,6 @@ class Judges:
         self._tally = tally
         self._assumed = assumed
         self._repeated: list[tuple[Topic, Message, Message]] = []
-        self._suspects: dict[tuple[int, Position], tuple[str, Place]] = {}
 
     # ---- stored messages
 
@@ -76,18 +76,17 @@ class Judges:
             if (last.sent.record < message.sent.record) == (last.position < message.position):
                 self._tally.keep(promises.PRODUCER_ORDER)
             else:
-                detail = f"{_id(message.position)} was sent after {_id(last.position)}"
-                if last.sent.record > message.sent.record:
-                    detail = f"{_id(last.position)} was sent after {_id(message.position)}"
+                first, second = sorted((last, message), key=lambda each: each.sent.record)
+                detail = f"{_id(second.position)} was sent after {_id(first.position)}"
                 self._tally.breach(promises.PRODUCER_ORDER, detail, topic, "", last.stored, message.stored)
         if not message.producer:
             return
         key = (message.producer, message.sequence, message.part)
-        first = topic.sequences.get(key)
-        if first is not None and first.position != message.position:
-            self._repeated.append((topic, first, message))
-        else:
+        before = topic.sequences.get(key)
+        if before is None:
             topic.sequences[key] = message
+        elif len(self._repeated) < _MOST_REPEATED:
+            self._repeated.append((topic, before, message))
 
     def _judge_repeated(self) -> None:
         for topic, first, second in self._repeated:
@@ -158,16 +157,15 @@ class Judges:
         cause_ns = max(before.cause_ns, before.reader.cause_ns, subscription.cause_ns)
         caused = cause_ns + CROSSING_NS >= before.last.ns or not before.reader.open
         acked = subscription.acked_by(event.position)
-        times = "was delivered"
         if acked is None and caused:
             self._tally.keep(promises.AGAIN)
         elif acked is None:
-            detail = f"{_id(event.position)} {times} again, and no frame asked for it"
+            detail = f"{_id(event.position)} was delivered again, and no frame asked for it"
             self._breach(promises.AGAIN, detail, subscription, before.last, event.place)
         elif NEVER < subscription.cause_ns <= acked.ns + CROSSING_NS:
             self._tally.doubt(promises.ACKED, "the acknowledgement may have crossed a redelivery of all messages")
         else:
-            detail = f"{_id(event.position)} {times} again after its acknowledgement"
+            detail = f"{_id(event.position)} was delivered again after its acknowledgement"
             self._breach(promises.ACKED, detail, subscription, before.last, acked, event.place)
 
     def _in_order(self, event: Arrived, subscription: Subscription) -> None:
@@ -206,9 +204,9 @@ class Judges:
         """Judge the stored messages that a delivery in order passed over."""
         for position in subscription.topic.between(after, event.position):
             message = self._history.message(subscription.topic, position)
-            if message is None or message.transaction is not None or not message.visible:
+            if message is None or position in subscription.deliveries:
                 continue
-            if position in subscription.deliveries:
+            if message.transaction is not None or not message.visible:
                 continue
             if subscription.read_compacted and (after > (-1, -1) or subscription.from_start):
                 self._compacted(event, subscription, message)
@@ -219,7 +217,7 @@ class Judges:
             ):
                 ready = subscription.exclusive and event.reader.starved_ns < message.stored.ns
                 if (ready and self._assumed.whole) or self._assumed.nothing_unseen:
-                    self._suspects[id(subscription), position] = (f"{_id(event.position)} came", event.place)
+                    subscription.suspects[position] = (f"{_id(event.position)} came", event.place)
 
     def _compacted(self, event: Arrived, subscription: Subscription, message: Message) -> None:
         newest = [each for each in message.keys or () if subscription.topic.newest.get(each) == message.position]
@@ -244,9 +242,7 @@ class Judges:
             late = now.wall_ns / 1_000_000 - message.deliver_at_ms >= SETTLED_NS / 1_000_000
             if since + SETTLED_NS <= now.ns and late:
                 waited = (now.ns - since) / 1e9
-                self._suspects.setdefault(
-                    (id(subscription), position), (f"a consumer with permits waited {waited:.1f} s", now)
-                )
+                subscription.suspects.setdefault(position, (f"a consumer with permits waited {waited:.1f} s", now))
 
     def finished(self, subscription: Subscription) -> None:
         """Judge the losses of a subscription at its end."""
@@ -254,7 +250,7 @@ class Judges:
             return
         topic = subscription.topic
         for position, message in self._due(subscription):
-            evidence = self._suspects.pop((id(subscription), position), None)
+            evidence = subscription.suspects.get(position)
             if evidence is not None:
                 detail = f"{_id(position)} was never delivered, although {evidence[0]}"
                 self._breach(promises.LOST, detail, subscription, message.stored, evidence[1])

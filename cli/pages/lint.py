@@ -17,7 +17,7 @@ through the proxy, or from a running broker:
 
 ```
 pulsarium lint run.pulscap
-pulsarium lint captures/ --format html --out report.html
+pulsarium lint captures/ --format html --out report.html   # or json, sarif, junit
 pulsarium lint --live --start      # judge connections that are opened from now on
 pulsarium lint --live --clear      # print the findings, and forget them
 ```

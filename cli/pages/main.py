@@ -13,7 +13,9 @@ from pulsarium.broker.config.keys import documented_keys
 from pulsarium.broker.config.profile import PIP
 from pulsarium.broker.http.pulsar_routes import absent_routes
 from pulsarium.broker.web import all_routes
+from pulsarium.capture.pcap.dissector import dissector
 from pulsarium.cli.lab.fault_page import fault_page
+from pulsarium.cli.pages.check import check_page
 from pulsarium.cli.pages.client import client_page
 from pulsarium.cli.pages.console import acts_js
 from pulsarium.cli.pages.launchers import launchers_page
@@ -124,6 +126,7 @@ def admin_routes_page() -> str:
 
 
 PAGES = {
+    "check.md": check_page,
     "client.md": client_page,
     "commands.md": commands_page,
     "configuration.md": configuration_page,
@@ -132,6 +135,7 @@ PAGES = {
     "launchers.md": launchers_page,
     "lint.md": lint_page,
     "pipeline-options.md": pipeline_page,
+    "pulsar.lua": dissector,
     "requirements.md": requirements_page,
     "../broker/console/static/acts.js": acts_js,
 }

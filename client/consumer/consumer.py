@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from itertools import chain
 from types import TracebackType
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import anyio.lowlevel
 
@@ -33,6 +33,7 @@ Target: TypeAlias = MessageId | datetime | int
 """The target of a seek: a message, a datetime, or milliseconds since the epoch."""
 
 _ONE = (Message, MessageId)
+_Result = TypeVar("_Result")
 
 
 class Consumer(Generic[T]):
@@ -390,8 +391,10 @@ class Consumer(Generic[T]):
             PulsarError: The broker refused the request.
             Exception: Any exception of a `payload_to_message_id_converter`.
         """
-        await anyio.lowlevel.checkpoint()
-        return [(await part.last_message())[0] for part in self._parts.all]
+        parts = self._parts.all
+        if not parts:
+            await anyio.lowlevel.checkpoint()
+        return [(await _noticing(part.last_message))[0] for part in parts]
 
     # ---- the end
 
@@ -419,10 +422,10 @@ class Consumer(Generic[T]):
                 self._interceptors.close()
 
 
-async def _noticing(call: Callable[[], Awaitable[None]]) -> None:
+async def _noticing(call: Callable[[], Awaitable[_Result]]) -> _Result:
     """Call a function that contains a checkpoint. Add one where the function fails before its own."""
     try:
-        await call()
+        return await call()
     except PulsarError:
         await anyio.lowlevel.checkpoint()
         raise

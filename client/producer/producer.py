@@ -19,8 +19,8 @@ from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.draft import Draft, MessageOptions, draft_of
 from pulsarium.client.producer.interceptors import Interceptors
 from pulsarium.client.producer.options import ProducerOptions
-from pulsarium.client.producer.outbox import Room
 from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.producer.room import Room
 from pulsarium.client.producer.router import Router
 from pulsarium.client.producer.topic_producer import TopicProducer
 from pulsarium.client.schema.of_info import AutoProduceBytesSchema

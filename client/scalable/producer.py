@@ -22,8 +22,8 @@ from pulsarium.client.errors import (
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.draft import MessageOptions, draft_of
 from pulsarium.client.producer.options import ProducerAccessMode, ProducerOptions
-from pulsarium.client.producer.outbox import Room
 from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.producer.room import Room
 from pulsarium.client.scalable.dispatch import Dispatch
 from pulsarium.client.scalable.lanes import Sending
 from pulsarium.client.scalable.layout import Layout

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pulsarium.pipeline.options import ADMIN_URL, BadOption, Connection, Described, Options
+from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, Connection, Described, Options
 from pulsarium.pipeline.source.places import Earliest, Latest, Places, ending, starting
 from pulsarium.pipeline.source.topics import Topics
 
@@ -68,6 +68,13 @@ OPTIONS: Sequence[Described] = (
         "maxBytesPerTrigger", "", "stream", "about how many stored bytes a micro-batch has at most; requires admin.url"
     ),
     Described(
+        "maxMessagesPerTrigger",
+        "",
+        "stream",
+        "about how many messages a micro-batch has at most, by the broker's indexes, or else by the number of messages "
+        "in an entry; requires admin.url. Both limits may be given",
+    ),
+    Described(
         "failOnDataLoss",
         "true",
         "both",
@@ -122,6 +129,8 @@ class SourceOptions:
     max_records: int
     max_bytes: int
     """In bytes, or 0 for no limit."""
+    max_messages: int
+    """0 for no limit."""
     fail_on_data_loss: bool
     subscription: str
     is_predefined: bool
@@ -136,14 +145,16 @@ class SourceOptions:
     def of(given: Mapping[str, str], *, streaming: bool = False) -> SourceOptions:
         """Return the options, or raise `BadOption` or `InvalidTopicName`."""
         options = Options(given)
+        options.refuse_unknown(each.name for each in (*CONNECTION, *OPTIONS))
         connection = Connection.of(options)
         topics = Topics.of(options)
         end = ending(options)
         if streaming and (options.text("endingOffsets") or options.text("endingTime")):
             raise BadOption('options "endingOffsets" and "endingTime" are for spark.read: a stream has no end')
-        max_bytes = options.number("maxBytesPerTrigger", 0, least=1)
-        if max_bytes and connection.admin_url is None:
-            raise BadOption(f'option "maxBytesPerTrigger" needs .option("{ADMIN_URL}", ...): the stats tell the sizes')
+        limits = {name: options.number(name, 0, least=1) for name in ("maxBytesPerTrigger", "maxMessagesPerTrigger")}
+        for name, most in limits.items():
+            if most and connection.admin_url is None:
+                raise BadOption(f'option "{name}" needs .option("{ADMIN_URL}", ...): the stats tell the sizes')
         named = options.text("predefinedSubscription")
         return SourceOptions(
             connection,
@@ -152,7 +163,8 @@ class SourceOptions:
             end,
             options.number("minPartitions", 0, least=1),
             options.number("maxRecordsPerPartition", 250_000),
-            max_bytes,
+            limits["maxBytesPerTrigger"],
+            limits["maxMessagesPerTrigger"],
             options.flag("failOnDataLoss", default=True),
             named or f"{options.text('subscriptionPrefix', 'spark-pulsar')}-{_digest(topics)}",
             bool(named),

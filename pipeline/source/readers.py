@@ -7,11 +7,18 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
 from pulsarium.client import Client
+from pulsarium.pipeline.errors import reason_first
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.source.cutting import Cutting
 from pulsarium.pipeline.source.ledgers import Ledgers, LossCheck
@@ -31,6 +38,7 @@ class PulsarReader(DataSourceReader):
         self._options = options
         self._reading = reading(options, wanted)
 
+    @reason_first()
     def partitions(self) -> Sequence[InputPartition]:
         """Return the splits of all topics.
 
@@ -41,8 +49,9 @@ class PulsarReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Split):  # Spark's own partition, for an empty range
-            return iter(())
-        return self._reading.read(partition)
+            return
+        with reason_first():
+            yield from self._reading.read(partition)
 
 
 async def plan(client: Client, options: SourceOptions) -> list[Split]:
@@ -84,24 +93,35 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"_options": self._options, "_reading": self._reading, "_pulsar": None}
 
     @override
+    @reason_first()
     def initialOffset(self) -> Offset:
         return self._driver().call(self._planner.initial)
 
     @override
     def getDefaultReadLimit(self) -> ReadLimit:
-        most = self._options.max_bytes
-        return ReadMaxBytes(most) if most else ReadAllAvailable()
+        options = self._options
+        if options.max_bytes:
+            return ReadMaxBytes(options.max_bytes)
+        return ReadMaxRows(options.max_messages) if options.max_messages else ReadAllAvailable()
 
     @override
     def prepareForTriggerAvailableNow(self) -> None:
         self._driver().call(self._planner.stop_at_present)
 
     @override
+    @reason_first()
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """Return where the next micro-batch ends. Raise `DataLoss`, and the broker's own errors."""
-        most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else 0
-        return self._driver().call(self._planner.latest, start, most)
+        most_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else 0
+        most_messages = 0 if isinstance(limit, ReadAllAvailable) else self._options.max_messages
+        return self._driver().call(self._planner.latest, start, most_bytes, most_messages)
 
+    @override
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Return the ends of the topics and the lag behind them, which the progress of the query shows."""
+        return self._driver().call(self._planner.report)
+
+    @reason_first()
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return the splits between two offsets.
 
@@ -112,7 +132,8 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Split)
-        return self._reading.read(partition)
+        with reason_first():
+            yield from self._reading.read(partition)
 
     def stop(self) -> None:
         pulsar, self._pulsar = self._pulsar, None

@@ -38,6 +38,11 @@ def diff(old: Path, new: Path, ignore: Sequence[str], texts: bool) -> None:
       pulsarium capture diff real.pulscap ours.pulscap
       pulsarium capture diff before.pulscap after.pulscap --ignore FLOW --ignore ACK
     """
+    report(old, new, ignore, texts)
+
+
+def report(old: Path, new: Path, ignore: Sequence[str], texts: bool) -> None:
+    """Print the differences between two captures. The exit code is 1 when there are any."""
     from pulsarium.capture.diff import KEEP_ALIVE, differences
 
     ignored = KEEP_ALIVE | {each.upper() for each in ignore}

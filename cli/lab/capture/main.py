@@ -11,8 +11,9 @@ from pulsarium.cli.grouped import GroupedCommands
 from pulsarium.cli.lab.broker import LabOf, of_broker
 from pulsarium.cli.lab.capture.diff import diff
 from pulsarium.cli.lab.capture.file import new_name
-from pulsarium.cli.lab.capture.packets import import_
+from pulsarium.cli.lab.capture.packets import dissector_, import_
 from pulsarium.cli.lab.capture.proxy import proxy, proxy_options, run_proxy
+from pulsarium.cli.lab.capture.replay import replay
 from pulsarium.cli.lab.capture.show import export, show
 from pulsarium.cli.refusal import RequestRefused, RunRefused
 
@@ -123,5 +124,5 @@ def _line(told: dict[str, Any]) -> str:
     return f"{told['id']}  {state:<8} {told['frames']:>9} frames  since {told['startedAt']}  {where}{lost}"
 
 
-for _command in (show, diff, export, import_, proxy):
+for _command in (show, diff, export, import_, dissector_, replay, proxy):
     capture.add_command(_command)

@@ -70,6 +70,20 @@ def _packets(file: Path) -> Iterator[Packet]:
         click.echo(f"{file}: the last packet is incomplete: {reader.pending} bytes", err=True)
 
 
+@click.command("dissector")
+def dissector_() -> None:
+    """Print the Wireshark dissector of Pulsar's protocol.
+
+    \b
+      pulsarium capture dissector > ~/.local/lib/wireshark/plugins/pulsar.lua
+      wireshark run.pcapng
+      tshark -X lua_script:pulsar.lua -r run.pcapng -Y 'pulsar.command == "SEND"'
+    """
+    from pulsarium.capture.pcap.dissector import dissector
+
+    click.echo(dissector(), nl=False)
+
+
 def export_packets(file: Path, out: Path) -> None:
     """Write the capture `file` as pcapng."""
     from pulsarium.capture.pcap.exporter import Exporter

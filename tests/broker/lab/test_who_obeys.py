@@ -44,6 +44,8 @@ OBEYS: Mapping[str, str | tuple[str, ...]] = {
     "model/topic/upkeep.py": ("test_backlog_quotas_by_age", "test_time_to_live"),
     "model/upkeep.py": ("test_deduplication_snapshots", "test_inactive_topics"),
     "slices.py": "test_a_check_of_many_topics",
+    "websocket/consumer.py": "test_redelivery_to_websockets",
+    "websocket/topic_producer.py": "test_batches_of_websockets",
 }
 # When something happened, for those who look; nothing depends on it.
 STAMPS = {
@@ -69,6 +71,8 @@ STAMPS = {
     "model/cursor/pending_record.py",
     "model/transaction/buffer.py",
     "model/transaction/record.py",
+    "websocket/letters.py",
+    "websocket/producer.py",
 }
 # Timelines of their own (broker/clock.py), which obey when they are included, or never.
 APART = {
@@ -81,6 +85,8 @@ APART = {
     "model/compaction/compaction.py": "machine: others get a turn",
     "session/liveness.py": "keep-alive",
     "session/refresh.py": "token-expiry",
+    "websocket/retry.py": "machine: attempts to open a topic again",
+    "websocket/socket.py": "keep-alive: silence of a client, and pings",
 }
 PASSED_ON = {"auth/tls.py": "the clock's monotonic: files are looked at by the broker's time"}
 # The machine's own clock, without a word to the broker's: sockets, disks, processor time.
@@ -95,6 +101,8 @@ MACHINE = {
     "slices.py": "processor time of a slice",
     "storage/committer.py": "how often it looks whether its files are still there",
     "storage/migration.py": "how often it says how far it is",
+    "websocket/service.py": "a broker that does not answer an upgrade",
+    "websocket/socket.py": "the client's own end of a connection",
     "storage/worker.py": "a disk that does not answer at the end",
 }
 

@@ -365,3 +365,8 @@ def test_an_incomplete_last_packet_is_told(capture: str, tmp_path: Path) -> None
     said = run("import", str(packets), "--out", str(tmp_path / "x.pulscap"))
     assert said.exit_code == 0
     assert "the last packet is incomplete" in said.stderr
+
+
+def test_the_dissector_of_the_docs_is_printed() -> None:
+    page = Path(__file__).parents[3] / "docs" / "pulsar.lua"
+    assert run("dissector").stdout == page.read_text()
