@@ -98,7 +98,6 @@ class Connection:
             with ExitStack() as until_sent, suppress(ClientGone):
                 reply = await self._site.answer(asked, until_sent)
                 if isinstance(reply, Upgrade):
-                    await self._stream.send_all(reply.accepted)
                     await reply.serve(self._stream, self._http.trailing_data[0])
                     return False
                 await self._send(reply)

@@ -64,12 +64,11 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade(Reply):
-    """The end of HTTP on a connection: `accepted` are the bytes of the answer, and `serve` carries the new protocol.
+    """The end of HTTP on a connection: `serve` answers the request and carries the new protocol.
 
     `serve` gets the bytes that the client sent behind its request.
     """
 
-    accepted: bytes
     serve: Callable[[trio.abc.Stream, bytes], Awaitable[None]]
 
 

@@ -31,10 +31,14 @@ MOST_KNOWN: Final = 100_000  # delivered messages whose topic is remembered; oth
 
 
 class Delivered(NamedTuple):
-    """A message that the client has, without its acknowledgement."""
+    """A message that the client has, without its acknowledgement.
+
+    `letter` is the message if it becomes a dead letter in place of another redelivery.
+    """
 
     consumer: TopicConsumer
-    message: Received
+    id: MessageId
+    letter: Received | None
 
 
 class Consumer(Handler):
@@ -172,18 +176,19 @@ class Consumer(Handler):
         if self.reads:
             consumer.delivered(message)
             return
-        self._delivered[frame["messageId"]] = Delivered(consumer, message)
+        last = self._letters is not None and message.redelivery_count >= self.options.most_redeliveries
+        found = self._delivered[frame["messageId"]] = Delivered(consumer, message.id, message if last else None)
         if len(self._delivered) > MOST_KNOWN:
             self._delivered.popitem(last=False)
         if self.options.ack_timeout:
-            self._after(self.options.ack_timeout, lambda: self._timed_out(frame["messageId"], message))
+            text = frame["messageId"]
+            self._after(self.options.ack_timeout, lambda: self._timed_out(text, found))
 
-    def _timed_out(self, text: str, message: Received) -> None:
-        found = self._delivered.get(text)
-        if found is not None and found.message is message:
+    def _timed_out(self, text: str, delivered: Delivered) -> None:
+        if self._delivered.get(text) is delivered:
             del self._delivered[text]
             self._resume()
-            self._redeliver(found.consumer, message.id, message)
+            self._redeliver(delivered)
 
     def forget(self, consumer: TopicConsumer) -> None:
         for text in [text for text, each in self._delivered.items() if each.consumer is consumer]:
@@ -235,35 +240,31 @@ class Consumer(Handler):
         if text is None:
             raise ValueError(NULL_TEXT)
         message_id = MessageId.from_bytes(decode_base64(text))
-        found = self._delivered.pop(text, None)
-        consumer = found.consumer if found is not None else self._consumer_of(message_id)
-        message = None if found is None else found.message
-        if found is not None:
-            message_id = found.message.id
-        if consumer is not None and kind == "negativeAcknowledge":
-            self._after(self.options.nack_delay, lambda: self._redeliver(consumer, message_id, message))
-        elif consumer is not None:
-            consumer.acknowledge([message_id])
+        found = self._delivered.pop(text, None) or self._named(message_id)
+        if found is not None and kind == "negativeAcknowledge":
+            self._after(self.options.nack_delay, lambda: self._redeliver(found))
+        elif found is not None:
+            found.consumer.acknowledge([found.id])
         self._resume()
 
-    def _consumer_of(self, message_id: MessageId) -> TopicConsumer | None:
-        """Return the consumer of the message's partition, for a message that this connection did not deliver."""
+    def _named(self, message_id: MessageId) -> Delivered | None:
+        """Return a message that this connection did not deliver, with the consumer of its partition."""
         consumers = list(self._consumers.values())
         fitting = [each for each in consumers if each.topic.partition_index == message_id.partition]
-        return next(iter(fitting or consumers), None)
+        consumer = next(iter(fitting or consumers), None)
+        return None if consumer is None else Delivered(consumer, message_id, None)
 
     def _resume(self) -> None:
         if not self.options.pull:
             self._pending -= 1
             self.deliver()
 
-    def _redeliver(self, consumer: TopicConsumer, message_id: MessageId, message: Received | None) -> None:
-        letters = self._letters
-        if letters is not None and message is not None and message.redelivery_count >= self.options.most_redeliveries:
-            self._bury(consumer, message)
+    def _redeliver(self, delivered: Delivered) -> None:
+        if delivered.letter is not None:
+            self._bury(delivered.consumer, delivered.letter)
         else:
-            entry: Entry = message_id.ledger_id % 2**64, message_id.entry_id % 2**64
-            consumer.redeliver([entry])
+            entry: Entry = delivered.id.ledger_id % 2**64, delivered.id.entry_id % 2**64
+            delivered.consumer.redeliver([entry])
             self.deliver()
 
     def _bury(self, consumer: TopicConsumer, message: Received) -> None:

@@ -19,7 +19,7 @@ from pulsarium.broker.broker import Broker
 from pulsarium.broker.http.errors import ContainerError
 from pulsarium.broker.http.permission import principal_of
 from pulsarium.broker.http.reply import NAMES, Reply, Upgrade, page
-from pulsarium.broker.http.request import Request
+from pulsarium.broker.http.request import BodyTooLarge, BodyTooSlow, Request
 from pulsarium.broker.logs import Log
 from pulsarium.broker.websocket.consumer import Consumer
 from pulsarium.broker.websocket.link import Failed, Identity, Links
@@ -53,6 +53,7 @@ STATUS: Final[Mapping[int, int]] = {
 NOT_AUTHENTICATED: Final = Refused(401, "Failed to authenticate")
 NOT_AUTHORIZED: Final = Refused(403, "Not authorized")
 OPENING_SECONDS: Final = 30.0  # for the broker's answer, as long as Pulsar's client waits
+NO_BODY: Final = "The request of a WebSocket has no body"
 BEARER, BASIC = "Bearer ", "Basic "
 
 Make = Callable[[Request, Links, Socket], Handler]
@@ -103,7 +104,10 @@ class WebSocketService:
     async def upgrade(self, request: Request) -> Reply:
         """Open what a request asks for, and answer with the upgrade or with the reason to refuse."""
         kind = next(each for each in KINDS if _is_at(request.path, each))
-        await request.drop(0)
+        try:
+            await request.drop(0)
+        except (BodyTooLarge, BodyTooSlow):
+            return page(400, NO_BODY, request.path, request.headers.get("accept", ""), {"Connection": "close"})
         protocol = WSConnection(ConnectionType.SERVER)
         try:
             headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in request.headers.items()]
@@ -122,7 +126,7 @@ class WebSocketService:
                 status = 400
             log.warning("refused a WebSocket", peer=request.caller, path=request.path, reason=refused.text)
             return self._page(request, status, refused.text)
-        return Upgrade(101, accepted=protocol.send(AcceptConnection()), serve=partial(self._serve, socket))
+        return Upgrade(101, serve=partial(self._serve, socket, protocol.send(AcceptConnection())))
 
     async def _open(self, request: Request, protocol: WSConnection, make: Make) -> Socket:
         """Open the producer or consumer of a request. Raise `Refused`."""
@@ -157,12 +161,12 @@ class WebSocketService:
             raise _refused(failed)
         return socket
 
-    async def _serve(self, socket: Socket, stream: trio.abc.Stream, first: bytes) -> None:
+    async def _serve(self, socket: Socket, accepted: bytes, stream: trio.abc.Stream, first: bytes) -> None:
         open_now = self._broker.web_sockets
         open_now.add(socket)
         log.info("WebSocket opened", peer=socket.address)
         try:
-            await socket.serve(stream, first)
+            await socket.serve(stream, accepted, first)
         finally:
             open_now.discard(socket)
             log.info("WebSocket closed", peer=socket.address)

@@ -143,13 +143,17 @@ class Socket(Output):
 
     # tasks
 
-    async def serve(self, stream: trio.abc.Stream, first: bytes) -> None:
-        """Carry frames until either side ends the connection. `first` are bytes that came with the upgrade."""
+    async def serve(self, stream: trio.abc.Stream, accepted: bytes, first: bytes) -> None:
+        """Carry frames until either side ends the connection.
+
+        `accepted` is the answer to the upgrade. `first` are bytes that came behind the request.
+        """
         assert self.handler is not None
         self._stream, turn = stream, self._broker.turn
         self._heard = self._broker.clock.keep_alive.monotonic()
         self._start_timers()
         try:
+            await stream.send_all(accepted)
             turn.begin()
             try:
                 self.handler.opened()

@@ -116,8 +116,7 @@ class Consumer(Generic[T]):
         """Return the next message, and wait for one if necessary.
 
         At the end of a terminated topic, `receive` waits for a seek. `async for` receives messages too, and ends there.
-        Each call notices a cancellation. Of 16 calls of `receive` and `acknowledge` that need not wait, one lets other
-        tasks run.
+        Each call is a checkpoint. `batch_receive` has one checkpoint for many messages.
 
         Raises:
             CryptoError: The message cannot be decrypted, and stays unacknowledged. The next call returns the message
@@ -183,7 +182,7 @@ class Consumer(Generic[T]):
         With `ack_receipt_enabled`, it sends them at once and waits for the broker's answer. Several messages of a topic
         or partition then have one answer.
 
-        Several messages in one call are faster than one call for each message.
+        Several messages in one call are one checkpoint, which is faster than one call for each message.
 
         With `txn`, the acknowledgement is sent at once, for each message of a batch alone, and takes effect when the
         transaction is committed. When the transaction is aborted, the broker redelivers the message. On Exclusive and
@@ -201,7 +200,7 @@ class Consumer(Generic[T]):
             PulsarError: The broker refused the acknowledgement, in a transaction or with `ack_receipt_enabled`.
         """
         if txn is None:
-            await self._inbox.checkpoint()
+            await anyio.lowlevel.checkpoint()
             await self._acknowledge(message)
         else:
             await _noticing(partial(self._acknowledge, message, txn))

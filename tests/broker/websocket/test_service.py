@@ -47,6 +47,13 @@ async def test_an_upgrade_without_a_key_gets_400() -> None:
         assert head.startswith(b"HTTP/1.1 400 ")
 
 
+async def test_an_upgrade_with_a_body_gets_400() -> None:
+    async with websockets() as client, await client.http.connect() as stream:
+        lines = "Host: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 5\r\n\r\nhello"
+        head, _ = await answer(stream, f"GET /ws/{PRODUCER} HTTP/1.1\r\n{lines}".encode())
+        assert head.startswith(b"HTTP/1.1 400 ")
+
+
 # credentials
 
 
