@@ -67,10 +67,12 @@ class WebSockets(Load):
         while not self.is_over:
             talk = await self._open(f"v2/consumer/{self._path}/{SUBSCRIPTION}?subscriptionType=Shared")
             async with talk.stream:
-                for _ in range(self.chance.randrange(1, MOST_AT_ONCE)):
-                    if self.is_over:
-                        break
-                    with anyio.move_on_after(QUIET_SECONDS):
-                        frame = await talk.frame()
-                        self._account.saw(NUMBERS.unpack_from(base64.b64decode(frame["payload"]))[0])
-                        await talk.send({"messageId": frame["messageId"]})
+                await self._receive(talk, self.chance.randrange(1, MOST_AT_ONCE))
+
+    async def _receive(self, talk: Talk, count: int) -> None:
+        while count and not self.is_over:
+            count -= 1
+            with anyio.move_on_after(QUIET_SECONDS):
+                frame = await talk.frame()
+                self._account.saw(NUMBERS.unpack_from(base64.b64decode(frame["payload"]))[0])
+                await talk.send({"messageId": frame["messageId"]})
