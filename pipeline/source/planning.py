@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from pulsarium.client import Client, InitialPosition
+from pulsarium.client.admin.errors import AdminError
 from pulsarium.client.errors import TopicNotFound
 from pulsarium.pipeline.options import ADMIN_URL, BadOption
 from pulsarium.pipeline.source import lag
@@ -97,7 +98,10 @@ class Planner:
         if not self._ends:
             return None
         behind = {topic: end for topic, end in self._ends.items() if self._reached[topic] < end}
-        ledgers = await self._ledgers(behind)
+        try:
+            ledgers = await self._ledgers(behind)
+        except AdminError:  # such as a topic that was deleted meanwhile: the next batch reports it
+            return {topic: {"next": str(self._ends[topic])} for topic in sorted(self._ends)}
 
         async def measured(topic: str) -> dict[str, str]:
             end = {"next": str(self._ends[topic])}
