@@ -183,6 +183,7 @@ def measure_all(options: argparse.Namespace, startable: Mapping[str, Sequence[st
     other = [OTHER if is_installation(options.against) else "pulsar"] if options.against else []
     names = ["given" if options.on else "pulsarium", *other]
     results = report.Results(names, warm_ups=options.warm_ups, repetitions=options.repetitions)
+    results.beside_pulsar = OTHER not in names
     if options.against:
         results.settings, results.configured = settings.SETTINGS, [*startable]
     if results.machine["load"] > BUSY_LOAD:

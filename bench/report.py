@@ -6,7 +6,7 @@ import math
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.accounting import Memory
@@ -36,8 +36,8 @@ def machine() -> dict[str, Any]:
 class Results:
     """Measurements of all brokers.
 
-    The targets are for the first broker. `loaded` is the memory after all programs. `settings` are those of the brokers
-    that are `configured`, when two are compared.
+    The targets are for the first broker. Those for its advantage apply only `beside_pulsar`. `loaded` is the memory
+    after all programs. `settings` are those of the brokers that are `configured`, when two are compared.
     """
 
     brokers: list[str]
@@ -49,8 +49,13 @@ class Results:
     repetitions: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
     configured: Sequence[str] = ()
+    beside_pulsar: bool = True
 
     def figures(self) -> list[Figure]:
+        figures = self._figures()
+        return figures if self.beside_pulsar else [replace(figure, better=None) for figure in figures]
+
+    def _figures(self) -> list[Figure]:
         programs = [program for program in PROGRAMS if program.name in self.programs]
         families = {program.family: program for program in programs if program.family}
         grown = [self._growth(name, last) for name, last in families.items() if len(self._members(name)) > 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pulsarium.broker.auth.identity import Certificate
@@ -21,6 +22,9 @@ from pulsarium.broker.session.session import Session
 from pulsarium.broker.session.transport import Transport
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
+
+if TYPE_CHECKING:
+    from pulsarium.broker.websocket.socket import Socket
 
 log = Log("broker")
 
@@ -44,10 +48,12 @@ class Broker:
         self.handlers_before_connect = handlers(connected=False)
         self._listeners = parse_listeners(self.config.advertisedListeners)
         self.sessions: set[Session] = set()
+        self.web_sockets: set[Socket] = set()
         self.noted_last_entries = False  # whether the log has named the first client that gets them
         self.alive = True
         self.on_shutdown: Callable[[], None] = lambda: None  # called when an operator shuts the broker down
         self.started_ms = self.clock.now_ms()
+        self.up_since_ms = self.clock.machine.now_ms()
         self.port = self.config.brokerServicePort
         self.http_port = self.config.webServicePort
         self.port_tls = self.config.brokerServicePortTls
@@ -215,6 +221,7 @@ class Broker:
         """Start the broker again. It owns no bundle."""
         self.alive = True
         self.started_ms = self.clock.now_ms()
+        self.up_since_ms = self.clock.machine.now_ms()
         self._leaders_changed()
 
     def _leaders_changed(self) -> None:

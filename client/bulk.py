@@ -1,7 +1,8 @@
 """Read and write in bulk, as the Spark pipeline does. The module is public.
 
-A `TopicReader` returns queued messages without a checkpoint for each one. The other names are parts of the client:
-they decode entries, choose partitions and convert the values of a schema.
+A `TopicReader` returns queued messages without a checkpoint for each one, and an `EntryReader` returns whole entries. A
+`BatchProducer` publishes batches that the program packs itself. The other names are parts of the client: they decode
+entries, choose partitions and convert the values of a schema.
 """
 
 from __future__ import annotations
@@ -13,42 +14,58 @@ from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
+from typing_extensions import Unpack
+
 from pulsarium.client.client import Client
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.discovery import Matching
 from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.indexes import message_at
-from pulsarium.client.consumer.options import ConsumerOptions, RegexSubscriptionMode
+from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition, RegexSubscriptionMode
 from pulsarium.client.consumer.reader import Place
+from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.consumer.start import Start
-from pulsarium.client.entry.decoding import Decoded, Decoder
+from pulsarium.client.entry.decoding import Decoded, Decoder, RawDecoder, Unreadable, messages
+from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
-from pulsarium.client.producer.options import MessageRouter
+from pulsarium.client.producer.draft import MessageOptions, draft
+from pulsarium.client.producer.packing import PackedBatch
+from pulsarium.client.producer.producer import Producer
+from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.producer.router import hash_of
 from pulsarium.client.schema.nodes import EPOCH, Form, Misfit, expected
 from pulsarium.client.schema.schema import BYTES, Schema
 from pulsarium.client.schema.structured import read_definition
 from pulsarium.client.together import together
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 __all__ = [
     "BYTES",
     "EPOCH",
+    "BatchProducer",
     "Decoded",
     "Decoder",
+    "EntryReader",
     "Form",
-    "MessageRouter",
     "Misfit",
     "Onlooker",
+    "PackedBatch",
     "TopicReader",
     "expected",
     "hash_of",
     "last_message",
     "message_at",
+    "messages_of",
     "read_definition",
+    "standing_consumer",
     "together",
     "topics_matching",
 ]
+
+_MOST_WANTED = 5000  # messages that an `EntryReader` asks for in advance, because later ones may be larger
+READ_AHEAD = 16 * 2**20
+"""Bytes of entries that wait in an `EntryReader`, beyond which the reader asks the broker for no more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +75,15 @@ class _Options(ConsumerOptions[Any]):
     def decoder(self) -> Decoder:
         return self.own_decoder
 
+    @property
+    def creates_topic(self) -> bool:
+        return False
+
 
 class TopicReader:
     """A reader of a topic without partitions, or of one partition. It is open inside its `async with` block.
 
-    The reader discards no incomplete chunked message, however many of them there are.
+    The reader discards no incomplete chunked message, however many of them there are. It creates no topic.
     """
 
     def __init__(
@@ -143,6 +164,169 @@ class TopicReader:
     def read_through(self, message_id: MessageId) -> None:
         """Acknowledge everything up to this entry."""
         self._consumer._parts.all[0].read_through(message_id)
+
+
+class _ReadAhead(RawDecoder):
+    """Decoder that reports the bytes of entries that wait to be taken."""
+
+    def __init__(self, arrived: Callable[[int, pb.MessageMetadata], None]) -> None:
+        super().__init__()
+        self._arrived = arrived
+
+    def decode(self, entry: bytes) -> Decoded:
+        try:
+            decoded = super().decode(entry)
+        except Unreadable:
+            decoded = Decoded(pb.MessageMetadata(), entry, still_encrypted=True)
+        self._arrived(len(entry), decoded.metadata)
+        return decoded
+
+
+class EntryReader(TopicReader):
+    """A reader of entries in their stored form, for one topic without partitions or one partition.
+
+    Entries arrive while the application works with those that it took. While `READ_AHEAD` bytes wait, the reader asks
+    for no more. For small messages the reader asks for more than `receiver_queue_size`. An entry whose metadata cannot
+    be parsed has uninitialized metadata.
+    """
+
+    def __init__(
+        self, client: Client, topic: str, start: MessageId, *, receiver_queue_size: int, consumer_name: str = ""
+    ) -> None:
+        """Prepare to read from the entry of `start`. Raise `InvalidTopicName` when `topic` is no valid name."""
+        super().__init__(
+            client,
+            topic,
+            MessageId(*start.entry),
+            receiver_queue_size=receiver_queue_size,
+            consumer_name=consumer_name,
+            decoder=_ReadAhead(self._arrived),
+        )
+        self._window = receiver_queue_size
+        self._waiting = 0
+
+    async def __aenter__(self) -> EntryReader:
+        await super().__aenter__()
+        return self
+
+    def take_all(self) -> list[Message[bytes]]:
+        """Return all entries that have arrived, as messages whose data is the entry."""
+        taken = [self.take() for _ in range(len(self))]
+        self._waiting = 0
+        self._receiver.resume()
+        return taken
+
+    @property
+    def _receiver(self) -> Receiver:
+        return self._consumer._parts.all[0].receiver
+
+    def _arrived(self, size: int, metadata: pb.MessageMetadata) -> None:
+        self._waiting += size
+        if self._waiting > READ_AHEAD:
+            self._receiver.pause()
+        elif self._window < _MOST_WANTED:
+            room = READ_AHEAD // 2 * max(1, metadata.num_messages_in_batch) // size
+            if room > 2 * self._window:
+                self._window = min(room, _MOST_WANTED)
+                self._receiver.widen(self._window)
+
+
+def messages_of(entry: Message[bytes], schema: Schema[Any]) -> list[Message[Any]]:
+    """Return the messages of an entry that an `EntryReader` returned.
+
+    Raise `PulsarError` for an entry that is damaged, encrypted, or a chunk.
+    """
+    decoded = Decoder().decode(entry.data())
+    if decoded.is_chunk:
+        raise InvalidMessage(f"{entry.message_id()}: the entry is one chunk of a message")
+    metadata, found = decoded.metadata, messages(decoded)
+    at = entry.message_id()
+    size = metadata.num_messages_in_batch if metadata.HasField("num_messages_in_batch") else 0
+    return [
+        Message(
+            entry.topic_name(),
+            MessageId(*at.entry, at.partition, index, size),
+            metadata,
+            single,
+            data,
+            schema=schema,
+            broker_metadata=decoded.broker_metadata,
+        )
+        for index, single, data in found
+    ]
+
+
+class BatchProducer:
+    """A producer for programs that choose the partition of each message and pack batches themselves.
+
+    The class takes a producer of `Client.create_producer`, whose `async with` block opens and closes it. The program
+    gives each message of a partition a higher sequence id than the one before, and packs only messages with sequence
+    ids above `highest_sequence_id`.
+    """
+
+    def __init__(self, producer: Producer[Any]) -> None:
+        self._producer = producer
+        self.last_sequence_id: Callable[[], int] = producer.last_sequence_id
+        self.abandon: Callable[[], None] = producer.abandon
+
+    @property
+    def partitions(self) -> int:
+        """Return the number of partitions, or 1 for a topic without partitions."""
+        return len(self._producer._partitions)
+
+    @property
+    def most_messages(self) -> int:
+        """Return the limit of pending messages of a partition."""
+        return self._producer._partitions[0].room.places
+
+    def highest_sequence_id(self, partition: int) -> int:
+        """Return the highest sequence id that the partition has or that was sent to it, or -1.
+
+        The broker may drop a message with a sequence id up to this one as a duplicate, so such a message is sent alone.
+        """
+        return self._producer._partitions[partition].highest_sequence_id
+
+    async def send(self, partition: int, content: bytes | None, **options: Unpack[MessageOptions]) -> Receipt:
+        """Send one message in an entry of its own, as soon as the limits of pending messages allow.
+
+        Raise `InvalidMessage`, and `AlreadyClosed` when the producer is closed.
+        """
+        target = self._producer._partitions[partition]
+        message = draft(content, **options)
+        await target.room.acquire(len(message.content))
+        receipt = target.add(message)
+        target.send_batch()
+        return receipt
+
+    async def send_batch(self, partition: int, batch: PackedBatch) -> Receipt:
+        """Send a batch in one entry, as soon as the limits of pending messages allow.
+
+        The receipt is that of all its messages. Raise `AlreadyClosed` when the producer is closed.
+        """
+        target = self._producer._partitions[partition]
+        await target.room.acquire(batch.size, batch.count)
+        return target.add_packed(batch)
+
+
+def standing_consumer(
+    client: Client, topic: str, subscription: str, initial_position: InitialPosition, consumer_name: str
+) -> Consumer[bytes]:
+    """Return a consumer that keeps a durable subscription of a topic, receives no messages and creates no topic.
+
+    Its type is Failover, so that a consumer of a dead program, which the broker still knows, does not block it. Raise
+    `InvalidTopicName`.
+    """
+    options = _Options(
+        topic,
+        subscription,
+        consumer_type=ConsumerType.Failover,
+        initial_position=initial_position,
+        consumer_name=consumer_name,
+        start_paused=True,
+        start_message_id_inclusive=True,
+        ack_receipt_enabled=True,
+    )
+    return Consumer(client._core, options)
 
 
 async def last_message(consumer: Consumer[Any]) -> tuple[MessageId, MessageId | None]:

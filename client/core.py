@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.errors import InvalidConfiguration
-from pulsarium.client.producer.outbox import MemoryLimit
+from pulsarium.client.producer.room import Limit
 from pulsarium.client.schema.versions import Versions
 from pulsarium.client.transaction.coordinator import Coordinators
 
@@ -19,7 +19,7 @@ class Core:
 
     def __init__(self, brokers: Brokers) -> None:
         self.brokers = brokers
-        self.memory: MemoryLimit = MemoryLimit(brokers.settings.memory_limit)
+        self.memory: Limit = Limit(brokers.settings.memory_limit)
         """The memory limit of all messages without a receipt."""
         self.schemas: Versions = Versions(brokers)
         """The schemas with which messages were written."""

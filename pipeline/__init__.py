@@ -10,8 +10,10 @@ from pulsarium.proto.errors import needs
 
 with needs("pulsarium.pipeline", "spark"):
     import pyarrow as pa  # noqa: F401  # noqa: F401  # imported here, so that its absence is reported once and clearly
-    import pyspark  # noqa: F401
+    import pyspark
 
-from pulsarium.pipeline.spark import NoJava, register, session
+from pulsarium.pipeline.spark import NoJava, SparkTooOld, register, require_spark, session
 
-__all__ = ["NoJava", "register", "session"]
+require_spark(pyspark.__version__)
+
+__all__ = ["NoJava", "SparkTooOld", "register", "session"]

@@ -8,6 +8,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
+from pulsarium.pipeline.errors import reason_first
 from pulsarium.pipeline.options import CONNECTION
 from pulsarium.pipeline.sink import options as sink
 from pulsarium.pipeline.source.options import OPTIONS, SourceOptions, described
@@ -33,6 +34,7 @@ class PulsarDataSource(DataSource):
     def name(cls) -> str:
         return "pulsar"
 
+    @reason_first()
     def schema(self) -> StructType:
         """Return the columns of the topics, by their schemas in the registry.
 
@@ -42,23 +44,28 @@ class PulsarDataSource(DataSource):
 
         return columns_of(SourceOptions.of(self.options)).schema
 
+    @reason_first()
     def reader(self, schema: StructType) -> DataSourceReader:
-        from pulsarium.pipeline.source.readers import PulsarReader
+        from pulsarium.pipeline.source.readers import FilteringReader, PulsarReader
 
-        return PulsarReader(SourceOptions.of(self.options), schema)
+        options = SourceOptions.of(self.options)
+        return (FilteringReader if options.push_filters else PulsarReader)(options, schema)
 
     @override
+    @reason_first()
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from pulsarium.pipeline.source.readers import PulsarStreamReader
 
         return PulsarStreamReader(SourceOptions.of(self.options, streaming=True), schema)
 
+    @reason_first()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from pulsarium.pipeline.sink.writers import PulsarWriter
 
         return PulsarWriter(self.options, schema, overwrite)
 
     @override
+    @reason_first()
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from pulsarium.pipeline.sink.writers import PulsarStreamWriter
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -63,14 +64,57 @@ CONNECTION: Sequence[Described] = (
 
 
 class BadOption(ValueError):
-    """An option that is missing or has an invalid value."""
+    """An option that is unknown or missing, or has an invalid value."""
+
+
+SPARKS_OWN = (
+    *("path", "checkpointLocation"),
+    *("provider", "location", "external", "is_managed_location", "owner", "comment", "collation"),  # of CREATE TABLE
+)
+"""Options that Spark itself passes to data sources. It also repeats the options of a table behind "option."."""
+
+OF_KAFKA: Mapping[str, str] = {
+    "kafka.bootstrap.servers": SERVICE_URL,
+    "subscribe": "topic or topics",
+    "subscribePattern": "topicsPattern",
+    "assign": "topic (a partition is a topic too: orders-partition-0)",
+    "startingTimestamp": "startingTime",
+    "startingOffsetsByTimestamp": "startingTime",
+    "endingTimestamp": "endingTime",
+    "endingOffsetsByTimestamp": "endingTime",
+    "startingOffsetsByTimestampStrategy": "startingTime (a time behind the last message is the end)",
+    "maxOffsetsPerTrigger": "maxMessagesPerTrigger",
+    "kafkaConsumer.pollTimeoutMs": "pollTimeoutMs",
+    "includeHeaders": "nothing: the column __messageProperties is always there",
+    "groupIdPrefix": "subscriptionPrefix",
+    "kafka.group.id": "predefinedSubscription",
+    "minOffsetsPerTrigger": "nothing: use a trigger with a longer interval",
+    "maxTriggerDelay": "nothing: use a trigger with an interval",
+    "fetchOffset.numRetries": "pulsar.client.operationTimeoutMs",
+    "fetchOffset.retryIntervalMs": "pulsar.client.operationTimeoutMs",
+}
+"""Options of Spark's source for Kafka, and what takes their place here. Those with the same name are absent."""
 
 
 class Options:
     """Options by name. Upper and lower case are the same."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
+        self._names = list(given)
         self._given = {key.lower(): str(value) for key, value in given.items()}
+
+    def refuse_unknown(self, known: Iterable[str]) -> None:
+        """Raise `BadOption` for an option that is not known, with the most similar name."""
+        names = {each.lower(): each for each in (*known, *SPARKS_OWN)}
+        of_kafka = {each.lower(): instead for each, instead in OF_KAFKA.items()}
+        for given in self._names:
+            if given.lower().removeprefix("option.") in names:
+                continue
+            if instead := of_kafka.get(given.lower()):
+                raise BadOption(f'option "{given}" is one of Kafka\'s source: its counterpart is {instead}')
+            similar = difflib.get_close_matches(given.lower(), names, 1)
+            hint = f'did you mean "{names[similar[0]]}"?' if similar else "docs/pipeline-options.md lists all options"
+            raise BadOption(f'unknown option "{given}": {hint}')
 
     def text(self, name: str, default: str | None = None) -> str | None:
         """Return the option, or `default`."""

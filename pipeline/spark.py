@@ -13,11 +13,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 JAVA = 17  # the oldest Java that Spark 4 runs on
+OLDEST = (4, 2)
+"""The oldest Spark whose data sources have what this package needs."""
 _VERSION = re.compile(r'version "(\d+)')
 
 DEFAULTS = {
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.python.filterPushdown.enabled": "true",
@@ -26,12 +27,17 @@ DEFAULTS = {
     # A repeated micro-batch must have the same partitions, because their numbers name the producers.
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
 }
+LOG = Path(__file__).with_name("log4j2.properties")
 LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     # On one machine, more shuffle partitions cost more than they share out.
     "spark.sql.shuffle.partitions": "8",
 }
+
+
+class SparkTooOld(ImportError):
+    """The installed Spark is too old. The message says how to install another."""
 
 
 class NoJava(RuntimeError):
@@ -44,18 +50,41 @@ def session(
     """Return the session of this process, or start one.
 
     A new session works in UTC, its workers run this interpreter, and with a local `master` it listens on loopback only.
-    `config` overrides all settings. Raise `NoJava` without Java 17 or later.
+    It logs errors only, and shows the progress of jobs on a terminal. `config` overrides all settings. Raise `NoJava`
+    without Java 17 or later.
     """
     require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name).master(master)
-    defaults = DEFAULTS | (LOCAL_DEFAULTS if master.startswith("local") else {})
+    is_local = master.startswith("local")
+    defaults = DEFAULTS | _console() | (LOCAL_DEFAULTS if is_local else {})
+    if is_local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark warns about the name of the machine
     if SparkSession.getActiveSession() is not None:
         defaults = {}  # the active session has its settings
     for key, value in {**defaults, **(config or {})}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _console() -> dict[str, str]:
+    """Return the settings of the log and of the progress bars, which need a terminal."""
+    return {
+        "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG.as_uri()}",
+        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
+    }
+
+
+def require_spark(version: str) -> None:
+    """Raise `SparkTooOld` for a version of Spark that this package does not run on."""
+    found = tuple(int(each) for each in re.findall(r"\d+", version)[:2])
+    if found < OLDEST:
+        raise SparkTooOld(
+            f"pulsarium.pipeline needs Spark {OLDEST[0]}.{OLDEST[1]} or later, this is {version}: "
+            'install it with: pip install --upgrade "pulsarium[spark]"'
+        )
 
 
 def register(spark: SparkSession) -> None:

@@ -84,7 +84,7 @@ def normalized(sdist: bytes, epoch: int) -> bytes:
 def expected_in_wheel(tree: Path) -> set[str]:
     """Return the names that a wheel of this tree must have, its metadata left out."""
     package = tree / "src" / "pulsarium"
-    code = {".py", ".pyi", ".proto"}
+    code = {".py", ".pyi", ".proto", ".properties"}
     found = {"pyspark_pulsar/__init__.py"}
     for entry in package.iterdir():
         if entry.is_file():

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from textwrap import wrap
 
 from bench.brokers import ROOT
 from bench.growth.measures import AXES, Axis
@@ -55,7 +56,7 @@ def table(axis: Axis, points: Sequence[tuple[int, float]]) -> str:
     lines = [f"| {axis.title} | {unit} | over the first |", "|--:|--:|--:|"]
     lines += [f"| {short(size)} | {cost / scale:,.1f} | {cost / first:.2f}x |" for size, cost in points]
     if max(cost for _, cost in points) > axis.limit * first and axis.name in WHY:
-        lines += ["", WHY[axis.name]]
+        lines += ["", *wrap(WHY[axis.name], 120)]
     return "\n".join(lines)
 
 

@@ -29,7 +29,7 @@ Points = Iterator[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Axis:
-    """Something that grows, its sizes, and the function that yields the cost at each size.
+    """A number that grows, its sizes, and the function that yields the cost at each size.
 
     `count` messages are measured at each size. The cost of the largest size is at most `limit` times that of the first.
     """
@@ -73,12 +73,13 @@ def consumers(sizes: Sequence[int], count: int) -> Points:
     with broker_of(_nothing()) as broker:
         for size in sizes:
             work = Work(broker.service_url, f"{TOPIC}-{size}", count, TINY, broker.pid, broker.admin_url)
+            costs = []
             for name in (f"{work.topic}-warm", work.topic):
                 timed = many_consumers.consume(replace(work, topic=name), kind="Shared", consumers=size)
                 meter = Meter(broker.pid)
                 timed()
-                cost = meter.spent(count)
-            yield size, cost
+                costs.append(meter.spent(count))
+            yield size, costs[-1]
 
 
 def backlog(sizes: Sequence[int], count: int) -> Points:

@@ -153,6 +153,14 @@ class Config(ScalableTopicsConfig):
         "Pulsarium's own key. Always allowed are addresses, names without a dot, private names (.internal, .local) "
         "and advertised names",
     )
+    webSocketServiceEnabled: bool = key(True, "Serve the WebSocket API on the HTTP ports")
+    webSocketMaxTextFrameSize: int = key(1_048_576, "Largest message of a WebSocket client", "bytes", low=1)
+    webSocketSessionIdleTimeoutMillis: int = key(
+        300_000, "Silence in both directions before the broker closes a WebSocket; 0: never", "milliseconds", low=0
+    )
+    webSocketPingDurationSeconds: int = key(
+        -1, "Interval of the broker's pings on WebSockets; 0 or less: none", "seconds"
+    )
     maxPendingPublishRequestsPerConnection: int = key(
         1_000, "Messages of a connection without a receipt before the broker stops reading", low=1
     )

@@ -35,7 +35,7 @@ OF_NAMESPACES: Final = (Kind.NAMESPACE, Kind.NAMESPACE_POLICY, Kind.TOPIC_POLICY
 OF_TENANTS: Final = frozenset({"LIST_TENANTS", "GET_TENANT", "CREATE_TENANT", "UPDATE_TENANT", "DELETE_TENANT"})
 ORIGINAL_PRINCIPAL: Final = "x-original-principal"
 # Pulsar's own folders. /status.html and the page at / are open, and so is /metrics by default.
-ASKED: Final = ("admin", "lookup", "topics", "pulsarium", "lab")
+ASKED: Final = ("admin", "lookup", "topics", "pulsarium", "lab", "ws")
 SUBSCRIPTION: Final = ("subscription", "subName", "subscriptionName")
 
 

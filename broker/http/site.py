@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.http.browser import BrowserGuard
 from pulsarium.broker.http.errors import AdminError
@@ -23,14 +23,29 @@ if TYPE_CHECKING:
 log = Log("admin")
 
 OWN = ("/lab/", "/pulsarium/")  # an emulator's own paths are not limited
+UPGRADE = "UPGRADE"  # for the guard, the method of a request that begins another protocol
 BURST = 1.0  # seconds whose unused requests may come at once
+
+
+class Sockets(Protocol):
+    """A protocol that begins as HTTP."""
+
+    def serves(self, path: str) -> bool:
+        """Return whether requests to a path begin this protocol."""
+        ...
+
+    async def upgrade(self, request: Request) -> Reply:
+        """Answer a request: with an `Upgrade`, or with a refusal."""
+        ...
 
 
 class Site:
     """The routes of one broker. It matches the encoded path, so that an encoded slash stays inside its part."""
 
-    def __init__(self, broker: Broker, routes: Iterable[tuple[Route, Handler]]) -> None:
+    def __init__(self, broker: Broker, routes: Iterable[tuple[Route, Handler]], sockets: Sockets | None = None) -> None:
+        """Answer by `routes`. `sockets` answers requests for another protocol on the connection."""
         self.broker = broker
+        self._sockets = sockets
         config = broker.config
         rate = config.httpRequestsMaxPerSecond if config.httpRequestsLimitEnabled else 0
         self._limit = RequestLimit(broker.clock.machine, rate)
@@ -52,13 +67,17 @@ class Site:
         """
         if request.head_size > self.broker.config.httpMaxRequestHeaderSize:
             return page(431, NAMES[431], request.path, "", {"Connection": "close"})
+        sockets = self._sockets if self._sockets is not None and self._sockets.serves(request.path) else None
         try:
-            self._guard.check(request.method, request.path, request.headers)
+            # a page may read and write a WebSocket of another site, so its GET is no harmless one
+            self._guard.check(request.method if sockets is None else UPGRADE, request.path, request.headers)
         except AdminError as error:
             log.warning("refused a request", peer=request.caller.host, path=request.path, reason=error.reason)
             return replace(reason(error.status, error.reason), headers={"Connection": "close"})
         if not request.path.startswith(OWN) and not self._limit.admits():
             return page(429, NAMES[429], request.path, request.headers.get("accept", ""))
+        if sockets is not None:
+            return await sockets.upgrade(request)
         found = self._resources.find(request.path, lambda resource: resource.takes(request.method))
         resource, parameters = (self._nothing, {}) if found is None else found
         return await resource.answer(request, parameters, until_sent)

@@ -20,7 +20,7 @@ from pulsarium.capture.check.history import (
 from pulsarium.capture.check.judges import CROSSING_NS, Arrived, Assumptions, Judges
 from pulsarium.capture.check.verdict import Tally
 from pulsarium.capture.file import Kind, Record
-from pulsarium.capture.lint.checker import Walk
+from pulsarium.capture.lint.checker import Seen, Walk
 from pulsarium.capture.lint.exchanges import OK, Exchange
 from pulsarium.capture.lint.frames import Frame
 from pulsarium.capture.lint.members import Bounded
@@ -55,12 +55,9 @@ class HistoryChecker:
         """Add a record, with its number in the capture."""
         checker, seen = self._walk.feed(record)
         state, frame = checker.state, seen.frame
-        for violation in seen.violations:
-            if violation.rule is promises.PERMITS:
-                topic = self._history.topic(violation.frame.topic or "")
-                self.tally.breach(promises.PERMITS, violation.detail, topic, "", place_of(number, violation.frame))
         if frame is not None:
             self._place = place_of(number, frame)
+            self._permits(frame, seen, self._place)
             if frame.faulted and frame.topic:
                 self._history.topic(frame.topic).faulted = True
             if not (frame.faulted and record.note.get("arrived") is False):
@@ -80,6 +77,15 @@ class HistoryChecker:
                     self._judges.leaves(subscription, self._place)
         self._judges.end()
         return self.tally
+
+    def _permits(self, frame: Frame, seen: Seen, place: Place) -> None:
+        """Take the linter's word on permits."""
+        broken = [each for each in seen.violations if each.rule is promises.PERMITS]
+        for violation in broken:
+            topic = self._history.topic(frame.topic or "")
+            self.tally.breach(promises.PERMITS, violation.detail, topic, "", place)
+        if frame.name == "MESSAGE" and not broken:
+            self.tally.keep(promises.PERMITS)
 
     # ---- producers
 
@@ -170,7 +176,6 @@ class HistoryChecker:
 
     def _message(self, state: State, frame: Frame, place: Place) -> None:
         reader = self._reader(frame)
-        self.tally.keep(promises.PERMITS)
         if reader is None:
             return
         position, subscription = position_of(frame.body.message_id), reader.subscription

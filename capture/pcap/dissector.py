@@ -227,7 +227,7 @@ local function frame_of(tvb, pinfo, tree)
             whole = false
         end
     end
-    if not whole then below:add_proto_expert_info(odd) end
+    if not whole and stop == tvb:reported_len() then below:add_proto_expert_info(odd) end
     return stop
 end
 

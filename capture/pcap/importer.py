@@ -20,8 +20,9 @@ _OTHER = {Direction.CLIENT: Direction.BROKER, Direction.BROKER: Direction.CLIENT
 class _Connection:
     """A TCP connection.
 
-    number: number in the capture. sequence: first sequence number of the client, or None without its SYN. told: whether
-    the capture has the connection. foreign: whether the connection is not Pulsar's. ended: side that sent FIN.
+    number: number in the capture. sequence: first sequence number of the client, or None without its SYN. whole:
+    whether the packets have everything since then. told: whether the capture has the connection. foreign: whether the
+    connection is not Pulsar's. ended: side that sent FIN.
     """
 
     number: int
@@ -31,6 +32,7 @@ class _Connection:
     begin_ns: int
     orders: dict[Direction, Order] = field(default_factory=lambda: {each: Order() for each in _OTHER})
     frames: dict[Direction, Frames] = field(default_factory=lambda: {each: Frames() for each in _OTHER})
+    whole: bool = True
     told: bool = False
     foreign: bool = False
     ended: Direction | None = None
@@ -91,7 +93,9 @@ class Importer:
         if found is None:
             client, broker = ends[::-1] if _from_broker(segment) else ends
             self._count += 1
-            found = self._connections[key] = _Connection(self._count, client, broker, first, segment.ns)
+            found = self._connections[key] = _Connection(
+                self._count, client, broker, first, segment.ns, whole=bool(segment.flags & SYN)
+            )
             if len(self._connections) > _MOST_CONNECTIONS:
                 self._flush(self._connections.pop(next(iter(self._connections))), segment.ns)
         return found, Direction.CLIENT if segment.source == found.client else Direction.BROKER
@@ -100,15 +104,15 @@ class Importer:
         """Write the frames that are complete."""
         frames = connection.frames[side]
         for piece in connection.orders[side].ready():
+            before = frames.lost
             if isinstance(piece, bytes):
                 frames.add(piece)
             else:
                 frames.skip(piece)
-            for data, size, lost in frames.take():
+            self._lose(connection, side, ns, frames.lost - before)
+            for data, size in frames.take():
                 if not connection.told:
                     self._tell(connection)
-                if lost:
-                    self._gap(connection, side, ns, lost)
                 self._writer.frame(connection.number, side, ns, ns, data, size=size)
                 self.frames += 1
             if frames.foreign and not connection.told:
@@ -119,18 +123,22 @@ class Importer:
     def _tell(self, connection: _Connection) -> None:
         connection.told = True
         self.connections += 1
-        if connection.sequence is None:
+        if not connection.whole:
             self.notices["connections whose beginning is missing"] += 1
             return
         peer, broker = ("{}:{}".format(*each) for each in (connection.client, connection.broker))
         self._writer.opened(connection.number, connection.begin_ns, connection.begin_ns, peer=peer, broker=broker)
 
-    def _gap(self, connection: _Connection, side: Direction, ns: int, lost: int) -> None:
+    def _lose(self, connection: _Connection, side: Direction, ns: int, lost: int) -> None:
         """Continue as a connection of another number, without an opening, so that nobody is blamed for lost frames."""
+        if not lost:
+            return
         self.notices[f"missing bytes of the {side.value}, and the frames in them"] += lost
-        self._writer.closed(connection.number, side, ns, ns, f"{lost} bytes of the {side.value} are missing")
-        self._count += 1
-        connection.number = self._count
+        if connection.told and connection.whole:
+            self._writer.closed(connection.number, side, ns, ns, f"bytes of the {side.value} are missing")
+            self._count += 1
+            connection.number = self._count
+        connection.whole = False
 
     def _flush(self, connection: _Connection, ns: int) -> None:
         """Write all that is left, without waiting for missing bytes."""

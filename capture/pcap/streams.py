@@ -82,7 +82,9 @@ class Frames:
     def __init__(self) -> None:
         self._data = bytearray()
         self._cut = 0  # missing bytes of the frame that `_data` begins
-        self._lost = 0  # missing bytes before the next frame
+        self._searching = False  # whether `_data` begins behind a gap, or after bytes that are no frame
+        self.lost = 0
+        """Number of missing bytes, and of bytes that belong to no whole frame."""
         self._sure = False  # whether `_data` begins with a frame
         self.foreign = ""
         """Why the first bytes are no frame, or ""."""
@@ -94,8 +96,8 @@ class Frames:
             data = data[rest:]
             if not data:
                 return
-        if self._lost and not self._data and not _plausible(data):
-            self._lost += len(data)
+        if self._searching and not self._data and not _plausible(data):
+            self.lost += len(data)
         else:
             self._data += data
 
@@ -105,30 +107,32 @@ class Frames:
         if _plausible(data) and len(data) >= 8 + int.from_bytes(data[4:8], "big") and count <= self._left():
             self._cut += count
             return
-        self._lost += len(data) + self._cut + count
-        self._cut, self._sure = 0, False
-        data.clear()
+        self.lost += self._cut + count
+        self._cut = 0
+        self._forget()
 
     def _left(self) -> int:
         return 4 + int.from_bytes(self._data[:4], "big") - len(self._data) - self._cut
 
-    def take(self) -> Iterator[tuple[bytes, int, int]]:
-        """Yield each complete frame with its size on the wire, and the number of lost bytes before the frame."""
+    def _forget(self) -> None:
+        self.lost += len(self._data)
+        self._sure, self._searching = False, True
+        self._data.clear()
+
+    def take(self) -> Iterator[tuple[bytes, int]]:
+        """Yield each complete frame with its size on the wire."""
         data = self._data
         while len(data) >= _LEAST:
             size = 4 + int.from_bytes(data[:4], "big")
             if size > _MOST_FRAME or not (self._sure or _plausible(data)):
-                if not (self._sure or self._lost):
+                if not (self._sure or self._searching):
                     self.foreign = "connections with TLS" if data[:2] == b"\x16\x03" else "connections without frames"
-                self._lost += len(data)
-                self._sure = False
-                data.clear()
+                self._forget()
                 return
             if len(data) + self._cut < size:
                 return
-            kept, self._sure = size - self._cut, True
-            lost, self._lost, self._cut = self._lost, 0, 0
-            yield bytes(data[:kept]), size, lost
+            kept, self._sure, self._searching, self._cut = size - self._cut, True, False, 0
+            yield bytes(data[:kept]), size
             del data[:kept]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pulsarium.pipeline.options import CONNECTION, Described
+from pulsarium.pipeline.options import CONNECTION, OF_KAFKA, Described
 from pulsarium.pipeline.sink.options import OPTIONS as SINK
 from pulsarium.pipeline.sink.options import PRODUCER_OPTIONS as PRODUCERS
 from pulsarium.pipeline.source.options import OPTIONS as SOURCE
@@ -27,6 +27,7 @@ def pipeline_page() -> str:
             *_table("`spark.read`, `spark.readStream`", reading),
             *_table("`df.write`, `df.writeStream`", SINK),
             *_table("Producers of `df.write`, `df.writeStream`", PRODUCERS),
+            *_of_kafka(),
             "",
         )
     )
@@ -37,6 +38,22 @@ def _table(title: str, options: Iterable[Described]) -> Iterator[str]:
     for each in options:
         default = f"`{each.default}`" if each.default and " " not in each.default else each.default
         yield _row([f"`{each.name}`", default, each.used_by, each.meaning])
+
+
+def _of_kafka() -> Iterator[str]:
+    yield from (
+        "",
+        "## Options of Kafka's source",
+        "",
+        "Programs that move from Spark's source for Kafka find their options here. The names `minPartitions`,",
+        "`maxRecordsPerPartition`, `startingOffsets`, `endingOffsets` and `failOnDataLoss`, and `topic` of a sink, are",
+        "the same in both. Kafka's positions are numbers by partition, so write `index:N` for an offset N.",
+        "",
+        _row(("Kafka", "Pulsar")),
+        _row(("---", "---")),
+    )
+    for name, instead in OF_KAFKA.items():
+        yield _row((f"`{name}`", instead))
 
 
 def _row(cells: Sequence[str]) -> str:

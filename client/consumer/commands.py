@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,7 +27,7 @@ def subscribe(topic: str, consumer_id: int, options: ConsumerOptions[Any], *, du
     )
     if options.schema.info is not None:
         body.schema.CopyFrom(options.schema.info.to_proto())
-    if isinstance(options.topic, re.Pattern):
+    if not options.creates_topic:
         body.force_topic_creation = False  # a deleted topic must not be created again
     if options.consumer_name:
         body.consumer_name = options.consumer_name

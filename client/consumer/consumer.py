@@ -7,11 +7,11 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import chain
-from types import TracebackType
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import anyio.lowlevel
 
+from pulsarium.client.blocks import Closing
 from pulsarium.client.consumer.inbox import Inbox, Onlooker, batch_receive
 from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.interceptors import Interceptors
@@ -33,9 +33,10 @@ Target: TypeAlias = MessageId | datetime | int
 """The target of a seek: a message, a datetime, or milliseconds since the epoch."""
 
 _ONE = (Message, MessageId)
+_Result = TypeVar("_Result")
 
 
-class Consumer(Generic[T]):
+class Consumer(Closing, Generic[T]):
     """Receive and acknowledge the messages of a subscription. Made by `Client.subscribe`.
 
     A consumer is open inside its `async with` block: on one topic, on all partitions of a topic, on several topics, or
@@ -70,11 +71,6 @@ class Consumer(Generic[T]):
     async def __aenter__(self) -> Consumer[T]:
         await self._parts.open()
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __aiter__(self) -> Consumer[T]:
         return self
@@ -115,8 +111,7 @@ class Consumer(Generic[T]):
         """Return the next message, and wait for one if necessary.
 
         At the end of a terminated topic, `receive` waits for a seek. `async for` receives messages too, and ends there.
-        Each call notices a cancellation. Of 16 calls of `receive` and `acknowledge` that need not wait, one lets other
-        tasks run.
+        Each call is a checkpoint. `batch_receive` has one checkpoint for many messages.
 
         Raises:
             CryptoError: The message cannot be decrypted, and stays unacknowledged. The next call returns the message
@@ -182,7 +177,7 @@ class Consumer(Generic[T]):
         With `ack_receipt_enabled`, it sends them at once and waits for the broker's answer. Several messages of a topic
         or partition then have one answer.
 
-        Several messages in one call are faster than one call for each message.
+        Several messages in one call are one checkpoint, which is faster than one call for each message.
 
         With `txn`, the acknowledgement is sent at once, for each message of a batch alone, and takes effect when the
         transaction is committed. When the transaction is aborted, the broker redelivers the message. On Exclusive and
@@ -200,7 +195,7 @@ class Consumer(Generic[T]):
             PulsarError: The broker refused the acknowledgement, in a transaction or with `ack_receipt_enabled`.
         """
         if txn is None:
-            await self._inbox.checkpoint()
+            await anyio.lowlevel.checkpoint()
             await self._acknowledge(message)
         else:
             await _noticing(partial(self._acknowledge, message, txn))
@@ -390,8 +385,10 @@ class Consumer(Generic[T]):
             PulsarError: The broker refused the request.
             Exception: Any exception of a `payload_to_message_id_converter`.
         """
-        await anyio.lowlevel.checkpoint()
-        return [(await part.last_message())[0] for part in self._parts.all]
+        parts = self._parts.all
+        if not parts:
+            await anyio.lowlevel.checkpoint()
+        return [(await _noticing(part.last_message))[0] for part in parts]
 
     # ---- the end
 
@@ -419,10 +416,10 @@ class Consumer(Generic[T]):
                 self._interceptors.close()
 
 
-async def _noticing(call: Callable[[], Awaitable[None]]) -> None:
+async def _noticing(call: Callable[[], Awaitable[_Result]]) -> _Result:
     """Call a function that contains a checkpoint. Add one where the function fails before its own."""
     try:
-        await call()
+        return await call()
     except PulsarError:
         await anyio.lowlevel.checkpoint()
         raise

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from pulsarium.client.consumer.receiver import Receiver
     from pulsarium.client.schema.versions import Versions
 
-AT_ONCE = 16
-"""The most calls that need not wait until one of them lets other tasks run."""
-
 
 class Onlooker:
     """Handle entries without messages for the application. Override the methods of interest. No method may wait."""
@@ -49,7 +46,6 @@ class Inbox:
         self._ready: dict[Receiver, None] = {}  # the next receiver is first; its queue may be empty by now
         self._arrival: anyio.Event | None = None
         self._error: PulsarError | None = None
-        self._calls = 0
 
     def add(self, receiver: Receiver) -> None:
         """Add a receiver."""
@@ -127,18 +123,10 @@ class Inbox:
     async def arrival(self, *, until_end: bool = False) -> bool:
         """Wait for a message, and return True. With `until_end`, return False at the end of all topics.
 
-        Raise the error of a receiver that failed. Each call is a `checkpoint`.
+        Raise the error of a receiver that failed. Each call is a checkpoint.
         """
-        await self.checkpoint()
+        await anyio.lowlevel.checkpoint()
         return bool(self) or await self.filled(until_end=until_end)
-
-    async def checkpoint(self) -> None:
-        """Notice a cancellation, and let other tasks run at one of AT_ONCE calls. A turn of the loop costs the most."""
-        self._calls += 1
-        if self._calls % AT_ONCE:
-            await anyio.lowlevel.checkpoint_if_cancelled()
-        else:
-            await anyio.lowlevel.checkpoint()
 
     async def filled(self, *, until_end: bool = False) -> bool:
         """Wait as `arrival` does, but without a checkpoint when a message is here."""

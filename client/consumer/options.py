@@ -157,6 +157,11 @@ class ConsumerOptions(ReceivingOptions[T]):
         if self.receiver_queue_size == 0 and (self.retry_enable or not isinstance(self.topic, str)):
             raise InvalidConfiguration("receiver_queue_size must be positive with several topics")
 
+    @property
+    def creates_topic(self) -> bool:
+        """Return whether the consumer may create a topic that does not exist."""
+        return not isinstance(self.topic, re.Pattern)
+
 
 @dataclass(frozen=True)
 class ReaderOptions(ReceivingOptions[T]):

@@ -7,15 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
-import anyio
-
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.errors import (
     TRANSIENT,
     ConnectError,
-    MemoryBufferIsFull,
     MessageTooBig,
-    ProducerQueueIsFull,
     PulsarError,
     copy_of,
     error_of,
@@ -38,6 +34,9 @@ class Messages:
     highest_sequence_id: int
     """Equal to `sequence_id` for an entry of one message."""
     receipts: list[Receipt]
+    """One for each message, or one for all."""
+    count: int
+    """Number of messages."""
     size: int
     """Bytes of the contents, as the memory limit counts them."""
     chunks: int = 1
@@ -173,8 +172,8 @@ class Outbox:
         """Fail the receipts of these messages."""
         for receipt in messages.receipts:
             receipt._fail(copy_of(error))
-        self._counts.errors += len(messages.receipts)
-        self._release(len(messages.receipts), messages.size)
+        self._counts.errors += messages.count
+        self._release(messages.count, messages.size)
 
     def fail_all(self, error: PulsarError) -> None:
         """Fail all entries, and send no more."""
@@ -241,9 +240,8 @@ class Outbox:
 
     def _published(self, messages: Messages, where: MessageId) -> None:
         self.last_sequence_id = max(self.last_sequence_id, messages.highest_sequence_id)
-        receipts = messages.receipts
-        count = len(receipts)
-        if count == 1:
+        receipts, count = messages.receipts, messages.count
+        if len(receipts) == 1:
             receipts[0]._settle(where)
         else:
             ledger_id, entry_id, partition = where.ledger_id, where.entry_id, where.partition
@@ -262,7 +260,7 @@ class Outbox:
         messages = unconfirmed.messages
         send = self._command.send
         send.sequence_id = messages.sequence_id
-        send.num_messages = len(messages.receipts)
+        send.num_messages = messages.count
         several = messages.highest_sequence_id != messages.sequence_id
         send.highest_sequence_id = messages.highest_sequence_id if several else 0
         if messages.is_chunked:
@@ -277,105 +275,3 @@ class Outbox:
             send.ClearField("txnid_most_bits")
             send.ClearField("txnid_least_bits")
         self.connection.send_nowait(self._command, unconfirmed.entry, at_once=at_once)
-
-
-class MemoryLimit:
-    """A limit of the bytes of all messages of a client. Tasks wait for free bytes in the order of their calls.
-
-    As in other Pulsar clients, one message may exceed the limit: any free byte is enough.
-    """
-
-    def __init__(self, limit: int = 0) -> None:
-        """Set the limit in bytes. 0 is no limit."""
-        self.limit = limit
-        self.used: int = 0
-        self._waiting: deque[tuple[int, anyio.Event]] = deque()
-
-    def acquire_nowait(self, size: int) -> bool:
-        """Take `size` bytes and return True, or return False when the limit is reached."""
-        if self.limit and size and (self._waiting or self.used >= self.limit):
-            return False
-        self.used += size
-        return True
-
-    async def acquire(self, size: int) -> None:
-        """Take `size` bytes as soon as the limit allows. A canceled call takes nothing."""
-        if self.acquire_nowait(size):
-            return
-        turn = size, anyio.Event()
-        self._waiting.append(turn)
-        try:
-            await turn[1].wait()
-        except BaseException:
-            if turn[1].is_set():
-                self.release(size)
-            else:
-                self._waiting.remove(turn)
-                self._admit()
-            raise
-
-    def release(self, size: int) -> None:
-        """Return `size` bytes."""
-        self.used -= size
-        self._admit()
-
-    def _admit(self) -> None:
-        while self._waiting and self.used < self.limit:
-            size, turn = self._waiting.popleft()
-            self.used += size
-            turn.set()
-
-
-class Room:
-    """The limits of pending messages of one topic or partition: their number, and the client's memory.
-
-    A message occupies both from before it is numbered until its receipt.
-    """
-
-    def __init__(self, topic: str, places: int, memory: MemoryLimit) -> None:
-        self.topic = topic
-        self._most = places
-        self._places = anyio.Semaphore(places, fast_acquire=True)
-        self._memory = memory
-        self.messages: int = 0
-        """Number of pending messages."""
-        self.bytes: int = 0
-        """Bytes of the pending messages."""
-
-    def acquire_nowait(self, size: int) -> None:
-        """Reserve room for a message of `size` bytes.
-
-        Raise `ProducerQueueIsFull` at the limit `max_pending_messages`, and `MemoryBufferIsFull` at `memory_limit`.
-        """
-        try:
-            self._places.acquire_nowait()
-        except anyio.WouldBlock:
-            raise ProducerQueueIsFull(
-                f"{self.topic}: {self._most} messages have no receipt: await receipts, or raise max_pending_messages"
-            ) from None
-        if not self._memory.acquire_nowait(size):
-            self._places.release()
-            raise MemoryBufferIsFull(
-                f"{self.topic}: {self._memory.limit} bytes have no receipt: await receipts, or raise memory_limit"
-            )
-        self.messages += 1
-        self.bytes += size
-
-    async def acquire(self, size: int) -> None:
-        """Reserve room for a message of `size` bytes as soon as the limits allow. A canceled call reserves nothing."""
-        await self._places.acquire()
-        try:
-            await self._memory.acquire(size)
-        except BaseException:
-            self._places.release()
-            raise
-        self.messages += 1
-        self.bytes += size
-
-    def release(self, messages: int, size: int) -> None:
-        """Release the room of `messages` messages of `size` bytes together."""
-        self.messages -= messages
-        self.bytes -= size
-        for _ in range(messages):
-            self._places.release()
-        self._memory.release(size)

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from pulsarium.client.entry.encoding import Encoder
 from pulsarium.client.errors import MessageTooBig
 from pulsarium.client.producer.draft import Draft, now
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBatch:
+    """A batch that is packed already, of at least two messages."""
+
+    payload: bytes
+    """Each message behind its SingleMessageMetadata, as `proto.batch.pack` writes them."""
+    count: int
+    size: int
+    """Bytes of the contents of all messages."""
+    sequence_id: int
+    """The sequence id of the first message."""
+    highest_sequence_id: int
+    first: pb.SingleMessageMetadata
+    """The keys of the first message, which the entry repeats."""
 
 
 class Batch:
@@ -67,22 +84,38 @@ def metadata_of(producer_name: str, drafts: Sequence[Draft], sequence_id: int) -
     `sequence_id` is that of the first message, or of the last one (`KeyBatch`). A single message is no batch, because
     a batch would only be larger (PIP-189).
     """
-    metadata = pb.MessageMetadata(producer_name=producer_name, publish_time=now(), sequence_id=sequence_id)
     first = drafts[0].metadata
+    metadata = _new(producer_name, sequence_id)
     if (txn := drafts[0].txn) is not None:
         metadata.txnid_most_bits, metadata.txnid_least_bits = txn
     if hashes := [one.bucket_hash for one in drafts if one.bucket_hash is not None]:
         metadata.entry_hash_min, metadata.entry_hash_max = min(hashes), max(hashes)
     if len(drafts) > 1:
-        _copy(_KEYS, first, metadata)  # Key_Shared and compaction read the keys here
-        if drafts[-1].sequence_id != sequence_id:
-            metadata.highest_sequence_id = drafts[-1].sequence_id
-        return metadata
+        return _of_batch(metadata, first, drafts[-1].sequence_id)
     metadata.properties.extend(first.properties)
     _copy((*_KEYS, "event_time", "null_value"), first, metadata)
     deliver_at = drafts[0].deliver_at
     if deliver_at is not None:
         metadata.deliver_at_time = deliver_at
+    return metadata
+
+
+def metadata_of_packed(producer_name: str, batch: PackedBatch) -> pb.MessageMetadata:
+    """Return the metadata of the entry of a packed batch."""
+    metadata = _of_batch(_new(producer_name, batch.sequence_id), batch.first, batch.highest_sequence_id)
+    metadata.num_messages_in_batch = batch.count
+    return metadata
+
+
+def _new(producer_name: str, sequence_id: int) -> pb.MessageMetadata:
+    return pb.MessageMetadata(producer_name=producer_name, publish_time=now(), sequence_id=sequence_id)
+
+
+def _of_batch(metadata: pb.MessageMetadata, first: pb.SingleMessageMetadata, highest: int) -> pb.MessageMetadata:
+    """Complete the metadata of a batch whose last message has the sequence id `highest`."""
+    _copy(_KEYS, first, metadata)  # Key_Shared and compaction read the keys here
+    if highest != metadata.sequence_id:
+        metadata.highest_sequence_id = highest
     return metadata
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,39 +24,24 @@ from pulsarium.client.errors import (
     PulsarError,
     copy_of,
 )
+from pulsarium.client.producer.commands import close_producer, open_producer
 from pulsarium.client.producer.draft import Draft
 from pulsarium.client.producer.options import BatchingType, ProducerAccessMode, ProducerOptions
-from pulsarium.client.producer.outbox import Messages, Outbox, Room, too_big
-from pulsarium.client.producer.packing import Batch, KeyBatch, Splitter, encode, metadata_of
+from pulsarium.client.producer.outbox import Messages, Outbox, too_big
+from pulsarium.client.producer.packing import (
+    Batch,
+    KeyBatch,
+    PackedBatch,
+    Splitter,
+    encode,
+    metadata_of,
+    metadata_of_packed,
+)
 from pulsarium.client.producer.receipt import Receipt
+from pulsarium.client.producer.room import Room
 from pulsarium.client.statistics import Sent
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-
-
-def open_producer(topic: str, producer_id: int, name: str, options: ProducerOptions[Any]) -> pb.CommandProducer:
-    """Return a PRODUCER command for a first opening, without a request id."""
-    command = pb.CommandProducer(
-        topic=topic,
-        producer_id=producer_id,
-        encrypted=bool(options.encryption_keys),
-        user_provided_producer_name=options.producer_name is not None,
-        producer_access_mode=options.access_mode.value,
-        initial_subscription_name=options.initial_subscription_name,
-        metadata=[pb.KeyValue(key=key, value=value) for key, value in options.properties.items()],
-    )
-    if name:
-        command.producer_name = name
-    if options.schema.info is not None:
-        command.schema.CopyFrom(options.schema.info.to_proto())
-    return command
-
-
-def close_producer(producer_id: int, request_id: int) -> pb.BaseCommand:
-    """Return CLOSE_PRODUCER."""
-    close = pb.CommandCloseProducer(producer_id=producer_id, request_id=request_id)
-    return pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close)
-
 
 QUEUE_AGAIN = 1.0  # seconds until a producer that waited for exclusive access asks again after a lost connection
 
@@ -126,6 +112,11 @@ class TopicProducer:
         return self._outbox.last_sequence_id
 
     @property
+    def highest_sequence_id(self) -> int:
+        """Return the highest sequence id of all messages so far, also of an earlier producer of this name, or -1."""
+        return self._highest_sequence_id
+
+    @property
     def is_connected(self) -> bool:
         """Return whether the producer is open on the broker."""
         return self._outbox.connection is not None
@@ -166,6 +157,22 @@ class TopicProducer:
         if self._batch.is_full:
             self.send_batch()
         return message.receipt
+
+    def add_packed(self, batch: PackedBatch) -> Receipt:
+        """Send a packed batch whose room is reserved, and return one receipt for all its messages.
+
+        Their sequence ids are higher than `highest_sequence_id`.
+        """
+        if self._error is not None:
+            self.room.release(batch.count, batch.size)
+            raise copy_of(self._error)
+        self.send_batch()  # to keep the order
+        self._highest_sequence_id = batch.highest_sequence_id
+        receipt = Receipt()
+        messages = Messages(batch.sequence_id, batch.highest_sequence_id, [receipt], batch.count, batch.size)
+        metadata = self._with_schema(metadata_of_packed(self._name, batch))
+        self._post(messages, lambda: [self._encoder.single(metadata, batch.payload)])
+        return receipt
 
     def send_batch(self) -> None:
         """Send the messages of the batch."""
@@ -345,25 +352,34 @@ class TopicProducer:
         last = drafts[-1].sequence_id
         first = last if self._by_key else drafts[0].sequence_id
         size = sum([len(message.content) for message in drafts])
-        messages = Messages(first, last, [message.receipt for message in drafts], size, txn=drafts[0].txn)
-        try:
-            metadata = metadata_of(self._name, drafts, first)
-            if self._schema_version:
-                metadata.schema_version = self._schema_version
+        messages = Messages(first, last, [message.receipt for message in drafts], len(drafts), size, txn=drafts[0].txn)
+        metadata = self._with_schema(metadata_of(self._name, drafts, first))
+
+        def entries() -> list[bytes]:
             if self._splitter is not None:
-                entries = self._splitter.entries(metadata, drafts[0].content, self._max_message_size)
-                if len(entries) > 1:
-                    self._outbox.add_chunks(messages, entries)
-                    return
-                entry = entries[0]
-            else:
-                entry = encode(self._encoder, metadata, drafts)
-            if len(entry) > self._max_message_size:
+                return self._splitter.entries(metadata, drafts[0].content, self._max_message_size)
+            return [encode(self._encoder, metadata, drafts)]
+
+        self._post(messages, entries)
+
+    def _post(self, messages: Messages, make: Callable[[], list[bytes]]) -> None:
+        """Send the entry that `make` returns, or the entries of a message's chunks."""
+        try:
+            entry, *more = entries = make()
+            if not more and len(entry) > self._max_message_size:
                 raise too_big(entry, self._max_message_size)
         except PulsarError as error:
             self._outbox.fail(messages, error)
+            return
+        if more:
+            self._outbox.add_chunks(messages, entries)
         else:
             self._outbox.add(messages, entry)
+
+    def _with_schema(self, metadata: pb.MessageMetadata) -> pb.MessageMetadata:
+        if self._schema_version:
+            metadata.schema_version = self._schema_version
+        return metadata
 
     async def _watch_batches(self) -> None:
         """Send each batch when its first message has waited for `batching_max_publish_delay`."""
@@ -396,4 +412,4 @@ class TopicProducer:
         self._outbox.fail_all(error)
         for drafts in self._batch.take():
             size = sum([len(message.content) for message in drafts])
-            self._outbox.fail(Messages(0, 0, [message.receipt for message in drafts], size), error)
+            self._outbox.fail(Messages(0, 0, [message.receipt for message in drafts], len(drafts), size), error)

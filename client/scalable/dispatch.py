@@ -23,7 +23,7 @@ from pulsarium.client.errors import (
 )
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.options import BatchingType, ProducerOptions
-from pulsarium.client.producer.outbox import MemoryLimit, Room
+from pulsarium.client.producer.room import Limit, Room
 from pulsarium.client.producer.topic_producer import TopicProducer
 from pulsarium.client.scalable.lanes import Event, Lane, Lanes, Sending, State
 from pulsarium.client.scalable.layout import Hashing, Layout, Segment
@@ -278,7 +278,7 @@ class Dispatch:
             properties=properties,
             batching_type=BatchingType.KeyBased if segment.bucket_splits else BatchingType.Default,
         )
-        room = Room(segment.topic, _NO_LIMIT, MemoryLimit())
+        room = Room(segment.topic, _NO_LIMIT, Limit())
         producer = TopicProducer(core.brokers, segment.topic, options, self._encoder, room, name, self._counts)
         try:
             while True:

@@ -7,17 +7,15 @@ from typing import Any
 
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from pulsarium.client import AvroSchema, JsonSchema, Schema, SchemaInfo
+from pulsarium.client import Schema, SchemaInfo
 from pulsarium.client.bulk import Form, read_definition
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
 from pulsarium.pipeline.columns.kinds import BadColumns, Kind, NoKind, record_kind
 from pulsarium.pipeline.columns.metadata import METADATA
 from pulsarium.pipeline.columns.primitives import PRIMITIVES
 from pulsarium.pipeline.columns.reading import BatchBuilder
+from pulsarium.pipeline.columns.schemas import FORMS, form_of, schema_of
 from pulsarium.pipeline.columns.writing import VALUE, RowReader
-from pulsarium.proto.generated import PulsarApi_pb2 as pb
-
-FORMS = {pb.Schema.Avro: Form.AVRO, pb.Schema.Json: Form.JSON}
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Columns:
 
         Raise `BadColumns` for a column that the topic does not have, or has with another type.
         """
-        return BatchBuilder(self.schema, wanted, self._kind(), self._form())
+        return BatchBuilder(self.schema, wanted, self.kind(), self._form())
 
     def for_writing(self, given: StructType) -> RowReader:
         """Return a converter of a DataFrame's rows to messages for a producer with `client_schema`.
@@ -59,29 +57,20 @@ class Columns:
         Raise `BadColumns` for columns that the topic's schema has no field for, and when columns of required fields are
         missing.
         """
-        kind = self._kind()
+        kind = self.kind()
         own = self.schema[VALUE].dataType if kind is None else None
-        return RowReader(given, own, kind, self._form())
+        return RowReader(given, own, kind, self.info)
 
     def client_schema(self) -> Schema[Any] | None:
         """Return the schema for readers and producers, or None when messages are bytes."""
-        if self.info is None:
-            return None
-        if self.info.type in PRIMITIVES:
-            return PRIMITIVES[self.info.type].schema()
-        return _record_schema(self.info)
+        return schema_of(self.info)
 
-    def _kind(self) -> Kind | None:
+    def kind(self) -> Kind | None:
+        """Return the record of the values, or None when the values are no records."""
         return None if self.info is None else _record_of(self.info)
 
     def _form(self) -> Form:
-        return FORMS.get(self.info.type, Form.AVRO) if self.info is not None else Form.AVRO
-
-
-def _record_schema(info: SchemaInfo) -> Schema[Any]:
-    """Return a schema with the registry's definition to the letter, so that a producer adds no new version."""
-    definition = info.data.decode()
-    return AvroSchema(definition) if info.type == pb.Schema.Avro else JsonSchema(definition)
+        return Form.AVRO if self.info is None else form_of(self.info)
 
 
 def _record_of(info: SchemaInfo) -> Kind | None:
@@ -90,7 +79,7 @@ def _record_of(info: SchemaInfo) -> Kind | None:
         return None
     try:
         kind = record_kind(read_definition(info.data))
-        _record_schema(info)
+        schema_of(info)
     except (NoKind, InvalidMessage, InvalidConfiguration, UnicodeDecodeError):
         return None
     return kind

@@ -51,6 +51,11 @@ class BadRow(ValueError):
     The error names the column.
     """
 
+    def __init__(self, reason: str, row: int) -> None:
+        super().__init__(reason)
+        self.row = row
+        """The number of the row in its record batch."""
+
 
 MOST_DIGITS = 38  # of a decimal in Spark and Arrow
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import repeat
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import (
     BinaryType,
@@ -19,10 +22,15 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pulsarium.client.bulk import EPOCH, Form, Misfit
+from pulsarium.client import MessageOptions, SchemaInfo
+from pulsarium.client.bulk import BYTES, EPOCH, Form, Misfit
+from pulsarium.client.errors import InvalidMessage
+from pulsarium.pipeline.columns.encoding import Contents, Encoder, avro_encoder, primitive_encoder
 from pulsarium.pipeline.columns.kinds import BadColumns, BadRow, Kind, no_twins
 from pulsarium.pipeline.columns.metadata import EVENT_TIME, KEY, METADATA, PROPERTIES, READ_ONLY, TOPIC
 from pulsarium.pipeline.columns.plain import Convert, columns, takes, writer
+from pulsarium.pipeline.columns.ragged import Flags, Numbers
+from pulsarium.pipeline.columns.schemas import form_of, schema_of
 
 VALUE = "value"
 Values: TypeAlias = Callable[[pa.RecordBatch], Iterable[Any]]
@@ -35,60 +43,117 @@ _TAKES: dict[str, tuple[type[DataType], ...]] = {
 }
 
 
-class Outgoing(NamedTuple):
-    """A message to send, from a row."""
+@dataclass(frozen=True)
+class Outgoing:
+    """Messages to send, by column."""
 
-    topic: str | None
-    """None for the topic of the query."""
-    value: Any
-    """Value for the producer's schema. None is a message without a value."""
-    key: bytes | str | None
-    """Text for UTF-8, otherwise bytes, so that a key that was read is written unchanged."""
-    event_time: int | None
-    """Milliseconds since the epoch, or None.
+    contents: Contents
+    keys: pa.Array | None
+    """Of type large_binary: text in UTF-8, or base64 of other bytes. None: no message has a key."""
+    is_base64: Flags
+    """True for keys in base64."""
+    event_times: Numbers | None
+    """Milliseconds since the epoch. 0, as for all times before the epoch, is none."""
+    properties: list[dict[str, str] | None] | None
 
-    A time up to the epoch is None too, because messages have no number for it.
-    """
-    properties: dict[str, str] | None
+    def __len__(self) -> int:
+        return len(self.is_base64)
+
+    def content(self, row: int) -> bytes | None:
+        """Return the content of a message, or None for a message without a value."""
+        data: bytes = self.contents.data[row].as_py()
+        return None if self.contents.is_null[row] else data
+
+    def options(self, row: int) -> MessageOptions:
+        """Return the options of a message except its sequence id."""
+        options: MessageOptions = {}
+        key: bytes | None = None if self.keys is None else self.keys[row].as_py()
+        if key is not None:
+            options["partition_key"] = base64.b64decode(key) if self.is_base64[row] else key.decode()
+        if self.event_times is not None and self.event_times[row]:
+            options["event_timestamp"] = int(self.event_times[row])
+        if self.properties is not None and self.properties[row]:
+            options["properties"] = self.properties[row]
+        return options
 
 
 class RowReader:
     """Converter of a DataFrame's rows to messages."""
 
-    def __init__(self, given: StructType, own: DataType | None, kind: Kind | None, form: Form) -> None:
-        """Prepare the columns `given`.
+    def __init__(self, given: StructType, own: DataType | None, kind: Kind | None, info: SchemaInfo | None) -> None:
+        """Prepare the columns `given` for a topic with the schema `info`.
 
         `own` is the type of values that are not records. `kind` is the record of all others.
         """
         no_twins(given.names, "the DataFrame")
         value, self._metadata = split(given, {each.name.lower() for each in kind.fields} if kind else set())
-        self._values = _primitive(value, own) if kind is None else _record(value, kind, form)
+        schema = schema_of(info)
+        self._encode = (schema or BYTES).encode
+        if kind is None:
+            self._values, self._encode_column = _primitive(value, own, info)
+        else:
+            assert info is not None
+            self._values, self._encode_column = _record(value, kind, info)
         _check(self._metadata)
 
-    def messages(self, batch: pa.RecordBatch) -> Iterator[Outgoing]:
-        """Yield a message for each row, in their order. Raise `BadRow` for a row that does not fit the schema."""
+    def messages(self, batch: pa.RecordBatch) -> Outgoing:
+        """Return a message for each row, in their order. Raise `BadRow` for a row that does not fit the schema."""
+        keys, is_base64 = self._keys(batch)
+        contents = self._encode_column(batch) if self._encode_column else None
+        return Outgoing(
+            contents or self._one_by_one(batch), keys, is_base64, self._event_times(batch), self._properties(batch)
+        )
+
+    def values(self, batch: pa.RecordBatch) -> Iterator[Any]:
+        """Yield the value of each row for the topic's schema. None is a message without a value."""
+        return iter(self._values(batch))
+
+    def _one_by_one(self, batch: pa.RecordBatch) -> Contents:
+        """Encode each value by the topic's schema."""
+        made: list[bytes | None] = []
         try:
-            yield from map(
-                Outgoing,
-                self._column(batch, TOPIC),
-                self._values(batch),
-                map(_key, self._column(batch, KEY)),
-                self._event_times(batch),
-                map(_properties, self._column(batch, PROPERTIES)),
-            )
-        except Misfit as error:
-            raise BadRow(str(error)) from None
+            for value in self._values(batch):
+                made.append(None if value is None else self._encode(value))  # noqa: PERF401  # an error needs the number
+        except (Misfit, InvalidMessage) as error:
+            raise BadRow(str(error), len(made)) from None
+        data = pa.array([each or b"" for each in made], pa.large_binary())
+        return Contents(data, np.array([each is None for each in made], np.bool_))
 
-    def _column(self, batch: pa.RecordBatch, name: str) -> Iterable[Any]:
-        column = self._metadata.get(name)
-        return repeat(None) if column is None else _list(batch, column.name)
+    def _keys(self, batch: pa.RecordBatch) -> tuple[pa.Array | None, Flags]:
+        none = np.zeros(batch.num_rows, np.bool_)
+        column = self._metadata.get(KEY)
+        if column is None or isinstance(column.dataType, NullType):
+            return None, none
+        keys = batch.column(column.name)
+        if isinstance(column.dataType, StringType):
+            return keys.cast(pa.large_binary()), none
+        keys = keys.cast(pa.large_binary())
+        try:
+            keys.cast(pa.large_string())  # fails for bytes that are not UTF-8
+        except pa.ArrowInvalid:
+            made = [_text_or_base64(each) for each in keys.to_pylist()]
+            keys = pa.array([key for key, _ in made], pa.large_binary())
+            return keys, np.array([is_base64 for _, is_base64 in made], np.bool_)
+        return keys, none
 
-    def _event_times(self, batch: pa.RecordBatch) -> Iterable[int | None]:
+    def _event_times(self, batch: pa.RecordBatch) -> Numbers | None:
         column = self._metadata.get(EVENT_TIME)
-        if column is None:
-            return repeat(None)
-        micros = batch.column(column.name).cast(pa.int64()).to_pylist()
-        return (each // 1000 if each is not None and each >= 1000 else None for each in micros)
+        if column is None or isinstance(column.dataType, NullType):
+            return None
+        micros = batch.column(column.name).cast(pa.int64()).fill_null(0).to_numpy()
+        return np.asarray(np.maximum(micros // 1000, 0))
+
+    def _properties(self, batch: pa.RecordBatch) -> list[dict[str, str] | None] | None:
+        column = self._metadata.get(PROPERTIES)
+        if column is None or isinstance(column.dataType, NullType):
+            return None
+        made: list[dict[str, str] | None] = []
+        for row, pairs in enumerate(batch.column(column.name).to_pylist()):
+            for name, value in pairs or ():
+                if value is None:
+                    raise BadRow(f"column {PROPERTIES}: the property {name} is null", row)
+            made.append(dict(pairs) if pairs else None)
+        return made if any(made) else None
 
 
 def split(given: StructType, fields: set[str]) -> tuple[StructType, dict[str, StructField]]:
@@ -125,8 +190,8 @@ def _check(metadata: dict[str, StructField]) -> None:
             raise BadColumns(f"column {column.name} must be {allowed}, not {given.simpleString()}")
 
 
-def _primitive(given: StructType, own: DataType | None) -> Values:
-    """Return a function that yields the values of a topic of single values, or of bytes."""
+def _primitive(given: StructType, own: DataType | None, info: SchemaInfo | None) -> tuple[Values, Encoder | None]:
+    """Return a function that yields the values of a topic of single values, or of bytes, and an encoder of columns."""
     assert own is not None
     found = {column.name.lower(): column for column in given.fields}
     column = found.pop(VALUE, None)
@@ -138,26 +203,30 @@ def _primitive(given: StructType, own: DataType | None) -> Values:
     if column is None:
         raise BadColumns(f"column {VALUE} is missing: the topic's schema has values of {own.simpleString()}")
     name, text = column.name, isinstance(column.dataType, StringType)
+    encoder = primitive_encoder(info, name)
     if isinstance(own, BinaryType) and text:
-        return lambda batch: (None if each is None else each.encode() for each in _list(batch, name))
+        return (lambda batch: (None if each is None else each.encode() for each in _list(batch, name))), encoder
     if not takes(own, column.dataType):
         given_type = column.dataType.simpleString()
         raise BadColumns(f"column {VALUE} is {given_type}, but the topic's schema has {own.simpleString()}")
-    return lambda batch: _list(batch, name)
+    return (lambda batch: _list(batch, name)), encoder
 
 
-def _record(given: StructType, kind: Kind, form: Form) -> Values:
-    """Return a function that yields the records of a topic.
+def _record(given: StructType, kind: Kind, info: SchemaInfo) -> tuple[Values, Encoder | None]:
+    """Return a function that yields the records of a topic, and an encoder of columns.
 
     Each field has a column, or all fields are in a struct `value`.
     """
+    form = form_of(info)
     if len(given.fields) == 1 and given.names[0].lower() == VALUE:
         column = given.fields[0]
         if isinstance(column.dataType, StructType) and all(each.name.lower() != VALUE for each in kind.fields):
             convert = writer(kind, form, column.dataType, VALUE)
-            return lambda batch: (None if each is None else convert(each) for each in _list(batch, column.name))
+            return (lambda batch: (None if each is None else convert(each) for each in _list(batch, column.name))), None
     converts = columns(kind, form, given, "")
-    return lambda batch: _rows(batch, converts)
+    names = {field: column for field, column, _ in converts if column in given.names}
+    encoder = avro_encoder(info, names) if form is Form.AVRO else None
+    return (lambda batch: _rows(batch, converts)), encoder
 
 
 def _rows(batch: pa.RecordBatch, converts: list[tuple[str, str, Convert]]) -> Iterator[Any]:
@@ -189,19 +258,12 @@ def _list(batch: pa.RecordBatch, name: str) -> list[Any]:
         raise Misfit(f"column {name}: a time outside Python's years 1 to 9999") from None
 
 
-def _key(key: bytes | str | None) -> bytes | str | None:
-    if isinstance(key, bytes):
-        try:
-            return key.decode()
-        except UnicodeDecodeError:
-            return key
-    return key
-
-
-def _properties(pairs: list[tuple[str, str | None]] | None) -> dict[str, str] | None:
-    if not pairs:
-        return None
-    for name, value in pairs:
-        if value is None:
-            raise Misfit(f"column {PROPERTIES}: the property {name} is null")
-    return dict(pairs)  # type: ignore[arg-type]
+def _text_or_base64(key: bytes | None) -> tuple[bytes | None, bool]:
+    """Return a key in UTF-8 as it is, any other in base64, and whether it is in base64."""
+    if key is None:
+        return None, False
+    try:
+        key.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(key), True
+    return key, False

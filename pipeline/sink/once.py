@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pulsarium.client import Admin, HashingScheme, Message
+from pulsarium.client import Admin
 from pulsarium.client.admin.errors import AdminError, NotAllowed, NotAuthorized, NotFound
-from pulsarium.client.bulk import MessageRouter, hash_of
 from pulsarium.client.topics import parse
+from pulsarium.pipeline.columns.ragged import Numbers
 from pulsarium.pipeline.options import ADMIN_URL, Connection
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.rest.policies import DEDUPLICATION
@@ -23,8 +24,18 @@ MOST_ROWS = 1 << ROW_BITS  # of one Spark partition in one batch
 MOST_BATCHES = 1 << 63 - ROW_BITS  # sequence ids are signed in Java
 
 
+N = TypeVar("N", int, Numbers)
+
+
 class OutOfNumbers(ValueError):
     """A number of a batch, or of a row in a batch, that does not fit into a sequence id."""
+
+
+def sequence_ids(batch_id: int, row: int, count: int) -> Numbers:
+    """Return the sequence ids of `count` rows of a Spark partition, from `row` on. Raise `OutOfNumbers`."""
+    sequence_id(batch_id, row + count - 1)
+    first = sequence_id(batch_id, row)
+    return np.arange(first, first + count, dtype=np.int64)
 
 
 def sequence_id(batch_id: int, row: int) -> int:
@@ -43,8 +54,8 @@ def batch_of(sequence_id: int) -> int:
     return sequence_id >> ROW_BITS
 
 
-def row_of(sequence_id: int) -> int:
-    """Return the row of a sequence id."""
+def row_of(sequence_id: N) -> N:
+    """Return the row of a sequence id, or the rows of several."""
     return sequence_id & MOST_ROWS - 1
 
 
@@ -61,17 +72,6 @@ def _sortable(column: Any) -> Any:
     if pa.types.is_nested(column.type):
         return pa.array([repr(value) for value in column.to_pylist()], pa.large_string())
     return column
-
-
-def by_key_or_row(scheme: HashingScheme) -> MessageRouter:
-    """Return a router that routes rows with a key as other clients do, and distributes the others round-robin."""
-
-    def choose(message: Message[Any], partitions: int) -> int:
-        if message.has_partition_key():
-            return hash_of(message.partition_key(), scheme) % partitions
-        return row_of(message.sequence_id()) % partitions
-
-    return choose
 
 
 class NoDeduplication(RuntimeError):

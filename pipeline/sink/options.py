@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from pulsarium.client import CompressionType, HashingScheme
-from pulsarium.pipeline.options import BadOption, Connection, Described, Options
+from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, Connection, Described, Options
 
 PREFIX = "pulsar.producer."
 
 
 OPTIONS: Sequence[Described] = (
+    Described(
+        ADMIN_URL,
+        "",
+        "both",
+        "URL of the REST API, http://host:8080: without it the sink cannot check whether the topic deduplicates",
+    ),
     Described(
         "topic",
         "",
@@ -80,10 +86,6 @@ def _among(words: Mapping[str, Any]) -> Reader:
     return lambda options, name, default: options.choice(name, words, default)
 
 
-def _micros(options: Options, name: str, default: str) -> float:
-    return options.number(name, int(default)) / 1_000_000
-
-
 class _Argument(NamedTuple):
     """An option of Java's producer, and its argument of `create_producer`, or "" when it is used otherwise."""
 
@@ -105,14 +107,14 @@ _ARGUMENTS = (
         "20000",
         "max_pending_messages",
         _number(1),
-        "most messages without a receipt in a partition",
+        "messages without a receipt in a partition at which a task waits",
     ),
     _Argument(
         "maxPendingMessagesAcrossPartitions",
         "100000",
         "max_pending_messages_across_partitions",
         _number(1),
-        "most messages without a receipt in all partitions of a topic",
+        "messages without a receipt in all partitions of a topic at which a task waits",
     ),
     _Argument("batchingEnabled", "true", "batching_enabled", _flag, "send several messages in one entry"),
     _Argument("batchingMaxMessages", "1000", "batching_max_messages", _number(1), "most messages of one entry"),
@@ -124,11 +126,7 @@ _ARGUMENTS = (
         "most payload bytes of one entry",
     ),
     _Argument(
-        "batchingMaxPublishDelayMicros",
-        "1000",
-        "batching_max_publish_delay",
-        _micros,
-        "how long a batch waits for more messages",
+        "batchingMaxPublishDelayMicros", "1000", "", _number(), "no effect: a task sends the rows that it has at once"
     ),
     _Argument("compressionType", "NONE", "compression_type", _among(_COMPRESSIONS), "NONE, LZ4, ZLIB, ZSTD or SNAPPY"),
     _Argument(
@@ -166,13 +164,9 @@ class SinkOptions:
 
     @staticmethod
     def of(given: Mapping[str, str]) -> SinkOptions:
-        """Return the options, or raise `BadOption` for an invalid value or an unknown producer option."""
+        """Return the options, or raise `BadOption` for an invalid value or an unknown option."""
         options = Options(given)
-        known = {(PREFIX + each.name).lower() for each in _ARGUMENTS}
-        for name in given:
-            if name.lower().startswith(PREFIX) and name.lower() not in known:
-                names = ", ".join(each.name for each in _ARGUMENTS)
-                raise BadOption(f'unknown option "{name}": the options of {PREFIX}* are {names}')
+        options.refuse_unknown(each.name for each in (*CONNECTION, *OPTIONS, *PRODUCER_OPTIONS))
         read = {each.name: each.read(options, PREFIX + each.name, each.default) for each in _ARGUMENTS}
         words: dict[str, bool | None] = {"required": True, "off": False}
         required = None if options.text("deduplication") is None else options.choice("deduplication", words, "required")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -11,30 +11,24 @@ from typing import Any, NamedTuple, TypeVar
 
 import anyio
 import anyio.lowlevel
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from pulsarium.client import (
-    Client,
-    MessageOptions,
-    PartitionsRoutingMode,
-    Producer,
-    Receipt,
-    Schema,
-    SchemaInfo,
-    errors,
-)
-from pulsarium.client.bulk import BYTES
+from pulsarium.client import Client, Receipt, Schema, SchemaInfo, errors
+from pulsarium.client.bulk import BYTES, BatchProducer
 from pulsarium.pipeline.columns import BadColumns, BadRow, Columns, Outgoing, RowReader, info_for
-from pulsarium.pipeline.sink.once import batch_of, by_key_or_row, row_of
+from pulsarium.pipeline.columns.ragged import Numbers
+from pulsarium.pipeline.sink.once import batch_of, row_of
 from pulsarium.pipeline.sink.options import SinkOptions
+from pulsarium.pipeline.sink.packing import Packed, cuts, packed
+from pulsarium.pipeline.sink.routing import partitions_of
 
 T = TypeVar("T")
 
 PAUSE = 0.1  # seconds until a producer's name is tried again, at first
 LONGEST_PAUSE = 1.0
-_FULL = (errors.MemoryBufferIsFull, errors.ProducerQueueIsFull)
 
 
 class WriteFailed(RuntimeError):
@@ -56,8 +50,18 @@ class Written(WriterCommitMessage):
 class _Target(NamedTuple):
     """The producer of a topic, and the converter of its rows."""
 
-    producer: Producer[Any]
+    producer: BatchProducer
     reader: RowReader
+
+
+class _Sent(NamedTuple):
+    """An entry that may have no receipt yet."""
+
+    topic: str
+    number: int
+    """The sequence id of its first row."""
+    rows: int
+    receipt: Receipt
 
 
 class Sender:
@@ -72,14 +76,11 @@ class Sender:
         self._options = options
         self._given = given
         self._name = name
-        self._arguments = {
-            **options.producer,
-            "message_routing_mode": PartitionsRoutingMode.CustomPartition,
-            "message_router": by_key_or_row(options.hashing_scheme),
-        }
         self._targets: dict[str, _Target] = {}
-        self._sent: deque[tuple[str, int, Receipt]] = deque()  # these may have no receipt yet
-        self._most = int(options.producer["max_pending_messages"])
+        self._sent: deque[_Sent] = deque()
+        given_options = options.producer
+        self._most_messages = given_options["batching_max_messages"] if given_options["batching_enabled"] else 1
+        self._most_bytes = given_options["batching_max_allowed_size_in_bytes"]
         self._written = Written(partition)
         self._stack = AsyncExitStack()
 
@@ -96,7 +97,7 @@ class Sender:
         for target in self._targets.values():
             target.producer.abandon()
 
-    async def send(self, topic: str, rows: pa.RecordBatch, numbers: Sequence[int]) -> None:
+    async def send(self, topic: str, rows: pa.RecordBatch, numbers: Numbers) -> None:
         """Send rows, which have these sequence ids, and wait for room. Raise `WriteFailed`.
 
         A batch that was sent in part is completed without duplicates, for this reason. The broker drops an entry, with
@@ -104,55 +105,83 @@ class Sender:
         "overlap".) So an entry must not mix rows that the broker has with others.
 
         When a producer opens, the broker tells the highest number that it has or is about to have (PRODUCER_SUCCESS).
-        No other producer can use the name until this one is closed. `TopicProducer.add` sends each row up to that
-        number alone, for the broker to judge, and batches begin after it. These rows are not omitted, because the
-        number also counts entries whose storing may still fail.
+        No other producer can use the name until this one is closed. Each row up to that number is sent alone, for the
+        broker to judge, and batches begin after it. These rows are not omitted, because the number also counts entries
+        whose storing may still fail.
 
         After a lost connection the client sends the same entries again. When another attempt used the name meanwhile
         and wrote a part of an entry, the client fails (`TopicProducer._is_torn`).
         """
-        target = self._targets.get(topic) or await self._open(topic, batch_of(numbers[0]))
-        producer, sent = target.producer, self._sent
-        index = -1
+        target = self._targets.get(topic) or await self._open(topic, batch_of(int(numbers[0])))
+        producer = target.producer
         try:
-            for index, message in enumerate(target.reader.messages(rows)):
-                if len(sent) >= self._most:
-                    await self._await_half()
-                options = _options(numbers[index], message)
-                try:
-                    receipt = producer.send_nowait(message.value, **options)
-                except _FULL:
-                    receipt = await self._patiently(producer.submit(message.value, **options))
-                sent.append((topic, numbers[index], receipt))
+            messages = target.reader.messages(rows)
         except BadRow as error:
-            raise self._failed(topic, numbers[index + 1], error) from error
-        except errors.PulsarError as error:
-            raise self._failed(topic, numbers[index], error) from error
-        if index + 1 != len(numbers):
-            raise WriteFailed(f"{topic}: {len(numbers)} rows gave {index + 1} messages")
+            raise self._failed(topic, int(numbers[error.row]), error) from error
+        where = partitions_of(messages.keys, row_of(numbers), producer.partitions, self._options.hashing_scheme)
+        payloads = packed(messages, numbers)
+        for partition in range(producer.partitions):
+            members = np.flatnonzero(where == partition)
+            known = int(np.searchsorted(numbers[members], producer.highest_sequence_id(partition), side="right"))
+            for row in members[:known]:
+                await self._send_alone(topic, partition, messages, int(row), int(numbers[row]))
+            if known < len(members):
+                await self._send_batches(topic, partition, messages, members[known:], payloads, numbers)
+            self._take_receipts()
         self._written.rows += len(numbers)
         self._written.topics[topic] = self._written.topics.get(topic, 0) + len(numbers)
+
+    async def _send_batches(
+        self, topic: str, partition: int, messages: Outgoing, members: Numbers, payloads: pa.Array, numbers: Numbers
+    ) -> None:
+        producer = self._targets[topic].producer
+        mine = Packed(messages, payloads, members, numbers)
+        most = min(self._most_messages, producer.most_messages)
+        for start, stop in cuts(mine.sizes, most, self._most_bytes):
+            row = int(members[start])
+            number = int(numbers[row])
+            if stop - start == 1:
+                await self._send_alone(topic, partition, messages, row, number)
+            else:
+                sending = producer.send_batch(partition, mine.batch(start, stop))
+                await self._sent_with(topic, number, stop - start, sending)
+
+    async def _send_alone(self, topic: str, partition: int, messages: Outgoing, row: int, number: int) -> None:
+        options = messages.options(row)
+        options["sequence_id"] = number
+        sending = self._targets[topic].producer.send(partition, messages.content(row), **options)
+        await self._sent_with(topic, number, 1, sending)
+
+    async def _sent_with(self, topic: str, number: int, rows: int, sending: Awaitable[Receipt]) -> None:
+        try:
+            receipt = await self._patiently(sending)
+        except errors.PulsarError as error:
+            raise self._failed(topic, number, error) from error
+        self._sent.append(_Sent(topic, number, rows, receipt))
         await anyio.lowlevel.checkpoint()  # let the sockets have their turn
 
     async def finish(self) -> Written:
-        """Wait until all rows are stored, and return the numbers.
-
-        The last batches go out when their delay is over. Raise `WriteFailed`.
-        """
+        """Wait until all rows are stored, and return the numbers. Raise `WriteFailed`."""
         while self._sent:
-            await self._await_half()
+            sent = self._sent[0]
+            if not sent.receipt.is_done():
+                try:
+                    await self._patiently(sent.receipt.wait())
+                except errors.PulsarError as error:
+                    raise self._failed(sent.topic, sent.number, error) from error
+            self._take_receipts()
         return self._written
 
-    async def _await_half(self) -> None:
-        """Wait for the receipts of the older half of the messages."""
-        for _ in range(len(self._sent) - len(self._sent) // 2):
-            topic, number, receipt = self._sent.popleft()
+    def _take_receipts(self) -> None:
+        """Take the receipts that have arrived, up to the first one that is missing. Raise `WriteFailed`."""
+        while self._sent and self._sent[0].receipt.is_done():
+            topic, number, rows, receipt = self._sent.popleft()
             try:
-                where = receipt.result() if receipt.is_done() else await self._patiently(receipt.wait())
+                where = receipt.result()
             except errors.PulsarError as error:
                 raise self._failed(topic, number, error) from error
             if where.ledger_id < 0:
-                self._written.known += 1
+                self._written.known += rows
 
     async def _patiently(self, waiting: Awaitable[T]) -> T:
         with anyio.move_on_after(self._options.send_timeout):
@@ -185,13 +214,15 @@ class Sender:
                 return None
         return info_for(self._given, as_json=self._options.schema_type == "json")
 
-    async def _producer(self, topic: str, schema: Schema[Any]) -> Producer[Any]:
+    async def _producer(self, topic: str, schema: Schema[Any]) -> BatchProducer:
         """Open a producer, as soon as no earlier attempt has its name."""
         pause, until = PAUSE, anyio.current_time() + self._options.busy_timeout
         while True:
-            made = self._client.create_producer(topic, schema=schema, producer_name=self._name, **self._arguments)
+            made = self._client.create_producer(
+                topic, schema=schema, producer_name=self._name, **self._options.producer
+            )
             try:
-                return await self._stack.enter_async_context(made)
+                return BatchProducer(await self._stack.enter_async_context(made))
             except errors.ProducerBusy:
                 if anyio.current_time() >= until:
                     raise
@@ -201,14 +232,3 @@ class Sender:
     def _failed(self, topic: str, number: int, error: Exception) -> WriteFailed:
         where = f"row {row_of(number)} of Spark partition {self._written.partition} in batch {batch_of(number)}"
         return WriteFailed(f"{topic}, {where}: {error}")
-
-
-def _options(number: int, message: Outgoing) -> MessageOptions:
-    options: MessageOptions = {"sequence_id": number}
-    if message.key is not None:
-        options["partition_key"] = message.key
-    if message.event_time is not None:
-        options["event_timestamp"] = message.event_time
-    if message.properties:
-        options["properties"] = message.properties
-    return options

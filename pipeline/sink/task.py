@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pulsarium.client.topics import full_name
 from pulsarium.pipeline.columns.metadata import TOPIC
+from pulsarium.pipeline.columns.ragged import Numbers
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.sink import once
-from pulsarium.pipeline.sink.once import by_content, sequence_id
+from pulsarium.pipeline.sink.once import by_content, sequence_ids
 from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.sink.sending import Sender, WriteFailed, Written
 
@@ -62,16 +64,14 @@ def write(
         try:
             row = 0
             for batch in by_content(rows) if options.is_sorted else rows:
-                last = sequence_id(batch_id, row + batch.num_rows - 1)
-                numbers = range(sequence_id(batch_id, row), last + 1)
+                numbers = sequence_ids(batch_id, row, batch.num_rows)
                 if options.topic:
                     pulsar.call(sender.send, options.topic, batch, numbers)
                 else:
                     for topic, members in by_topic(batch.column(column), row).items():
                         if required:
                             once.require_deduplication(options.connection, topic)
-                        some = batch.take(pa.array(members))
-                        pulsar.call(sender.send, topic, some, [numbers[each] for each in members])
+                        pulsar.call(sender.send, topic, batch.take(pa.array(members)), numbers[members])
                 row += batch.num_rows
             return pulsar.call(sender.finish)
         except BaseException:
@@ -79,19 +79,22 @@ def write(
             raise
 
 
-def by_topic(topics: pa.Array, row: int) -> dict[str, Sequence[int]]:
+def by_topic(topics: pa.Array, row: int) -> dict[str, Numbers]:
     """Return the numbers of a batch's rows by topic.
 
     `row` is the number of the batch's first row. Raise `WriteFailed` for a row without a topic.
     """
+    encoded = topics.dictionary_encode()
+    indices = encoded.indices.fill_null(-1).to_numpy()
     found: dict[str, list[int]] = {}
-    for number, topic in enumerate(topics.to_pylist()):
-        if not topic:
+    for index, topic in [*enumerate(encoded.dictionary.to_pylist()), (-1, None)]:
+        if topic:
+            found.setdefault(full_name(topic), []).append(index)
+        elif len(without := np.flatnonzero(indices == index)):
             raise WriteFailed(
-                f'row {row + number} of a Spark partition has no {TOPIC}, and there is no .option("topic", ...)'
+                f'row {row + without[0]} of a Spark partition has no {TOPIC}, and there is no .option("topic", ...)'
             )
-        found.setdefault(full_name(topic), []).append(number)
-    return dict(found)
+    return {topic: np.flatnonzero(np.isin(indices, several)) for topic, several in found.items()}
 
 
 def _topic_column(schema: StructType) -> str | None:

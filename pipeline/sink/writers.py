@@ -11,6 +11,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from pulsarium.pipeline.errors import reason_first
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.sink import task
 from pulsarium.pipeline.sink.options import SinkOptions
@@ -40,6 +41,7 @@ class PulsarWriter(DataSourceArrowWriter):
         # a name of this job's own, so that the broker deduplicates its attempts, and not other jobs
         self._name = made.producer_name or f"spark-{uuid4()}"
 
+    @reason_first()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         context = TaskContext.get()
         assert context is not None
@@ -95,6 +97,7 @@ class PulsarStreamWriter(DataSourceStreamArrowWriter):
         if self._required:
             task.require_deduplication(made)
 
+    @reason_first()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         context = TaskContext.get()
         assert context is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pulsarium.client import Client
 from pulsarium.client.admin.errors import AdminError
@@ -28,11 +29,21 @@ class Range:
     """Entries of the range, as far as they are known."""
     indexes: tuple[int, int] | None = None
     """Index of the first message, and the index after the last, when the broker assigns indexes (PIP-70)."""
+    in_entry: int = 1
+    """Number of messages of the first entry."""
 
     @property
     def records(self) -> int:
         """Return the number of messages, or of entries without indexes."""
         return self.indexes[1] - self.indexes[0] if self.indexes else in_ledgers.count(self.runs)
+
+
+class _Entry(NamedTuple):
+    """An entry of a topic."""
+
+    messages: int
+    last: int | None
+    """Index of its last message, or None when the broker assigns no indexes."""
 
 
 class Cutting:
@@ -52,10 +63,39 @@ class Cutting:
         total = sum(one.records for one in measured.values())
         return await each(measured, lambda topic: self._cut(topic, measured[topic], total))
 
-    async def _measure(self, topic: str, start: Position, end: Position, ledgers: Ledgers | None) -> Range:
+    async def limited(
+        self, ranges: Mapping[str, tuple[Position, Position]], ledgers: Mapping[str, Ledgers], most: int
+    ) -> dict[str, tuple[Position, Position]]:
+        """Return ranges of about `most` messages together. Each topic has a share by its size, at least one entry."""
+        found = await each(
+            ranges, lambda topic: self._measure(topic, *ranges[topic], ledgers.get(topic), small_too=True)
+        )
+        messages = {
+            topic: one.records * (1 if one.indexes else one.in_entry) for topic, one in found.items() if one.runs
+        }
+        total = sum(messages.values())
+        if total <= most:
+            return dict(ranges)
+
+        async def end(topic: str) -> Position:
+            one = found[topic]
+            if not one.runs:
+                return one.end
+            share = most * messages[topic] // total
+            least = in_ledgers.entry_at(one.runs, 1)
+            if one.indexes is not None:
+                return min(one.end, max(least, await self._entry_of(topic, one.indexes[0] + share)))
+            return min(one.end, max(least, in_ledgers.entry_at(one.runs, share // one.in_entry)))
+
+        ends = await each(ranges, end)
+        return {topic: (start, ends[topic]) for topic, (start, _) in ranges.items()}
+
+    async def _measure(
+        self, topic: str, start: Position, end: Position, ledgers: Ledgers | None, *, small_too: bool = False
+    ) -> Range:
         runs = ledgers.runs(start, end) if ledgers else in_ledgers.runs_within(start, end)
         found = Range(start, end, runs)
-        is_small = in_ledgers.size(runs) <= SMALL and not self._min
+        is_small = in_ledgers.size(runs) <= SMALL and not self._min and not small_too
         if not self._has_admin or not runs or is_small:
             return found
         try:
@@ -63,20 +103,16 @@ class Cutting:
             last = await self._index(topic, runs[-1].ledger, runs[-1].end - 1)
         except AdminError:
             return found
-        if first is None or last is None:
-            return found
-        return Range(start, end, runs, (first[0], last[1]))
+        if first.last is None or last.last is None:
+            return Range(start, end, runs, in_entry=first.messages)
+        return Range(start, end, runs, (first.last - first.messages + 1, last.last + 1), first.messages)
 
-    async def _index(self, topic: str, ledger: int, entry: int) -> tuple[int, int] | None:
-        """Return the index of an entry's first message, and the index after its last.
-
-        Return None when the broker assigns no indexes.
-        """
+    async def _index(self, topic: str, ledger: int, entry: int) -> _Entry:
         messages = await self._client.admin.topics.get_messages_by_id(topic, ledger, entry)
-        stamp = messages[0].broker_metadata() if messages else None
-        if stamp is None or not stamp.HasField("index"):
-            return None
-        return stamp.index - max(messages[0].entry_metadata().num_messages_in_batch, 1) + 1, stamp.index + 1
+        if not messages:
+            return _Entry(1, None)
+        stamp, count = messages[0].broker_metadata(), max(messages[0].entry_metadata().num_messages_in_batch, 1)
+        return _Entry(count, None if stamp is None or not stamp.HasField("index") else stamp.index)
 
     def _pieces(self, records: int, total: int) -> int:
         """Return the number of pieces of a topic.

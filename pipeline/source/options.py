@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pulsarium.pipeline.options import ADMIN_URL, BadOption, Connection, Described, Options
+from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, Connection, Described, Options
 from pulsarium.pipeline.source.places import Earliest, Latest, Places, ending, starting
 from pulsarium.pipeline.source.topics import Topics
 
@@ -68,6 +68,13 @@ OPTIONS: Sequence[Described] = (
         "maxBytesPerTrigger", "", "stream", "about how many stored bytes a micro-batch has at most; requires admin.url"
     ),
     Described(
+        "maxMessagesPerTrigger",
+        "",
+        "stream",
+        "about how many messages a micro-batch has at most, by the broker's indexes, or else by the number of messages "
+        "in an entry; requires admin.url. Both limits may be given",
+    ),
+    Described(
         "failOnDataLoss",
         "true",
         "both",
@@ -91,6 +98,13 @@ OPTIONS: Sequence[Described] = (
     ),
     Described(
         "allowDifferentTopicSchemas", "false", "both", "read topics of different schemas as bytes, in the column value"
+    ),
+    Described(
+        "pushFilters",
+        "false",
+        "batch",
+        "skip topics and entries that conditions on `__topic` and `__publishTime` exclude; Spark then requires "
+        "spark.sql.python.filterPushdown.enabled=true, which `session()` sets",
     ),
     Described("pollTimeoutMs", "120000", "both", "how long a task waits for a message that the topic must have"),
     Described(
@@ -122,6 +136,8 @@ class SourceOptions:
     max_records: int
     max_bytes: int
     """In bytes, or 0 for no limit."""
+    max_messages: int
+    """0 for no limit."""
     fail_on_data_loss: bool
     subscription: str
     is_predefined: bool
@@ -131,19 +147,22 @@ class SourceOptions:
     discovery_interval: float
     """Both in seconds."""
     receiver_queue_size: int
+    push_filters: bool
 
     @staticmethod
     def of(given: Mapping[str, str], *, streaming: bool = False) -> SourceOptions:
         """Return the options, or raise `BadOption` or `InvalidTopicName`."""
         options = Options(given)
+        options.refuse_unknown(each.name for each in (*CONNECTION, *OPTIONS))
         connection = Connection.of(options)
         topics = Topics.of(options)
         end = ending(options)
         if streaming and (options.text("endingOffsets") or options.text("endingTime")):
             raise BadOption('options "endingOffsets" and "endingTime" are for spark.read: a stream has no end')
-        max_bytes = options.number("maxBytesPerTrigger", 0, least=1)
-        if max_bytes and connection.admin_url is None:
-            raise BadOption(f'option "maxBytesPerTrigger" needs .option("{ADMIN_URL}", ...): the stats tell the sizes')
+        limits = {name: options.number(name, 0, least=1) for name in ("maxBytesPerTrigger", "maxMessagesPerTrigger")}
+        for name, most in limits.items():
+            if most and connection.admin_url is None:
+                raise BadOption(f'option "{name}" needs .option("{ADMIN_URL}", ...): the stats tell the sizes')
         named = options.text("predefinedSubscription")
         return SourceOptions(
             connection,
@@ -152,7 +171,8 @@ class SourceOptions:
             end,
             options.number("minPartitions", 0, least=1),
             options.number("maxRecordsPerPartition", 250_000),
-            max_bytes,
+            limits["maxBytesPerTrigger"],
+            limits["maxMessagesPerTrigger"],
             options.flag("failOnDataLoss", default=True),
             named or f"{options.text('subscriptionPrefix', 'spark-pulsar')}-{_digest(topics)}",
             bool(named),
@@ -160,6 +180,7 @@ class SourceOptions:
             options.number("pollTimeoutMs", 120_000, least=1) / 1000,
             options.number("topicDiscoveryIntervalMs", 5000) / 1000,
             options.number("pulsar.reader.receiverQueueSize", 1000, least=1),
+            options.flag("pushFilters", default=False),
         )
 
     @property

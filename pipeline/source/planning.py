@@ -6,7 +6,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from pulsarium.client import Client, InitialPosition
+from pulsarium.client.admin.errors import AdminError
+from pulsarium.client.errors import TopicNotFound
 from pulsarium.pipeline.options import ADMIN_URL, BadOption
+from pulsarium.pipeline.source import lag
 from pulsarium.pipeline.source import ledgers as in_ledgers
 from pulsarium.pipeline.source.cutting import Cutting
 from pulsarium.pipeline.source.ledgers import Ledgers, LossCheck
@@ -34,6 +37,8 @@ class Planner:
         self._looked: float | None = None
         self._checked = False
         self._targets: Mapping[str, Position] | None = None
+        self._ends: Mapping[str, Position] = {}
+        self._reached: Mapping[str, Position] = {}
 
     async def aclose(self) -> None:
         await self._subscription.aclose()
@@ -56,21 +61,23 @@ class Planner:
         topics = await self._find(anew=True)
         self._targets = await each(topics, lambda topic: position_of(self._client, topic, Latest()))
 
-    async def latest(self, start: Offset, most_bytes: int) -> Offset:
+    async def latest(self, start: Offset, most_bytes: int, most_messages: int) -> Offset:
         """Return where the next micro-batch ends, or `start` when there are no new messages.
 
-        `most_bytes` limits the batch; 0 is no limit. Everything before `start` is processed, because Spark has recorded
-        that.
+        `most_bytes` and `most_messages` limit the batch; 0 is no limit. Everything before `start` is processed, because
+        Spark has recorded that.
         """
         done = {topic: one.next for topic, one in decode(start).items()}
-        topics = await self._find()
+        topics, ends = await self._topics_with_ends()
         gone = set(done) - set(topics)
         self._loss.topics(sorted(gone), done)
         begins = {topic: done.get(topic, FIRST) for topic in topics}
-        ends = await each(topics, self._end_of)
+        self._ends, self._reached = ends, begins
         if self._targets is not None:
             ends = {topic: min(end, self._targets.get(topic, FIRST)) for topic, end in ends.items()}
         new = {topic: (begins[topic], end) for topic, end in ends.items() if end > begins[topic]}
+        if not self._checked and self._options.has_admin:
+            await self._subscription.warn_of_others(topics)
         ledgers = await self._ledgers(new if self._checked else topics)
         self._check(done, ledgers)
         known = {topic: place for topic, place in begins.items() if topic in done}
@@ -79,9 +86,33 @@ class Planner:
             return start if not gone else {topic: start[topic] for topic in start if topic not in gone}
         if most_bytes:
             new = _limited(new, ledgers, most_bytes)
+        if most_messages:
+            new = await self._cutting.limited(new, ledgers, most_messages)
+        self._reached = begins | {topic: end for topic, (_, end) in new.items()}
         cuts = await self._cutting.cuts(new, ledgers)
         reached = {topic: TopicOffset(end, cuts[topic]) for topic, (_, end) in new.items()}
         return encode({topic: TopicOffset(place) for topic, place in known.items()} | reached)
+
+    async def report(self) -> dict[str, dict[str, str]] | None:
+        """Return the ends of the topics at the last batch, and the lag of the batch behind them. None: no batch yet."""
+        if not self._ends:
+            return None
+        behind = {topic: end for topic, end in self._ends.items() if self._reached[topic] < end}
+        try:
+            ledgers = await self._ledgers(behind)
+        except AdminError:  # such as a topic that was deleted meanwhile: the next batch reports it
+            return {topic: {"next": str(self._ends[topic])} for topic in sorted(self._ends)}
+
+        async def measured(topic: str) -> dict[str, str]:
+            end = {"next": str(self._ends[topic])}
+            if not self._options.has_admin:
+                return end
+            if topic not in behind:
+                return end | lag.NONE.encode()
+            found = await lag.lag_of(self._client, topic, self._reached[topic], self._ends[topic], ledgers[topic])
+            return end | found.encode()
+
+        return await each(sorted(self._ends), measured)
 
     async def check(self, start: Offset, end: Offset) -> None:
         """Raise `DataLoss` when messages of a replayed micro-batch are gone."""
@@ -93,6 +124,15 @@ class Planner:
         self._check(done, await self._ledgers(topic for topic in end if topic in there))
 
     # ---- internals
+
+    async def _topics_with_ends(self) -> tuple[Sequence[str], dict[str, Position]]:
+        """Return the topics and their ends. Raise `NoSuchTopic` for a topic that was deleted."""
+        topics = await self._find()
+        try:
+            return topics, await each(topics, self._end_of)
+        except TopicNotFound:  # deleted since the last look
+            topics = await self._find(anew=True)
+            return topics, await each(topics, self._end_of)
 
     async def _find(self, *, anew: bool = False) -> Sequence[str]:
         now = time.monotonic()

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
 from pulsarium.client import Client
+from pulsarium.pipeline.errors import reason_first
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.source.cutting import Cutting
+from pulsarium.pipeline.source.filters import Selection
 from pulsarium.pipeline.source.ledgers import Ledgers, LossCheck
 from pulsarium.pipeline.source.offsets import Offset, Split, TopicOffset, splits, splits_of
 from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.places import Position, position_of
 from pulsarium.pipeline.source.planning import Planner
 from pulsarium.pipeline.source.reading import reading
+from pulsarium.pipeline.source.task import read
 from pulsarium.pipeline.source.topics import each
 
 
@@ -31,25 +41,40 @@ class PulsarReader(DataSourceReader):
         self._options = options
         self._reading = reading(options, wanted)
 
+    @reason_first()
     def partitions(self) -> Sequence[InputPartition]:
         """Return the splits of all topics.
 
         Raise `NoSuchTopic`, `BadOption`, `DataLoss`, and the broker's own errors.
         """
         with Pulsar(self._options.connection) as pulsar:
-            return pulsar.call(plan, pulsar.client, self._options)
+            return pulsar.call(plan, pulsar.client, self._options, self._reading.selection)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Split):  # Spark's own partition, for an empty range
-            return iter(())
-        return self._reading.read(partition)
+            return
+        with reason_first():
+            yield from read(self._reading, partition)
 
 
-async def plan(client: Client, options: SourceOptions) -> list[Split]:
+class FilteringReader(PulsarReader):
+    """Reader that skips topics and entries of which a query needs no message.
+
+    Spark refuses readers with `pushFilters` unless spark.sql.python.filterPushdown.enabled is true.
+    """
+
+    @override
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        self._reading = replace(self._reading, selection=Selection.of(filters))
+        return filters  # Spark applies all of them to the rows, too
+
+
+async def plan(client: Client, options: SourceOptions, selection: Selection) -> list[Split]:
     """Return the splits of everything to read, by topic, each topic's in order."""
-    topics = await options.topics.find(client)
-    options.start.check(topics, "startingOffsets")
-    options.end.check(topics, "endingOffsets")
+    found = await options.topics.find(client)
+    options.start.check(found, "startingOffsets")
+    options.end.check(found, "endingOffsets")
+    topics = [topic for topic in found if selection.has_topic(topic)]
     starts = await each(topics, lambda topic: position_of(client, topic, options.start.of(topic)))
     ends = await each(topics, lambda topic: position_of(client, topic, options.end.of(topic), is_end=True))
     ranges: dict[str, tuple[Position, Position]] = {
@@ -84,24 +109,35 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"_options": self._options, "_reading": self._reading, "_pulsar": None}
 
     @override
+    @reason_first()
     def initialOffset(self) -> Offset:
         return self._driver().call(self._planner.initial)
 
     @override
     def getDefaultReadLimit(self) -> ReadLimit:
-        most = self._options.max_bytes
-        return ReadMaxBytes(most) if most else ReadAllAvailable()
+        options = self._options
+        if options.max_bytes:
+            return ReadMaxBytes(options.max_bytes)
+        return ReadMaxRows(options.max_messages) if options.max_messages else ReadAllAvailable()
 
     @override
     def prepareForTriggerAvailableNow(self) -> None:
         self._driver().call(self._planner.stop_at_present)
 
     @override
+    @reason_first()
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """Return where the next micro-batch ends. Raise `DataLoss`, and the broker's own errors."""
-        most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else 0
-        return self._driver().call(self._planner.latest, start, most)
+        most_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else 0
+        most_messages = 0 if isinstance(limit, ReadAllAvailable) else self._options.max_messages
+        return self._driver().call(self._planner.latest, start, most_bytes, most_messages)
 
+    @override
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Return the ends of the topics and the lag behind them, which the progress of the query shows."""
+        return self._driver().call(self._planner.report)
+
+    @reason_first()
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return the splits between two offsets.
 
@@ -112,7 +148,8 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Split)
-        return self._reading.read(partition)
+        with reason_first():
+            yield from read(self._reading, partition)
 
     def stop(self) -> None:
         pulsar, self._pulsar = self._pulsar, None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from uuid import uuid4
 
-from pulsarium.client import Client, Consumer, ConsumerType, InitialPosition, MessageId, PulsarError
-from pulsarium.client.bulk import last_message
+from pulsarium.client import Client, Consumer, InitialPosition, MessageId, PulsarError
+from pulsarium.client.admin.errors import AdminError
+from pulsarium.client.bulk import last_message, standing_consumer
 from pulsarium.pipeline.source.ledgers import Ledgers
 from pulsarium.pipeline.source.places import FIRST, Position
 from pulsarium.pipeline.source.topics import each
@@ -29,6 +31,7 @@ class Subscription:
         self.name = name
         self._client = client
         self._held = 1 if holds_back else 0
+        self._consumer_name = f"spark-{uuid4().hex[:10]}"  # tells the consumers of this query from all others
         self._members: dict[str, Consumer[bytes]] = {}
         self._moved: dict[str, Position] = {}
 
@@ -80,21 +83,30 @@ class Subscription:
         await each(list(self._members), self.forget)
 
     async def _member(self, topic: str, initial: InitialPosition = InitialPosition.Earliest) -> Consumer[bytes]:
-        """Return the consumer of a topic.
-
-        Its type is Failover, so that the consumer of a dead driver, which the broker still knows, does not block it.
-        """
+        """Return the consumer of a topic. Raise `TopicNotFound` when the topic was deleted."""
         if topic not in self._members:
-            consumer = self._client.subscribe(
-                topic,
-                self.name,
-                consumer_type=ConsumerType.Failover,
-                initial_position=initial,
-                consumer_name="spark",
-                start_paused=True,
-                start_message_id_inclusive=True,
-                ack_receipt_enabled=True,
-            )
+            consumer = standing_consumer(self._client, topic, self.name, initial, self._consumer_name)
             await consumer.__aenter__()
             self._members[topic] = consumer
         return self._members[topic]
+
+    async def warn_of_others(self, topics: Iterable[str]) -> None:
+        """Warn when another consumer uses the subscription of one of these topics. Needs the admin API."""
+        for topic, others in (await each(topics, self._others)).items():
+            if others:
+                _logger.warning(
+                    "%s: another consumer (%s) uses the subscription %s. Give each query on the same topics another "
+                    "subscriptionPrefix, because a shared subscription may move past messages that one of them needs",
+                    topic,
+                    ", ".join(others),
+                    self.name,
+                )
+
+    async def _others(self, topic: str) -> list[str]:
+        try:
+            stats = await self._client.admin.topics.get_stats(topic)
+        except AdminError:
+            return []
+        found = stats.get("subscriptions", {}).get(self.name, {}).get("consumers", [])
+        names = [str(each.get("consumerName", "")) for each in found]
+        return [name for name in names if name != self._consumer_name]

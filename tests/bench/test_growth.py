@@ -24,7 +24,7 @@ def test_sizes_end_at_a_share_of_the_largest(up_to: float, sizes: tuple[int, ...
 def test_a_table_gives_the_reason_only_where_the_cost_exceeds_the_limit() -> None:
     grown, flat = table(TOPICS, [(1, 5.0), (10_000, 15.0)]), table(TOPICS, [(1, 5.0), (10_000, 9.0)])
     assert "| 10k | 15.0 | 3.00x |" in grown
-    assert grown.endswith(WHY["topics"])
+    assert WHY["topics"] in grown.replace("\n", " ")
     assert flat.endswith("| 10k | 9.0 | 1.80x |")
 
 

@@ -60,6 +60,13 @@ def test_a_target_that_is_missed(results: Results) -> None:
     assert all(f.met is None for f in results.figures() if f.name.endswith("-busy"))
 
 
+def test_beside_another_pulsarium_no_advantage_is_asked_for(results: Results) -> None:
+    results.beside_pulsar = False
+    figures = {f.name: f for f in results.figures()}
+    assert figures["publish-unbatched.rate"].targets == []
+    assert figures["start-connect"].targets == [("<= 0.5", True)]
+
+
 def test_cpu_targets_hold_for_a_broker_in_memory(results: Results) -> None:
     alone = Results(["pulsarium"], programs={"publish-unbatched": {"pulsarium": [run(0.016)]}})
     assert "<= 15  MISSED" in table(alone)

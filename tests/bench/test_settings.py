@@ -33,6 +33,14 @@ def test_a_receipt_promises_the_same_of_both(tmp_path: Path) -> None:
     assert (DURABILITY == "fsync") is (SETTINGS["journalSyncData"] == "true")
 
 
+def test_another_installation_of_pulsarium_gets_the_same_settings(tmp_path: Path) -> None:
+    path = tmp_path / "pulsarium"
+    path.touch()
+    own, other = commands(options(against=str(path)), tmp_path).values()
+    assert other == [str(path), *own[own.index("serve") :]]
+    assert "--durability" in other
+
+
 def test_pulsarium_knows_what_it_is_given(tmp_path: Path) -> None:
     config = load(write(tmp_path)).config
     told = (

@@ -32,6 +32,7 @@ def test_pages_show_the_programs_of_examples() -> None:
         "examples/go-test/orders_test.go",
         "examples/go/hello.go",
         "examples/java/Hello.java",
+        "examples/node/websocket_hello.js",
         "examples/python/async_client.py",
         "examples/python/hello.py",
         "examples/python/outgrow.py",
@@ -44,6 +45,7 @@ def test_pages_show_the_programs_of_examples() -> None:
         "examples/python/test_scaling.py",
         "examples/python/transactions.py",
         "examples/python/typed_values.py",
+        "examples/python/websocket_hello.py",
     ]
     for file, code in shown:
         assert (ROOT / file).read_text() == code

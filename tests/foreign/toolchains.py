@@ -72,6 +72,7 @@ PERF = Toolchain(
     ROOT / "bench" / "reference" / "perf", REFERENCE.tools, REFERENCE.sources, str(stamp(CACHE, PERF_JARS))
 )
 """pulsar-perf, which stands on the jars of REFERENCE."""
+NODE = Toolchain(FOLDER / "node", ("node", "npm"), ("package.json", "package-lock.json"), "node_modules/ws")
 GO = Toolchain(FOLDER / "go", ("go",), ("go.mod", "go.sum", "*.go"), "build/client")
 
 
@@ -88,7 +89,7 @@ def missing(toolchain: Toolchain) -> str:
     return ""
 
 
-def missing_toolchains(toolchains: Iterable[Toolchain] = (JAVA, RECORDS, ADMIN, CLI, V5, JUNIT, GO)) -> list[str]:
+def missing_toolchains(toolchains: Iterable[Toolchain] = (JAVA, RECORDS, ADMIN, CLI, V5, JUNIT, GO, NODE)) -> list[str]:
     """The reasons of all that lack something, for a summary before a run."""
     return [reason for reason in map(missing, toolchains) if reason]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 
 from pulsarium.client import Authentication, AuthenticationBasic, AuthenticationTLS, AuthenticationToken
 from pulsarium.pipeline.options import CONNECTION, BadOption, Connection, Options
+from pulsarium.pipeline.sink.options import SinkOptions
+from pulsarium.pipeline.source.options import SourceOptions
 
 URL = {"service.url": "pulsar://localhost:6650"}
 SECRET = "s3cret"
@@ -28,6 +32,29 @@ def test_names_have_no_case() -> None:
     assert options.number("MAXBYTESPERTRIGGER", 1) == 5
     assert options.text("nobody") is None
     assert options.text("nobody", "y") == "y"
+
+
+@pytest.mark.parametrize("read", [SourceOptions.of, SinkOptions.of])
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("Topik", 'unknown option "Topik": did you mean "topic"?'),
+        ("pulsar.client.authParam", 'did you mean "pulsar.client.authParams"?'),
+        ("xyz", "docs/pipeline-options.md lists all options"),
+        ("kafka.bootstrap.servers", "its counterpart is service.url"),
+        ("SUBSCRIBE", "its counterpart is topic or topics"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_most_similar_name(
+    read: Callable[[Mapping[str, str]], Any], given: str, reason: str
+) -> None:
+    with pytest.raises(BadOption, match=re.escape(reason)):
+        read({**URL, "topic": "t", given: "x"})
+
+
+@pytest.mark.parametrize("read", [SourceOptions.of, SinkOptions.of])
+def test_options_of_spark_itself_are_no_options_of_the_data_source(read: Callable[[Mapping[str, str]], Any]) -> None:
+    read({**URL, "topic": "t", "path": "x", "checkpointLocation": "y", "provider": "pulsar", "option.topic": "t"})
 
 
 @pytest.mark.parametrize("given", [{}, {"service.url": ""}])

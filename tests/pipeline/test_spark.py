@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pulsarium.pipeline import NoJava, session
-from pulsarium.pipeline.spark import require_java
+from pulsarium.pipeline import NoJava, SparkTooOld, session
+from pulsarium.pipeline.spark import require_java, require_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,10 +75,23 @@ def test_java_that_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said
     require_java()
 
 
+@pytest.mark.parametrize("version", ["3.5.1", "4.1.9"])
+def test_a_spark_that_is_too_old_is_named_in_one_line(version: str) -> None:
+    with pytest.raises(SparkTooOld, match=f"needs Spark 4.2 or later, this is {version}: install it with") as raised:
+        require_spark(version)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("version", ["4.2.0", "4.10.0", "5.0.0.dev1"])
+def test_a_spark_that_is_new_enough_is_taken(version: str) -> None:
+    require_spark(version)
+
+
 def test_the_session_of_this_process(spark: SparkSession) -> None:
     assert session("other") is spark
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.driver.host") == "127.0.0.1"
     assert spark.conf.get("spark.ui.enabled") == "false"
+    assert spark.conf.get("spark.log.level") == "ERROR"
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2", "what was given wins"

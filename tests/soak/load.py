@@ -23,10 +23,11 @@ NUMBERS = struct.Struct(">QIQ")  # number, lane, when it may be delivered (ms)
 class Site:
     """Where loads of one process run: a client, its REST API, chance, and whether it is over."""
 
-    def __init__(self, client: Client, admin: Admin, service_url: str, seed: int, prefix: str) -> None:
+    def __init__(self, client: Client, admin: Admin, service_url: str, admin_url: str, seed: int, prefix: str) -> None:
         self.client = client
         self.admin = admin
         self.service_url = service_url
+        self.admin_url = admin_url
         self.seed = seed
         self.prefix = prefix
         self._stopped = anyio.Event()

@@ -75,11 +75,11 @@ Tell = Callable[[Outcome, float], None]
 
 
 @contextmanager
-def broker(folder: Path, *, memory: bool) -> Iterator[BrokerProcess]:
-    """`pulsarium serve` with what the loads need; it must stop as it should."""
+def broker(folder: Path, *options: str, memory: bool) -> Iterator[BrokerProcess]:
+    """`pulsarium serve` with what the loads need, and more options; it must stop as it should."""
     settings = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
     data = [] if memory else ["--data", str(folder / "data")]
-    process = BrokerProcess(folder, [*data, *settings], command=PULSARIUM)
+    process = BrokerProcess(folder, [*data, *settings, *options], command=PULSARIUM)
     try:
         yield process
         if process.stop(30.0) != 0:

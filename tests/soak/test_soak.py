@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.capture.check.judged import judged_file
 from tests.soak.account import Account
 from tests.soak.gauges import MB, Sample, left_over, objects_left, trends
 from tests.soak.run import broker, run
@@ -19,6 +20,18 @@ def test_a_minute(tmp_path: Path) -> None:
         outcome = run(process, 60.0, seed=1, workers=1)
     assert outcome.violations == []
     assert all(seen for name, confirmed, seen, _ in outcome.told.streams if confirmed)
+
+
+@pytest.mark.heavy
+@pytest.mark.foreign
+@pytest.mark.timeout(600)
+def test_the_history_checker_finds_nothing_in_a_soak(tmp_path: Path) -> None:
+    path = tmp_path / "soak.pulscap"
+    with broker(tmp_path, "--capture", str(path), memory=True) as process:
+        run(process, 15.0, seed=2, workers=1)
+    tally = judged_file(path)
+    assert tally.verdicts == []
+    assert {"message-lost", "producer-order", "subscription-order", "key-order", "dirty-read"} <= tally.kept.keys()
 
 
 def published(account: Account, count: int) -> Account:

@@ -22,9 +22,10 @@ from .lines import tell
 from .load import Load, Site
 from .streams import streams
 from .transactional import Transactions
+from .websockets import WebSockets
 
 TELL_SECONDS = 1.0
-KINDS = (DeadLetters, Delayed, Transactions, Compacted, History, Topics, Expiring, Clients)
+KINDS = (DeadLetters, Delayed, Transactions, Compacted, History, Topics, Expiring, Clients, WebSockets)
 
 
 def accounts_of(loads: Sequence[Load]) -> list[Account]:
@@ -51,7 +52,7 @@ async def main(service_url: str, admin_url: str, seed: int, prefix: str, seconds
         connect_admin(admin_url) as admin,
         anyio.create_task_group() as around,
     ):
-        site = Site(client, admin, service_url, seed, prefix)
+        site = Site(client, admin, service_url, admin_url, seed, prefix)
         loads = [*streams(site), *(kind(site) for kind in KINDS)]
         around.start_soon(telling, loads)
         async with anyio.create_task_group() as tasks:

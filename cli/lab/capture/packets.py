@@ -36,7 +36,7 @@ def import_(file: Path, out: str | None) -> None:
     from pulsarium.capture.file import CaptureError
     from pulsarium.capture.pcap.importer import Importer
 
-    packets = _packets(file)
+    packets, before = _packets(file), ""
     try:
         first = next(packets, None)
         if first is None:
@@ -45,13 +45,14 @@ def import_(file: Path, out: str | None) -> None:
         if path.exists() and path.samefile(file):
             raise RequestRefused(f"--out {out}: this is the file with the packets; name another one")
         with path.open("wb") as target:
+            before = f"; the frames before are in {path}"
             importer = Importer(target.write, first.ns)
             importer.feed(first)
             for last in packets:
                 importer.feed(last)
             importer.end(last.ns)
     except CaptureError as error:
-        raise RunRefused(f"{file}: {error}") from None
+        raise RunRefused(f"{file}: {error}{before}") from None
     except OSError as error:
         raise RunRefused(f"{error.filename}: {error.strerror or error}") from None
     click.echo(f"{importer.frames} frames of {importer.connections} connections in {path}")

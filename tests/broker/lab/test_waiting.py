@@ -25,6 +25,7 @@ from tests.broker.auth.secured import by_token, token
 from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.sharing import subscription
 from tests.broker.model.upkeep.policed import set_policies, subscription_of, topic_of
+from tests.broker.websocket.talk import CONSUMER, PRODUCER, message, websockets
 from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Failover, Shared, Type, Wire, plain, serving
 
 DAY = 86_400
@@ -505,3 +506,27 @@ async def test_late_sends_of_a_closed_producer_are_dropped_for_as_long_as_the_cl
         await lab.clock.advance(DAY)
         await wire.write(wire.sends(plain(b"late")))
         await nothing(wire)
+
+
+async def test_redelivery_to_websockets() -> None:
+    async with websockets() as client:
+        lab = client.broker.cluster.lab
+        assert lab is not None
+        consumer = await client.talk(CONSUMER, "subscriptionType=Shared&negativeAckRedeliveryDelay=3600000")
+        await client.publish("a")
+        frame = await consumer.frame()
+        await consumer.send({"type": "negativeAcknowledge", "messageId": frame["messageId"]})
+        await consumer.alive()
+        await lab.clock.advance(HOUR + 1)
+        assert (await consumer.frame())["redeliveryCount"] == 1
+
+
+async def test_batches_of_websockets() -> None:
+    async with websockets() as client:
+        lab = client.broker.cluster.lab
+        assert lab is not None
+        producer = await client.talk(PRODUCER, "batchingEnabled=true&batchingMaxPublishDelay=3600000")
+        await producer.send(message("a"))
+        await producer.alive()
+        await lab.clock.advance(HOUR + 1)
+        assert (await producer.frame())["result"] == "ok"

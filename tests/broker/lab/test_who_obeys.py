@@ -44,12 +44,15 @@ OBEYS: Mapping[str, str | tuple[str, ...]] = {
     "model/topic/upkeep.py": ("test_backlog_quotas_by_age", "test_time_to_live"),
     "model/upkeep.py": ("test_deduplication_snapshots", "test_inactive_topics"),
     "slices.py": "test_a_check_of_many_topics",
+    "websocket/consumer.py": "test_redelivery_to_websockets",
+    "websocket/topic_producer.py": "test_batches_of_websockets",
 }
 # When something happened, for those who look; nothing depends on it.
 STAMPS = {
     "admin/cluster/broker_stats.py",
-    "admin/pages.py",
     "admin/topic/stats_json.py",
+    "console/waiting.py",
+    "http/live.py",
     "admin/topic/internal_stats.py",
     "admin/topic/backlog.py",
     "admin/topic/producing.py",
@@ -68,6 +71,8 @@ STAMPS = {
     "model/cursor/pending_record.py",
     "model/transaction/buffer.py",
     "model/transaction/record.py",
+    "websocket/letters.py",
+    "websocket/producer.py",
 }
 # Timelines of their own (broker/clock.py), which obey when they are included, or never.
 APART = {
@@ -80,12 +85,15 @@ APART = {
     "model/compaction/compaction.py": "machine: others get a turn",
     "session/liveness.py": "keep-alive",
     "session/refresh.py": "token-expiry",
+    "websocket/retry.py": "machine: attempts to open a topic again",
+    "websocket/socket.py": "keep-alive: silence of a client, and pings",
 }
 PASSED_ON = {"auth/tls.py": "the clock's monotonic: files are looked at by the broker's time"}
 # The machine's own clock, without a word to the broker's: sockets, disks, processor time.
 MACHINE = {
     "accepting.py": "handshakes; the process has no file descriptor left",
     "http/connection.py": "a client that neither sends nor takes anything",
+    "http/live.py": "how often it looks for changes",
     "http/request.py": "a body that does not come",
     "admin/topic/backlog.py": "how long a scan may work",
     "model/compaction/compaction.py": "processor time of a slice",
@@ -93,6 +101,8 @@ MACHINE = {
     "slices.py": "processor time of a slice",
     "storage/committer.py": "how often it looks whether its files are still there",
     "storage/migration.py": "how often it says how far it is",
+    "websocket/service.py": "a broker that does not answer an upgrade",
+    "websocket/socket.py": "the client's own end of a connection",
     "storage/worker.py": "a disk that does not answer at the end",
 }
 

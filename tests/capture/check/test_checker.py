@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pulsarium.capture.check.checker import HistoryChecker
-from pulsarium.capture.check.judges import Assumptions
 from pulsarium.capture.check.promises import PROMISES
-from pulsarium.capture.check.verdict import Tally
 from pulsarium.capture.file import Record
 from pulsarium.capture.lint.checker import all_opened
+from tests.capture.check.judged import judged
 from tests.capture.check.planted import KEPT, PLANTED, UNSEEN, History
 from tests.capture.lint.transcripts import FOLDER, complete, records
 
 SURE = [(name, plant) for name, plants in PLANTED.items() for plant in plants]
 POSSIBLE = [(name, plant) for name, plants in UNSEEN.items() for plant in plants]
 RECORDED = [*complete(), *sorted((FOLDER / "pulsar-5").glob("*.jsonl"))]
-
-
-def judged(some: Iterable[Record], *, nothing_unseen: bool = False, whole: bool = True) -> Tally:
-    checker = HistoryChecker(Assumptions(whole=whole, nothing_unseen=nothing_unseen))
-    for number, record in enumerate(some, 1):
-        checker.feed(number, record)
-    return checker.end()
 
 
 def history(plant: Callable[[History], None]) -> list[Record]:

@@ -12,10 +12,12 @@ from struct import pack
 import pytest
 
 from pulsarium.capture.file import CaptureError, CaptureReader, Header, Kind, Record, scrubbed
+from pulsarium.capture.lint.checker import Walk
 from pulsarium.capture.pcap.blocks import Packet, PacketReader, packet_block, section
 from pulsarium.capture.pcap.exporter import Exporter
 from pulsarium.capture.pcap.importer import Importer
 from pulsarium.capture.pcap.segments import SYN, Segment, packet_of, segment_of
+from pulsarium.capture.pcap.streams import Order
 from tests.capture.lint.planted import conforming
 from tests.capture.lint.talk import BROKER, CLIENT, Talk, encoded, entry
 from tests.capture.lint.transcripts import complete, records
@@ -157,8 +159,33 @@ def test_frames_behind_a_lost_packet_are_found_again() -> None:
     assert notices == {"missing bytes of the client, and the frames in them": lost}
     assert lost == frames[-1].size
     (closed,) = [each for each in back if each.kind is Kind.CLOSED]
-    assert closed.note["reason"] == f"{lost} bytes of the client are missing"
+    assert closed.note["reason"] == "bytes of the client are missing"
     assert frames[-1].connection not in {each.connection for each in back if each.kind is Kind.OPENED}
+
+
+def test_nobody_is_blamed_for_lost_frames() -> None:
+    """The broker's CONNECTED is cut, so that the client seems to begin too early."""
+    talk = Talk()
+    talk.greet()
+    talk.client("LOOKUP", topic="t", request_id=1)
+    packets = packets_of(exported(talk.records))
+    packets[4] = cut(packets[4], 44)
+    walk = Walk(judging=True)
+    back, _ = imported(packets)
+    assert len([each for each in back if each.kind is Kind.FRAME]) == 2
+    assert [each for record in back for each in walk.feed(record)[1].violations] == []
+
+
+def test_a_gap_is_given_up_when_too_many_bytes_wait_behind_it() -> None:
+    order = Order()
+    order.add(0, b"a", 0)
+    piece = bytes(1 << 20)
+    found: list[bytes | int] = []
+    for number in range(5):
+        order.add(11 + number * len(piece), piece, 0)
+        found += order.ready()
+    assert found[:2] == [b"a", 10]
+    assert sum(len(each) for each in found if isinstance(each, bytes)) == 1 + 5 * len(piece)
 
 
 def test_short_packets_cut_entries_and_lose_nothing_else() -> None:

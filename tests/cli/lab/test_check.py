@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from pulsarium.capture.check.promises import PROMISES
+from pulsarium.capture.file import Record
 from pulsarium.cli.main import cli
 from tests.capture.check.planted import KEPT, PLANTED, UNSEEN, History
 from tests.pipeline.capture.captured import write
@@ -91,6 +93,24 @@ def test_histories_are_reported_as_junit(broken: Path, tmp_path: Path) -> None:
     skipped = by_name["dirty-read"].find("skipped")
     assert skipped is not None
     assert skipped.get("message") == "the history has no case"
+
+
+def test_a_running_broker_is_followed_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = History()
+    PLANTED["key-order"][0](talk)
+
+    def records_now(lab: object) -> Iterator[tuple[int, Record]]:
+        yield from enumerate(talk.records, 1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pulsarium.cli.lab.capture.file.records_now", records_now)
+    said = check("--live")
+    assert said.exit_code == 1
+    assert said.stdout.startswith("key-order: 1:0 of key 'k' came first after 1:1")
+
+
+def test_a_broker_that_does_not_answer_is_not_judged() -> None:
+    assert check("--live", "--admin-url", "http://127.0.0.1:1").exit_code == 2
 
 
 def test_the_promises_are_listed() -> None:

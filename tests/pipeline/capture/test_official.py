@@ -1,4 +1,4 @@
-"""Official clients through a recording proxy: real captures, in which no rule is broken."""
+"""Official clients through a recording proxy: real captures, in which no rule and no promise is broken."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from pulsarium.pipeline.capture import rows
 from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, VIOLATIONS
+from tests.capture.check.judged import judged_file
 from tests.foreign.broker_process import Address
 from tests.foreign.java_client import java_program
 from tests.foreign.lines import LineProgram
@@ -36,6 +37,7 @@ def test_the_python_client_breaks_no_rule(broker: Address, tmp_path: Path) -> No
     with recording(broker, path, keep_entry=200) as proxy:
         everyday(proxy.service_url)
     assert violations(path) == []
+    assert judged_file(path).verdicts == []
     outcomes = Counter(picked(EXCHANGES, list(rows.exchanges(str(path))), "command outcome"))
     assert outcomes["SUBSCRIBE", "ConsumerBusy"] == 1
     assert outcomes["PARTITIONED_METADATA", "TopicNotFound"] == 1
@@ -70,4 +72,5 @@ def test_other_clients_break_no_rule(broker: Address, tmp_path: Path, language: 
         finally:
             program.close()
     assert {(rule, detail.partition(" for ")[0]) for *_, rule, detail in violations(path)} <= KNOWN.get(language, set())
+    assert judged_file(path).verdicts == []
     assert len(list(rows.frames(str(path)))) > 100

@@ -34,6 +34,7 @@ from pulsarium.client import (
 from pulsarium.pipeline.columns import METADATA, BadColumns, Columns
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.pipeline.columns.messages import add_all, message, record
+from tests.pipeline.columns.writing import messages
 
 MOMENT = datetime(2024, 2, 29, 12, 30, 1, 123456, UTC)
 MILLIS = MOMENT.replace(microsecond=123000)
@@ -77,7 +78,7 @@ def test_primitives_are_a_column(schema: Schema[Any], spark: str, value: Any) ->
     builder = columns.for_reading(columns.schema)
     batch = add_all(builder, [message(schema.encode(value), schema=used), message(None, schema=used)]).take()
     assert batch.column("value").to_pylist() == [value, None]
-    back = list(columns.for_writing(columns.schema).messages(batch))
+    back = messages(columns.for_writing(columns.schema), batch)
     assert [each.value for each in back] == [value, None]
     assert schema.encode(back[0].value) == schema.encode(value)
 
@@ -130,4 +131,4 @@ def test_other_fields_may_begin_like_metadata() -> None:
         columns.for_reading(StructType([columns.schema["__typename"]])),
         [message(b"\x02x", schema=columns.client_schema())],
     ).take()
-    assert [each.value for each in writer.messages(batch)] == [{"__typename": "x"}]
+    assert [each.value for each in messages(writer, batch)] == [{"__typename": "x"}]

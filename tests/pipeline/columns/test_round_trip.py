@@ -14,34 +14,35 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from pulsarium.client import AvroSchema, JsonSchema, Message, Schema
 from pulsarium.client.producer.draft import MessageOptions
-from pulsarium.pipeline.columns import Columns, Outgoing
+from pulsarium.pipeline.columns import Columns
 from tests.pipeline.columns.definitions import Type, records
 from tests.pipeline.columns.messages import TOPIC, add_all, message
+from tests.pipeline.columns.writing import Made, messages
 
 keys = st.none() | st.text() | st.binary()
 event_times = st.none() | st.integers(1, 253_402_300_799_999)
 properties = st.none() | st.dictionaries(st.text(), st.text(), max_size=3)
 
 
-def there_and_back(columns: Columns, messages: list[Message[Any]]) -> tuple[pa.RecordBatch, list[Outgoing]]:
+def there_and_back(columns: Columns, given: list[Message[Any]]) -> tuple[pa.RecordBatch, list[Made]]:
     columns = pickle.loads(pickle.dumps(columns))
-    batch = add_all(columns.for_reading(columns.schema), messages).take()
-    assert batch.num_rows == len(messages)
+    batch = add_all(columns.for_reading(columns.schema), given).take()
+    assert batch.num_rows == len(given)
     batch.validate(full=True)
     assert batch.schema.equals(to_arrow_schema(columns.schema, timezone="UTC"))
-    return batch, list(columns.for_writing(columns.schema).messages(batch))
+    return batch, messages(columns.for_writing(columns.schema), batch)
 
 
 @given(st.lists(st.tuples(st.none() | st.binary(), keys, event_times, properties), max_size=5))
 def test_bytes_come_back_as_they_went(sent: list[tuple[bytes | None, Any, int | None, dict[str, str] | None]]) -> None:
     columns = Columns.of(None)
-    messages = []
+    sent_messages = []
     for content, key, event_time, pairs in sent:
         options: MessageOptions = {"partition_key": key, "event_timestamp": event_time, "properties": pairs}
-        messages.append(message(content, options))
-    _, back = there_and_back(columns, messages)
+        sent_messages.append(message(content, options))
+    batch, back = there_and_back(columns, sent_messages)
+    assert set(batch.column("__topic").to_pylist()) <= {TOPIC}
     for (content, key, event_time, pairs), found in zip(sent, back, strict=True):
-        assert found.topic == TOPIC
         assert found.value == content
         as_bytes = key.encode() if isinstance(key, str) else key
         assert (found.key.encode() if isinstance(found.key, str) else found.key) == as_bytes
@@ -54,8 +55,8 @@ def check(schema: Schema[Any], values: list[Any]) -> None:
     """`values`: None for messages without one."""
     columns = Columns.of(schema.info)
     encoded = [None if each is None else schema.encode(each) for each in values]
-    messages = [message(each, schema=columns.client_schema()) for each in encoded]
-    _, back = there_and_back(columns, messages)
+    sent_messages = [message(each, schema=columns.client_schema()) for each in encoded]
+    _, back = there_and_back(columns, sent_messages)
     for value, content, found in zip(values, encoded, back, strict=True):
         if value is None or all(each is None for each in value.values()):
             assert found.value is None

@@ -14,7 +14,7 @@ from pulsarium.client import AvroSchema, JsonSchema
 from pulsarium.pipeline.columns import Columns, info_for
 from tests.pipeline.columns.derived import EVERYTHING, ROW
 from tests.pipeline.columns.messages import TOPIC, add_all, logical, message, record
-from tests.pipeline.columns.writing import write
+from tests.pipeline.columns.writing import messages, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +71,7 @@ def test_spark_gives_record_batches_that_the_sink_reads(spark: SparkSession, as_
     info = info_for(frame.schema, as_json=as_json)
     assert info is not None
     writer = Columns.of(info).for_writing(frame.schema)
-    found = [each.value for batch in frame.toArrow().to_batches() for each in writer.messages(batch)]
+    found = [each.value for batch in frame.toArrow().to_batches() for each in messages(writer, batch)]
     schema: AvroSchema[Any] | JsonSchema[Any] = (JsonSchema if as_json else AvroSchema)(info.data.decode())
     assert found == [each.value for each in write(schema, EVERYTHING, ROW, {})]
     assert found[1] is None

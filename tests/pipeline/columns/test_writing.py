@@ -37,9 +37,9 @@ from pulsarium.client import (
     Schema,
     StringSchema,
 )
-from pulsarium.pipeline.columns import BadColumns, BadRow, Columns, Outgoing
+from pulsarium.pipeline.columns import BadColumns, BadRow, Columns
 from tests.pipeline.columns.messages import logical, record
-from tests.pipeline.columns.writing import struct, write
+from tests.pipeline.columns.writing import Made, struct, write
 
 
 def value_of(schema: Schema[Any], kind: DataType, value: Any) -> Any:
@@ -64,13 +64,13 @@ def test_all_of_a_message() -> None:
         "__messageProperties": [("a", "b"), ("c", "d")],
     }
     first, second = write(None, given, full, {})
-    assert first == Outgoing("t", "é".encode(), "k", int(moment.timestamp() * 1000), {"a": "b", "c": "d"})
-    assert second == Outgoing(None, None, None, None, None)
+    assert first == Made("é".encode(), "k", int(moment.timestamp() * 1000), {"a": "b", "c": "d"})
+    assert second == Made(None)
 
 
 def test_no_more_than_a_value() -> None:
     (made,) = write(None, struct(VALUE=BinaryType()), {"VALUE": b""})
-    assert made == Outgoing(None, b"", None, None, None)
+    assert made == Made(b"")
 
 
 def test_keys_in_bytes_are_text_where_they_can_be() -> None:
@@ -94,12 +94,12 @@ def test_no_event_time_before_the_epoch() -> None:
 
 def test_columns_of_nothing() -> None:
     given = struct(value=NullType(), __key=NullType(), __topic=NullType(), __eventTime=NullType())
-    assert write(StringSchema(), given, {}) == [Outgoing(None, None, None, None, None)]
+    assert write(StringSchema(), given, {}) == [Made(None)]
 
 
 def test_read_only_columns_are_left_out() -> None:
     given = struct(value=BinaryType(), __messageId=BinaryType(), __publishTime=TimestampType(), __index=LongType())
-    assert write(None, given, {"value": b"x", "__index": 5}) == [Outgoing(None, b"x", None, None, None)]
+    assert write(None, given, {"value": b"x", "__index": 5}) == [Made(b"x")]
 
 
 def test_a_property_is_a_text() -> None:

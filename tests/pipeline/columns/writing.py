@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -15,14 +15,38 @@ from pyspark.sql.types import (
 from pulsarium.client import (
     Schema,
 )
-from pulsarium.pipeline.columns import Columns, Outgoing
+from pulsarium.pipeline.columns import Columns, RowReader
+
+
+class Made(NamedTuple):
+    """A message of a row."""
+
+    value: Any
+    key: bytes | str | None = None
+    event_time: int | None = None
+    properties: dict[str, str] | None = None
 
 
 def struct(**fields: DataType) -> StructType:
     return StructType([StructField(name, kind) for name, kind in fields.items()])
 
 
-def write(schema: Schema[Any] | None, given: StructType, *rows: dict[str, Any]) -> list[Outgoing]:
+def write(schema: Schema[Any] | None, given: StructType, *rows: dict[str, Any]) -> list[Made]:
     columns = Columns.of(None if schema is None else schema.info)
     batch = pa.RecordBatch.from_pylist(list(rows), schema=to_arrow_schema(given, timezone="UTC"))
-    return list(columns.for_writing(given).messages(batch))
+    return messages(columns.for_writing(given), batch)
+
+
+def messages(reader: RowReader, batch: pa.RecordBatch) -> list[Made]:
+    """Return the messages with their values, and check that their contents are those of the schema, one by one."""
+    made = reader.messages(batch)
+    alone = reader._one_by_one(batch)
+    assert made.contents.data.equals(alone.data)
+    assert (made.contents.is_null == alone.is_null).all()
+    found = []
+    for row, value in enumerate(reader.values(batch)):
+        options: dict[str, Any] = dict(made.options(row))
+        found.append(
+            Made(value, options.get("partition_key"), options.get("event_timestamp"), options.get("properties"))
+        )
+    return found

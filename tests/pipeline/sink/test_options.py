@@ -26,7 +26,6 @@ def test_the_sink_has_defaults() -> None:
     assert (options.is_sorted, options.schema_type, options.busy_timeout) == (False, "avro", 60.0)
     assert options.send_timeout == 30.0
     assert options.producer["compression_type"] is CompressionType.NONE
-    assert options.producer["batching_max_publish_delay"] == 0.001
     shown = {each.name: each.default for each in (*OPTIONS, *PRODUCER_OPTIONS) if each.default}
     del shown["deduplication"], shown["producerName"]  # not the same for all
     assert SinkOptions.of({**GIVEN, **shown}) == options
@@ -60,6 +59,7 @@ def test_as_the_connector_and_java_name_them() -> None:
     ("more", "words"),
     [
         ({"pulsar.producer.nonsense": "1"}, "pulsar.producer.nonsense"),
+        ({"maxMessagesPerTrigger": "1"}, 'unknown option "maxMessagesPerTrigger"'),
         ({"pulsar.producer.compressionType": "RAR"}, "compressionType"),
         ({"pulsar.producer.maxPendingMessages": "0"}, "maxPendingMessages"),
         ({"replayOrder": "random"}, "replayOrder"),

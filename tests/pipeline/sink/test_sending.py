@@ -16,7 +16,8 @@ from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.client import InitialPosition
-from pulsarium.pipeline.sink.once import by_content, sequence_id
+from pulsarium.pipeline.columns.ragged import Numbers
+from pulsarium.pipeline.sink.once import by_content, sequence_ids
 from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.sink.sending import Sender, WriteFailed, Written
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -37,8 +38,8 @@ def rows(count: int, first: int = 0, keys: int = 0) -> pa.RecordBatch:
     )
 
 
-def numbers(count: int, first: int = 0, batch: int = 0) -> range:
-    return range(sequence_id(batch, first), sequence_id(batch, first) + count)
+def numbers(count: int, first: int = 0, batch: int = 0) -> Numbers:
+    return sequence_ids(batch, first, count)
 
 
 @asynccontextmanager

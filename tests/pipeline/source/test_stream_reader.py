@@ -7,13 +7,14 @@ import pickle
 from collections.abc import Callable, Iterator
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.source.ledgers import DataLoss
 from pulsarium.pipeline.source.offsets import Offset
 from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.readers import PulsarStreamReader
+from pulsarium.pipeline.source.topics import NoSuchTopic
 from tests.foreign.broker_process import Address
 
 from .topics import admin, flat, micro_batch, numbers, options, publish, read, stream_reader, trim, unload
@@ -131,6 +132,45 @@ def test_an_entry_at_a_time_where_even_that_is_too_much(broker: Address, topic: 
     assert flat(micro_batch(reader, end)[1]) == numbers(20, 10)  # told to read all that there is
 
 
+@pytest.mark.parametrize("batch", [1, 10])
+def test_a_stream_reads_as_many_messages_as_it_may(broker: Address, topic: str, stream: Open, batch: int) -> None:
+    publish(broker, topic, numbers(100), batching_max_messages=batch)
+    reader = stream(maxMessagesPerTrigger=20)
+    limit = reader.getDefaultReadLimit()
+    assert limit == ReadMaxRows(20)
+    at, sizes = reader.initialOffset(), []
+    while (batch_read := micro_batch(reader, at, limit))[0] != at:
+        at = batch_read[0]
+        sizes.append(len(flat(batch_read[1])))
+    assert sizes == [20] * 5
+
+
+def test_both_limits_hold(broker: Address, topic: str, stream: Open) -> None:
+    publish(broker, topic, [b"%3d" % number * 100 for number in range(100)])  # ten entries of 3 kB
+    reader = stream(maxMessagesPerTrigger=10, maxBytesPerTrigger=7000)
+    _, found = micro_batch(reader, reader.initialOffset(), reader.getDefaultReadLimit())
+    assert len(flat(found)) == 10
+
+
+@pytest.mark.parametrize("admin_url", [True, False])
+def test_progress_shows_the_end_and_the_lag(broker: Address, topic: str, stream: Open, admin_url: bool) -> None:
+    publish(broker, topic, numbers(50))
+    reader = stream(**({"maxMessagesPerTrigger": 20} if admin_url else {"admin_url": None}))
+    assert reader.reportLatestOffset() is None
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, reader.getDefaultReadLimit())
+    reported = reader.reportLatestOffset()
+    assert reported is not None
+    if admin_url:
+        assert (reported[topic]["lagMessages"], float(reported[topic]["lagSeconds"]) >= 0) == ("30", True)
+        assert int(reported[topic]["lagBytes"]) > 0
+        end = reader.latestOffset(end, ReadAllAvailable())
+        reported = reader.reportLatestOffset()
+        assert reported is not None
+        assert reported[topic]["lagMessages"] == "0"
+    assert reported[topic]["next"] == end[topic]["next"]
+
+
 def test_available_now_stops_at_what_was_there(broker: Address, topic: str, stream: Open) -> None:
     publish(broker, topic, numbers(30))
     reader = stream()
@@ -190,6 +230,26 @@ def test_a_deleted_topic(broker: Address, topic: str, stream: Open) -> None:
     end, found = micro_batch(forgiving, at)
     assert flat(found) == numbers(3, 3)
     assert list(end) == [f"{topic}-b"]
+
+
+def test_a_deleted_topic_fails_its_stream_and_does_not_come_back(broker: Address, topic: str, stream: Open) -> None:
+    publish(broker, topic, numbers(3))
+    reader = stream(topicDiscoveryIntervalMs=3_600_000)
+    end, _ = micro_batch(reader, reader.initialOffset())
+    admin(broker, lambda found: found.topics.delete(topic, force=True))
+    with pytest.raises(NoSuchTopic, match=f"{topic} does not exist"):
+        reader.latestOffset(end, ReadAllAvailable())
+    assert topic not in admin(broker, lambda found: found.topics.get_list("public/default"))
+
+
+def test_a_second_query_on_the_same_subscription_is_warned(
+    broker: Address, topic: str, stream: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    publish(broker, topic, numbers(3))
+    micro_batch(first := stream(), first.initialOffset())
+    assert not caplog.records
+    micro_batch(second := stream(), second.initialOffset())
+    assert "another subscriptionPrefix" in caplog.text
 
 
 # ---- the subscription

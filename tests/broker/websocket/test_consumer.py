@@ -1,0 +1,181 @@
+"""Messages, acknowledgements, redelivery and readers over WebSocket."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import trio
+
+from pulsarium.broker.config import Config
+from pulsarium.proto.topic_name import TopicName
+from tests.broker.http.served import answer
+from tests.broker.websocket.talk import CONSUMER, PRODUCER, READER, TOPIC, Client, Talk, message, text_of, websockets
+
+NAME = TopicName.parse("persistent://public/default/t")
+BATCHES = "batchingEnabled=true&batchingMaxMessages=3&batchingMaxPublishDelay=60000"
+
+
+async def acknowledge(consumer: Talk, frame: dict[str, Any], **fields: str) -> None:
+    await consumer.send({"messageId": frame["messageId"], **fields})
+
+
+def subscription(client: Client, name: str = "sub") -> Any:
+    return client.broker.topics.loaded[str(NAME)].subscriptions[name]
+
+
+async def until_unloaded(client: Client) -> None:
+    client.broker.turn.begin()
+    client.broker.topics.unload(NAME)
+    client.broker.turn.finish()
+
+
+async def test_a_batch_is_sent_when_its_delay_has_passed(autojump_clock: object) -> None:
+    async with websockets() as client:
+        consumer = await client.talk(CONSUMER)
+        producer = await client.talk(PRODUCER, "batchingEnabled=true&batchingMaxPublishDelay=500")
+        for text in "ab":
+            await producer.send(message(text))
+        assert [(await producer.frame())["result"] for _ in "ab"] == ["ok", "ok"]
+        assert await consumer.texts(2) == ["a", "b"]
+
+
+async def test_the_query_bounds_the_messages_that_wait_for_a_batch() -> None:
+    async with websockets() as client:
+        producer = await client.talk(PRODUCER, f"{BATCHES}&maxPendingMessages=1")
+        await producer.send(message("a"))
+        refused = await producer.ask(message("b"))
+        assert (refused["result"], refused["errorMsg"]) == ("send-error:8", "Producer send queue is full")
+
+
+async def test_each_message_of_a_batch_is_acknowledged_by_itself() -> None:
+    async with websockets(Config(acknowledgmentAtBatchIndexLevelEnabled=True)) as client:
+        consumer = await client.talk(CONSUMER)
+        producer = await client.talk(PRODUCER, BATCHES)
+        for text in "abc":
+            await producer.send(message(text))
+        frames = [await consumer.frame() for _ in "abc"]
+        await acknowledge(consumer, frames[1])
+        await consumer.alive()
+        await consumer.stream.aclose()
+        again = await client.talk(CONSUMER)
+        while again.status == 409:
+            again = await client.talk(CONSUMER)
+        assert await again.texts(2) == ["a", "c"]
+
+
+async def test_a_negative_acknowledgement_waits_for_the_delay_of_the_query(autojump_clock: object) -> None:
+    async with websockets() as client:
+        consumer = await client.talk(CONSUMER, "subscriptionType=Shared&negativeAckRedeliveryDelay=7000")
+        await client.publish("a")
+        began = trio.current_time()
+        await acknowledge(consumer, await consumer.frame(), type="negativeAcknowledge")
+        again = await consumer.frame()
+        assert again["redeliveryCount"] == 1
+        assert trio.current_time() - began == pytest.approx(7, abs=1)
+
+
+async def test_a_message_without_an_acknowledgement_is_redelivered_after_its_timeout(autojump_clock: object) -> None:
+    async with websockets() as client:
+        consumer = await client.talk(CONSUMER, "subscriptionType=Shared&ackTimeoutMillis=20000&receiverQueueSize=1")
+        await client.publish("a", "b")
+        assert [await consumer.texts(1) for _ in range(3)] == [["a"], ["b"], ["a"]]
+
+
+async def test_a_dead_letter_has_the_message_of_its_origin(autojump_clock: object) -> None:
+    async with websockets() as client:
+        letters = await client.talk(f"v2/consumer/{TOPIC}-sub-DLQ/s")
+        query = "subscriptionType=Shared&maxRedeliverCount=2&negativeAckRedeliveryDelay=10"
+        consumer = await client.talk(CONSUMER, query)
+        await client.publish("bad", key="k", properties={"a": "1"})
+        for count in range(3):
+            frame = await consumer.frame()
+            assert frame["redeliveryCount"] == count
+            await acknowledge(consumer, frame, type="negativeAcknowledge")
+        letter = await letters.frame()
+        assert (text_of(letter), letter["key"], letter["properties"]["a"]) == ("bad", "k", "1")
+        assert letter["properties"]["REAL_TOPIC"] == str(NAME)
+        await consumer.alive()
+        assert not subscription(client).has_backlog
+
+
+async def test_permits_bound_a_client_that_pulls() -> None:
+    async with websockets() as client:
+        consumer = await client.talk(CONSUMER, "pullMode=true")
+        await client.publish(*"abcd")
+        await consumer.alive()
+        await consumer.send({"type": "permit", "permitMessages": 3})
+        assert await consumer.texts(3) == ["a", "b", "c"]
+        await consumer.alive()
+
+
+async def test_clients_go_on_after_an_unload() -> None:
+    async with websockets() as client:
+        consumer, producer = await client.talk(CONSUMER), await client.talk(PRODUCER)
+        await producer.ask(message("a"))
+        await acknowledge(consumer, await consumer.frame())
+        await consumer.alive()
+        await until_unloaded(client)
+        assert (await producer.ask(message("b")))["result"] == "ok"
+        assert await consumer.texts(1) == ["b"]
+
+
+async def test_a_reader_goes_on_behind_its_last_message_after_an_unload() -> None:
+    async with websockets() as client:
+        await client.publish("a", "b")
+        reader = await client.talk(READER, "messageId=earliest")
+        assert await reader.texts(2) == ["a", "b"]
+        await until_unloaded(client)
+        await client.publish("c")
+        assert await reader.texts(1) == ["c"]
+
+
+async def test_a_reader_may_start_inside_a_batch() -> None:
+    async with websockets() as client:
+        producer = await client.talk(PRODUCER, BATCHES)
+        for text in "abc":
+            await producer.send(message(text))
+        first = await producer.frame()
+        reader = await client.talk(READER, f"messageId={quote(first['messageId'])}")
+        assert await reader.texts(2) == ["b", "c"]
+
+
+async def test_a_deleted_topic_ends_its_consumer() -> None:
+    async with websockets(Config(allowAutoTopicCreation=False)) as client:
+        client.broker.topics.create(NAME)
+        consumer = await client.talk(CONSUMER)
+        client.broker.turn.begin()
+        client.broker.topics.delete(NAME, force=True)
+        client.broker.turn.finish()
+        code, _ = await consumer.closing()
+        assert code == 1011
+
+
+async def test_a_pattern_follows_new_topics() -> None:
+    async with websockets() as client:
+        pattern = quote("persistent://public/default/t-.*")
+        consumer = await client.talk("v3/consumer/sub", f"topicsPattern={pattern}&subscriptionInitialPosition=Earliest")
+        await client.publish("a", path=f"{PRODUCER}-1")
+        assert await consumer.texts(1) == ["a"]
+
+
+async def test_proxy_stats_show_the_websockets_of_a_topic() -> None:
+    async with websockets() as client:
+        await client.talk(CONSUMER)
+        producer = await client.talk(PRODUCER)
+        await producer.ask(message("a"))
+        async with await client.http.connect() as stream:
+            path = f"/admin/v2/proxy-stats/{TOPIC}/stats"
+            _, body = await answer(stream, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        found = json.loads(body)
+        assert [each["numberOfMsgPublished"] for each in found["producerStats"]] == [1]
+        assert [each["subscriptionName"] for each in found["consumerStats"]] == ["sub"]
+
+
+async def test_a_message_id_that_claims_a_huge_batch_costs_nothing() -> None:
+    async with websockets() as client:
+        consumer = await client.talk(CONSUMER)
+        await consumer.send({"messageId": "CAAQACAAMP////8H"})
+        await consumer.alive()

@@ -1,0 +1,31 @@
+"""Histories, judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pulsarium.capture.check.checker import HistoryChecker
+from pulsarium.capture.check.judges import Assumptions
+from pulsarium.capture.check.verdict import Tally
+from pulsarium.capture.file import CaptureReader, Record
+from pulsarium.capture.lint.checker import all_opened
+
+
+def judged(some: Iterable[Record], *, nothing_unseen: bool = False, whole: bool = True) -> Tally:
+    checker = HistoryChecker(Assumptions(whole=whole, nothing_unseen=nothing_unseen))
+    for number, record in enumerate(some, 1):
+        checker.feed(number, record)
+    return checker.end()
+
+
+def judged_file(path: Path) -> Tally:
+    """The tally of a capture file."""
+    return judged(_records(path), whole=all_opened(_records(path)))
+
+
+def _records(path: Path) -> Iterator[Record]:
+    reader = CaptureReader()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            yield from reader.feed(piece)
