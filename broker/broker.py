@@ -53,6 +53,7 @@ class Broker:
         self.alive = True
         self.on_shutdown: Callable[[], None] = lambda: None  # called when an operator shuts the broker down
         self.started_ms = self.clock.now_ms()
+        self.up_since_ms = self.clock.machine.now_ms()
         self.port = self.config.brokerServicePort
         self.http_port = self.config.webServicePort
         self.port_tls = self.config.brokerServicePortTls
@@ -220,6 +221,7 @@ class Broker:
         """Start the broker again. It owns no bundle."""
         self.alive = True
         self.started_ms = self.clock.now_ms()
+        self.up_since_ms = self.clock.machine.now_ms()
         self._leaders_changed()
 
     def _leaders_changed(self) -> None:

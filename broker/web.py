@@ -1,9 +1,10 @@
-"""The HTTP site of a broker: admin API, lab and WebSocket API. Imported after the binary port answers."""
+"""The HTTP site of a broker: admin API, console, lab and WebSocket API. Imported after the binary port answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pulsarium.broker import console
 from pulsarium.broker.admin import routes as admin
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.http.registry import Handler, Route, declared
@@ -18,7 +19,7 @@ __all__ = ["all_routes", "serve_http", "site_of"]
 
 def all_routes() -> Iterator[tuple[Route, Handler]]:
     """Yield all routes with their handlers, in no particular order."""
-    return declared((*admin.MODULES, *lab.MODULES, websocket_stats))
+    return declared((*admin.MODULES, *console.MODULES, *lab.MODULES, websocket_stats))
 
 
 def site_of(broker: Broker) -> Site:

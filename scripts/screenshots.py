@@ -1,36 +1,31 @@
-"""Make the pictures of docs/images: the page at / of a running broker, in headless Chromium.
+"""Make the pictures of docs/images: the console of a running broker, in headless Chromium.
 
 usage: scripts/screenshots [FOLDER]
 
-Starts a broker, lets clients publish and consume, and writes overview.png and stuck.png to FOLDER (docs/images).
-Needs Chromium on the PATH (Debian: chromium).
+Starts a broker, lets clients publish and consume, and writes overview.png, stuck.png, messages.png, storage.png and
+lab.png to FOLDER (docs/images). Needs Chromium on the PATH (Debian: chromium).
 """
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pulsar
 
 from pulsarium.broker.testing import PulsarBroker, running
+from tests.browser.chromium import chromium
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-SECONDS = 120
-WIDTH = 900
-PICTURES = {"overview.png": 640, "stuck.png": 275}
-"""Each picture with its height in pixels. The second one ends below the first subscription."""
-
-
-def chromium() -> str:
-    """Return the browser's command, or end the program when there is none."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        sys.exit("scripts/screenshots: no Chromium on the PATH: install it (Debian: chromium)")
-    return found
+WIDTH = 1000
+TOPIC = "#/topic/persistent/public/default/orders"
+PICTURES = {
+    "overview.png": ("", "Waiting for longer than a minute", 420),
+    "stuck.png": (TOPIC, "Move on", 430),
+    "messages.png": (f"{TOPIC}/messages?subscription=billing&start=next", "order 1", 560),
+    "storage.png": (f"{TOPIC}/storage", "Mark-delete position", 560),
+    "lab.png": ("#/lab", "Masks", 620),
+}
+"""Each picture with its address, a text that it shows, and its height in pixels."""
 
 
 def set_the_stage(client: pulsar.Client) -> None:
@@ -39,8 +34,9 @@ def set_the_stage(client: pulsar.Client) -> None:
     client.subscribe("orders", "mail").close()
     orders = client.create_producer("orders")
     for number in range(40):
-        orders.send(f"order {number}".encode())
-    stuck.receive(timeout_millis=10_000)  # the first of ten, and none is acknowledged
+        orders.send(f"order {number}".encode(), partition_key=f"customer-{number % 3}")
+    received = [stuck.receive(timeout_millis=10_000) for _ in range(4)]
+    stuck.acknowledge(received[2])
     reader = client.subscribe("payments", "ledger")
     payments = client.create_producer("payments")
     for number in range(25):
@@ -49,23 +45,16 @@ def set_the_stage(client: pulsar.Client) -> None:
     client.create_producer("parcels").send(b"parcel")
 
 
-def take(url: str, picture: Path, height: int, profile: Path) -> None:
-    """Write a picture of a page."""
-    options = (
-        *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--no-proxy-server"),
-        *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-        *(f"--user-data-dir={profile}", f"--window-size={WIDTH},{height}", "--virtual-time-budget=5000"),
-        f"--screenshot={picture}",
-    )
-    subprocess.run([chromium(), *options, url], check=True, capture_output=True, timeout=SECONDS)
-
-
 def pictures(broker: PulsarBroker, folder: Path) -> None:
     """Write all pictures of a broker to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as profile:
-        for name, height in PICTURES.items():
-            take(broker.admin_url, folder / name, height, Path(profile))
+    with chromium() as browser:
+        for name, (where, text, height) in PICTURES.items():
+            page = browser.page(width=WIDTH, height=height)
+            page.go(f"{broker.admin_url}/{where}")
+            page.sees(text)
+            page.picture(folder / name)
+            page.close()
 
 
 def main() -> None:
@@ -77,6 +66,7 @@ def main() -> None:
     with running() as broker:
         client = pulsar.Client(broker.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
         set_the_stage(client)
+        broker.clock.advance(90)
         pictures(broker, folder)
         client.close()
 

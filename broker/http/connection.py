@@ -5,7 +5,8 @@ General-purpose servers give each request a task, channels and three writes. Tha
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, aclosing, suppress
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final
@@ -154,6 +155,9 @@ class Connection:
 
     async def _send(self, reply: Reply) -> None:
         """Send an answer. Send a file, or a body in pieces, piece by piece, and free each piece."""
+        if reply.stream is not None and not self._is_head:
+            await self._send_stream(_head_of(reply.status, reply.head(0)), reply.stream)
+            return
         pieces = await gathered(reply.pieces)
         size = len(reply.body) + sum(map(len, pieces)) if reply.file is None else reply.file.stat().st_size
         waiting: list[h11.Event] = [_head_of(reply.status, reply.head(size))]  # head and body are one write
@@ -168,6 +172,24 @@ class Connection:
                 waiting.clear()
             waiting.append(h11.Data(data=reply.body))
         await self._write(*waiting, h11.EndOfMessage())
+
+    async def _send_stream(self, head: h11.Response, stream: AsyncGenerator[bytes, None]) -> None:
+        """Send a body as it is made, until its end or until the client closes the connection."""
+
+        async def until_gone() -> None:
+            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                while await self._stream.receive_some(PIECE):
+                    pass
+            nursery.cancel_scope.cancel()
+
+        async with aclosing(stream), trio.open_nursery() as nursery:
+            nursery.start_soon(until_gone)
+            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                await self._write(head)
+                async for piece in stream:
+                    await self._write(h11.Data(data=piece))
+                await self._write(h11.EndOfMessage())
+            nursery.cancel_scope.cancel()
 
     async def _refuse(self, status: int) -> None:
         """Answer a status without a body, for a request that the site cannot answer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -37,7 +37,7 @@ class Reply:
 
     Without `content_type` there is no such header. A `file` is sent in place of `body`. A long body is in `pieces`: the
     broker makes and sends one after the other, and other tasks run between two. `raw_headers` keep their case, and may
-    repeat a name.
+    repeat a name. A `stream` has no end that is known: the connection closes behind it.
     """
 
     status: int
@@ -47,11 +47,14 @@ class Reply:
     raw_headers: Sequence[tuple[str, str]] = ()
     file: Path | None = None
     pieces: Iterable[bytes | bytearray] = ()
+    stream: AsyncGenerator[bytes, None] | None = None
 
     def head(self, size: int) -> list[tuple[bytes, bytes]]:
         """Return the headers of an answer whose body has `size` bytes."""
         headers = [(name.lower(), value) for name, value in self.headers.items()]
-        if self.status not in (204, 304):
+        if self.stream is not None:
+            headers.append(("connection", "close"))
+        elif self.status not in (204, 304):
             headers.append(("content-length", str(size)))
         if self.content_type is not None:
             headers.append(("content-type", self.content_type))

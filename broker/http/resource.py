@@ -26,7 +26,7 @@ from pulsarium.broker.http.owner import elsewhere
 from pulsarium.broker.http.permission import check_permission, principal_of
 from pulsarium.broker.http.pulsar_routes import check_absent
 from pulsarium.broker.http.registry import Handler, Route
-from pulsarium.broker.http.reply import JSON, NAMES, Reply, newer_page, page, reason, text_reply, unexpected
+from pulsarium.broker.http.reply import JSON, NAMES, Reply, done, newer_page, page, reason, text_reply, unexpected
 from pulsarium.broker.http.request import BodyTooLarge, BodyTooSlow, ClientGone, Request
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import BrokerServiceError
@@ -41,6 +41,8 @@ log = Log("admin")
 
 METHODS_IN_PULSARS_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
 LAB = "/lab/"
+CHECK = "x-pulsarium-check"
+"""Header of a request that only asks whether the caller may do it. The broker does nothing and answers 204."""
 
 
 class Resource:
@@ -148,6 +150,8 @@ class Resource:
         if route.first is not None:
             route.first(call)
         check_permission(call, route)
+        if request.headers.get(CHECK) == "permission":
+            return done()
         moved = elsewhere(call) if route.by_owner else None
         if moved is not None:
             return moved

@@ -17,6 +17,7 @@ from pulsarium.capture.pcap.dissector import dissector
 from pulsarium.cli.lab.fault_page import fault_page
 from pulsarium.cli.pages.check import check_page
 from pulsarium.cli.pages.client import client_page
+from pulsarium.cli.pages.console import acts_js
 from pulsarium.cli.pages.launchers import launchers_page
 from pulsarium.cli.pages.lint import lint_page
 from pulsarium.cli.pages.pipeline import pipeline_page
@@ -101,7 +102,8 @@ def admin_routes_page() -> str:
         (
             "# Admin routes",
             "",
-            "Generated from the routes that `broker/admin` and `broker/lab/rest` declare; do not edit.",
+            "Generated from the routes that `broker/admin`, `broker/console` and `broker/lab/rest` declare;",
+            "do not edit.",
             "",
             f"## Built: {len(built)}",
             "",
@@ -135,6 +137,7 @@ PAGES = {
     "pipeline-options.md": pipeline_page,
     "pulsar.lua": dissector,
     "requirements.md": requirements_page,
+    "../broker/console/static/acts.js": acts_js,
 }
 
 

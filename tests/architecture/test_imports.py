@@ -26,15 +26,16 @@ MAY_IMPORT = {
 # broker -> rest.policies <- rest: the table of policies stands below all who speak of them.
 TABLE = "pulsarium.rest.policies"
 
-# session -> commands -> model -> storage, admin -> http -> model <- http <- lab.rest, websocket -> session: what each
-# part of the broker must not reach for.
-UPPER = {"broker", "server", "session", "commands", "http", "admin", "web", "websocket", "lab", "testing"}
+# session -> commands -> model -> storage, console -> admin -> http -> model <- http <- lab.rest, websocket -> session:
+# what each part of the broker must not reach for.
+UPPER = {"broker", "server", "session", "commands", "http", "admin", "console", "web", "websocket", "lab", "testing"}
 MUST_NOT_IMPORT = {
-    "session": {"http", "admin", "web", "websocket", "broker", "server"},
-    "commands": {"session", "http", "admin", "web", "websocket", "broker", "server"},
-    "http": {"session", "commands", "admin", "web", "websocket", "lab", "server"},
-    "admin": {"session", "commands", "web", "websocket", "server"},
-    "websocket": {"commands", "admin", "web", "server"},
+    "session": {"http", "admin", "console", "web", "websocket", "broker", "server"},
+    "commands": {"session", "http", "admin", "console", "web", "websocket", "broker", "server"},
+    "http": {"session", "commands", "admin", "console", "web", "websocket", "lab", "server"},
+    "admin": {"session", "commands", "console", "web", "websocket", "server"},
+    "console": {"session", "commands", "web", "websocket", "server"},
+    "websocket": {"commands", "admin", "console", "web", "server"},
     "model": UPPER | {"auth"},
     "cluster": UPPER,
     "config": UPPER | {"model", "storage", "cluster"},

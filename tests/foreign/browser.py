@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.screenshots import NAMES
+from tests.browser.chromium import NAMES
 from tests.foreign.toolchains import in_ci
 
 SECONDS = 60

@@ -20,6 +20,7 @@ VALUES: dict[str, Any] = {
     "domain": "persistent",
     "domainName": "d",
     "entry": 0,
+    "file": "app.js",
     "group": "g",
     "key": "k",
     "ledger": 0,

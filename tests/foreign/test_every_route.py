@@ -27,6 +27,11 @@ NO_LOCAL_POLICIES = "a real broker has no place for what was never set"
 OTHERWISE = {
     "GET /": (200, OURS),
     "GET /pulsarium/topics": (200, OURS),
+    "GET /pulsarium/topic/{domain}/{tenant}/{namespace}/{topic}": (200, OURS),
+    "GET /pulsarium/messages/{domain}/{tenant}/{namespace}/{topic}": (200, OURS),
+    "GET /pulsarium/policies/{tenant}/{namespace}": (200, OURS),
+    "GET /pulsarium/policies/{domain}/{tenant}/{namespace}/{topic}": (200, OURS),
+    "GET /console/{file}": (200, OURS),
     "GET /status.html": (200, "no file of that name makes a broker unready"),
     f"POST {PERSISTENT}/subscription/{{subscription}}/skipByMessageIds": (204, OURS),
     "DELETE /admin/v2/namespaces/{tenant}/{namespace}/antiAffinity": (204, NO_LOCAL_POLICIES),

@@ -130,26 +130,3 @@ def test_the_same_site_reads_a_broker_that_allows_every_host(tmp_path: Path) -> 
     with broker_with_something_to_lose(**ALL) as broker:
         url = broker.admin_url.replace("127.0.0.1", STRANGER)
         assert "public/mine" in visit(f"{url}/admin/v2/namespaces/public", tmp_path, resolve=STRANGER)
-
-
-def test_the_brokers_own_page_works(tmp_path: Path) -> None:
-    with broker_with_something_to_lose() as broker:
-        broker.create_topic("public/mine/seen")
-        assert "public/mine/seen" in visit(broker.admin_url, tmp_path, resolve=STRANGER)
-
-
-def test_a_topic_with_a_line_break_in_its_name_is_shown(tmp_path: Path) -> None:
-    with running() as broker:
-        path = "persistent/public/default/first%0Asecond"
-        urllib.request.urlopen(urllib.request.Request(f"{broker.admin_url}/admin/v2/{path}", method="PUT"), timeout=30)
-        assert "<h2>public/default/first\nsecond" in visit(broker.admin_url, tmp_path, resolve=STRANGER)
-
-
-def test_the_page_says_that_credentials_are_missing(tmp_path: Path) -> None:
-    tokens = {
-        "authenticationEnabled": True,
-        "authenticationProviders": "org.apache.pulsar.broker.authentication.AuthenticationProviderToken",
-        "tokenSecretKey": "data:;base64,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
-    }
-    with running(set=tokens) as broker:
-        assert "The broker requires authentication (401)" in visit(broker.admin_url, tmp_path, resolve=STRANGER)

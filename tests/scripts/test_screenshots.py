@@ -28,12 +28,14 @@ def test_the_pictures_of_the_page_are_made_anew(tmp_path: Path) -> None:
     chromium()
     subprocess.run([ROOT / "scripts" / "screenshots", tmp_path], check=True, capture_output=True)
     assert {each.name: size(each) for each in tmp_path.iterdir()} == {
-        name: (WIDTH, height) for name, height in PICTURES.items()
+        name: (WIDTH, height) for name, (_, _, height) in PICTURES.items()
     }
 
 
 def test_each_picture_is_shown_by_a_page() -> None:
-    shown = (ROOT / "README.md").read_text() + (ROOT / "docs" / "tutorial.md").read_text()
+    shown = (ROOT / "README.md").read_text() + "".join(
+        (ROOT / "docs" / page).read_text() for page in ("tutorial.md", "console.md")
+    )
     assert {each.name for each in (ROOT / "docs" / "images").iterdir() if f"images/{each.name})" in shown} == {
         *PICTURES
     }

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from pulsarium.broker.lab.rest import capture, clients, clock, cluster, faults
+from pulsarium.broker.lab.rest import capture, clients, clock, cluster, faults, live
 
-MODULES: tuple[ModuleType, ...] = (capture, clients, clock, cluster, faults)
+MODULES: tuple[ModuleType, ...] = (capture, clients, clock, cluster, faults, live)

@@ -33,7 +33,7 @@ _BYTES_AT_ONCE = 4 << 20
 @route("GET", ROOT)
 def get_captures(call: Call) -> Reply:
     """List the running captures, and the last ones that ended."""
-    return json_reply([_shown(each) for each in lab_of(call).captures.all])
+    return json_reply([capture_to_json(each) for each in lab_of(call).captures.all])
 
 
 @route("POST", ROOT)
@@ -52,13 +52,13 @@ def start_capture(call: Call) -> Reply:
         raise AdminError(409, f"path: {asked['path']}: {error.strerror}; stop it, or name another file") from None
     except OSError as error:
         raise AdminError(400, f"path: {asked['path']}: {error.strerror or error}") from None
-    return json_reply(_shown(capture))
+    return json_reply(capture_to_json(capture))
 
 
 @route("GET", f"{ROOT}/{{id}}")
 def get_capture(call: Call) -> Reply:
     """Show a capture."""
-    return json_reply(_shown(_capture(call)))
+    return json_reply(capture_to_json(_capture(call)))
 
 
 @route("POST", f"{ROOT}/{{id}}/stop")
@@ -66,7 +66,7 @@ def stop_capture(call: Call) -> Reply:
     """End a capture. Its records can still be read."""
     capture = _capture(call)
     capture.stop()
-    return json_reply(_shown(capture))
+    return json_reply(capture_to_json(capture))
 
 
 @route("DELETE", f"{ROOT}/{{id}}")
@@ -150,7 +150,8 @@ def _path(folder: Path | None, asked: Mapping[str, Any]) -> Path | None:
     return path
 
 
-def _shown(capture: Capture) -> dict[str, Any]:
+def capture_to_json(capture: Capture) -> dict[str, Any]:
+    """Return a capture with its counts."""
     return {
         "id": capture.id,
         "path": None if capture.path is None else str(capture.path),

@@ -10,8 +10,19 @@ OUR_OWN = {  # and the proposals that are not in 4.2.4
     Route("GET", "/"),
     Route("GET", "/metrics"),
     Route("GET", "/metrics/"),
+    Route("GET", "/console/{file}"),
+    Route("GET", "/pulsarium/messages/{domain}/{tenant}/{namespace}/{topic}"),
+    Route("GET", "/pulsarium/policies/{tenant}/{namespace}"),
+    Route("GET", "/pulsarium/policies/{domain}/{tenant}/{namespace}/{topic}"),
+    Route("GET", "/pulsarium/topic/{domain}/{tenant}/{namespace}/{topic}"),
     Route("GET", "/pulsarium/topics"),
     Route("GET", "/status.html"),
+    # Pulsar declares these in pulsar-websocket
+    Route("GET", "/admin/v2/proxy-stats/stats"),
+    *(
+        Route("GET", f"/admin/v2/proxy-stats/{domain}/{{tenant}}/{{namespace}}/{{topic}}/stats")
+        for domain in ("persistent", "non-persistent")
+    ),
     Route("POST", "/admin/v2/persistent/{tenant}/{namespace}/{topic}/subscription/{subscription}/skipByMessageIds"),
 }
 

@@ -153,6 +153,7 @@ def test_every_route_says_what_it_needs() -> None:
     opened = {declared.path for declared, _ in all_routes() if declared.needs == ANYBODY}
     assert opened == {
         "/",
+        "/console/{file}",
         "/status.html",
         "/metrics",
         "/metrics/",

@@ -50,8 +50,9 @@ OBEYS: Mapping[str, str | tuple[str, ...]] = {
 # When something happened, for those who look; nothing depends on it.
 STAMPS = {
     "admin/cluster/broker_stats.py",
-    "admin/pages.py",
     "admin/topic/stats_json.py",
+    "console/waiting.py",
+    "http/live.py",
     "admin/topic/internal_stats.py",
     "admin/topic/backlog.py",
     "admin/topic/producing.py",
@@ -92,6 +93,7 @@ PASSED_ON = {"auth/tls.py": "the clock's monotonic: files are looked at by the b
 MACHINE = {
     "accepting.py": "handshakes; the process has no file descriptor left",
     "http/connection.py": "a client that neither sends nor takes anything",
+    "http/live.py": "how often it looks for changes",
     "http/request.py": "a body that does not come",
     "admin/topic/backlog.py": "how long a scan may work",
     "model/compaction/compaction.py": "processor time of a slice",

@@ -1,0 +1,68 @@
+"""Server-sent events: what a page shows, sent again whenever it has changed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, Final
+
+import trio
+
+from pulsarium.broker.http.call import Call
+from pulsarium.broker.http.errors import AdminError, from_model
+from pulsarium.broker.http.reply import Reply, gathered, json_bytes, json_pieces, json_reply
+from pulsarium.broker.model.errors import BrokerServiceError
+
+EVENTS: Final = "text/event-stream"
+SECONDS: Final = 1.0  # between two looks, of the machine's clock
+HEARTBEAT: Final = 15  # looks without a change until a comment shows that the broker is there
+MOVED_MS: Final = 1000  # a clock that is ahead by less was not moved
+LOOKS: Final = 300  # until the client has to open the stream again, and to prove its role again
+
+Json = dict[str, Any]
+View = Callable[[], Awaitable[Json]]
+
+
+async def shown(call: Call, view: View) -> Reply:
+    """Return the value of `view` as JSON, or a stream of its values for a client that accepts server-sent events.
+
+    The stream looks once a second, and sends only changes. Nothing runs when no client reads the stream.
+    """
+
+    async def value() -> Json:
+        return _about(call) | await view()
+
+    if EVENTS not in call.headers.get("accept", ""):
+        return json_reply(await value())
+    headers = {"Cache-Control": "no-store"}
+    return Reply(200, content_type=EVENTS, headers=headers, stream=_events(value))
+
+
+def _about(call: Call) -> Json:
+    """Return facts for every page: the caller's role, and how the lab has changed the clock."""
+    clock = call.broker.clock
+    ahead_ms = round(clock.ahead_of(clock.machine) * 1000)
+    changed: Json | None = None
+    if clock.frozen:
+        changed = {"frozen": True, "nowMs": clock.now_ms()}
+    elif abs(ahead_ms) >= MOVED_MS:
+        changed = {"frozen": False, "aheadMs": round(ahead_ms, -2)}
+    return {"role": call.principal.role, "clock": changed}
+
+
+async def _events(view: View) -> AsyncGenerator[bytes, None]:
+    sent, quiet = b"", 0
+    for _ in range(LOOKS):
+        try:
+            data = b"".join(await gathered(json_pieces(await view())))
+        except (AdminError, BrokerServiceError) as error:  # what the page shows was deleted
+            told = error if isinstance(error, AdminError) else from_model(error)
+            yield b"event: refused\ndata: " + json_bytes({"status": told.status, "reason": told.reason}) + b"\n\n"
+            return
+        quiet += 1
+        if data != sent:
+            sent, quiet = data, 0
+            yield b"data: " + data + b"\n\n"
+        elif quiet == HEARTBEAT:
+            quiet = 0
+            yield b":\n\n"
+        await trio.sleep(SECONDS)

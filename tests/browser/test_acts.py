@@ -1,0 +1,393 @@
+"""Every act of the console, against a broker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import pulsar
+import pytest
+
+from pulsarium.broker.testing import PulsarBroker
+from pulsarium.cli.pages.console_acts import ACTS
+from pulsarium.client import connect
+from tests.browser.chromium import Page
+from tests.browser.stage import asked, client_of, exists, publish
+
+pytestmark = pytest.mark.heavy
+
+
+class Stage:
+    """What one act works on. `name` is the topic, the namespace's own part, or the tenant."""
+
+    def __init__(self, broker: PulsarBroker, name: str) -> None:
+        self.broker = broker
+        self.name = name
+        self.topic = f"public/default/{name}"
+
+    def ask(self, path: str, method: str = "GET", body: Any = None) -> Any:
+        return asked(self.broker, path, method, body)
+
+    def of_topic(self, path: str = "", method: str = "GET", body: Any = None) -> Any:
+        return self.ask(f"admin/v2/persistent/{self.topic}{path}", method, body)
+
+    @property
+    def backlog(self) -> int:
+        found: int = self.of_topic("/stats")["subscriptions"]["sub"]["msgBacklog"]
+        return found
+
+    @property
+    def topics(self) -> list[str]:
+        found: list[str] = self.ask("admin/v2/namespaces/public/default/topics?mode=ALL")
+        return found
+
+
+Do = Callable[[Stage], Any]
+
+
+def nothing(stage: Stage) -> None:
+    return None
+
+
+def five(stage: Stage) -> None:
+    publish(stage.broker, stage.topic, 5)
+
+
+def skipped(stage: Stage) -> None:
+    five(stage)
+    stage.of_topic("/subscription/sub/skip_all", "POST")
+
+
+def old(stage: Stage) -> None:
+    five(stage)
+    stage.broker.clock.advance(100)
+
+
+def partitioned(stage: Stage) -> None:
+    stage.broker.create_topic(stage.topic, partitions=2)
+
+
+def scalable(stage: Stage) -> None:
+    stage.ask(f"admin/v2/scalable/{stage.topic}?numInitialSegments=2", "PUT", {})
+
+
+def namespace(stage: Stage) -> None:
+    stage.broker.create_namespace(stage.name)
+
+
+def tenant(stage: Stage) -> None:
+    stage.ask(f"admin/v2/tenants/{stage.name}", "PUT", {"adminRoles": [], "allowedClusters": ["standalone"]})
+
+
+def segments(stage: Stage) -> int:
+    return len(stage.ask(f"pulsarium/topic/topic/{stage.topic}")["segments"])
+
+
+def active(stage: Stage) -> int:
+    return sum(each["active"] for each in stage.ask(f"pulsarium/topic/topic/{stage.topic}")["segments"])
+
+
+def is_loaded(stage: Stage) -> bool:
+    found: bool = stage.ask(f"pulsarium/topic/persistent/{stage.topic}")["loaded"]
+    return found
+
+
+def with_schema(stage: Stage) -> None:
+    five(stage)
+
+
+def open_transaction(stage: Stage) -> None:
+    async def begin() -> None:
+        async with connect(stage.broker.service_url) as client:
+            await client.begin_transaction(timeout=3600)
+
+    anyio.run(begin)
+
+
+def has_fault(stage: Stage) -> None:
+    stage.ask("lab/faults", "POST", {"command": "PING", "action": {"kind": "drop"}})
+
+
+def has_mask(stage: Stage) -> None:
+    stage.ask("lab/masks", "POST", {"maxProtocolVersion": 19})
+
+
+def has_capture(stage: Stage) -> None:
+    stage.ask("lab/captures", "POST", {})
+
+
+def lints(stage: Stage) -> None:
+    stage.ask("lab/violations/start", "POST")
+
+
+def frozen(stage: Stage) -> None:
+    stage.ask("lab/clock/freeze", "POST")
+
+
+@dataclass(frozen=True)
+class Case:
+    """How to test an act: what it needs, what a person enters, and what is true afterwards."""
+
+    after: Do
+    before: Do = nothing
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+FIRST = "the first message's id"
+
+
+def first_of(stage: Stage) -> str:
+    found: str = stage.ask(f"pulsarium/messages/persistent/{stage.topic}?start=earliest")["messages"][0]["id"]
+    return found
+
+
+CASES = {
+    "skip": Case(lambda s: s.backlog == 3, five, {"Messages": "2"}),
+    "skip-message": Case(lambda s: s.backlog == 4, five, {"Message: by": "index", "Message: value": "1"}),
+    "seek": Case(lambda s: s.backlog == 5, skipped, {"Message: by": "time", "Message: value": "0"}),
+    "rewind": Case(lambda s: s.backlog == 5, skipped),
+    "clear": Case(lambda s: s.backlog == 0, five),
+    "expire": Case(lambda s: s.backlog == 0, old, {"Seconds": "50"}),
+    "expire-to": Case(lambda s: s.backlog == 4, five, {"Message: by": "id", "Message: value": FIRST}),
+    "unsubscribe": Case(lambda s: s.of_topic("/subscriptions") == [], five),
+    "unsubscribe-force": Case(lambda s: s.of_topic("/subscriptions") == [], five),
+    "subscribe": Case(lambda s: "new/one" in s.of_topic("/subscriptions"), five, {"Name": "new/one"}),
+    "unload": Case(lambda s: not is_loaded(s), five),
+    "compact": Case(lambda s: s.of_topic("/compaction")["status"] in ("RUNNING", "SUCCESS"), five),
+    "expire-all": Case(lambda s: s.backlog == 0, old, {"Seconds": "50"}),
+    "trim": Case(lambda s: s.backlog == 5, five),
+    "truncate": Case(lambda s: s.backlog == 0, five),
+    "terminate": Case(lambda s: s.of_topic("/internalStats")["state"] == "Terminated", five),
+    "delete": Case(lambda s: f"persistent://{s.topic}" not in s.topics, lambda s: s.broker.create_topic(s.topic)),
+    "delete-force": Case(lambda s: f"persistent://{s.topic}" not in s.topics, five),
+    "delete-schema": Case(lambda s: not exists(s.broker, f"admin/v2/schemas/{s.topic}/schema"), with_schema),
+    "partitions": Case(lambda s: s.of_topic("/partitions")["partitions"] == 4, partitioned),
+    "missing": Case(lambda s: s.of_topic("/partitions")["partitions"] == 2, partitioned),
+    "unload-all": Case(lambda s: s.of_topic("/partitions")["partitions"] == 2, partitioned),
+    "subscribe-all": Case(lambda s: s.of_topic("/subscriptions") == ["new"], partitioned, {"Name": "new"}),
+    "delete-partitioned": Case(lambda s: not [n for n in s.topics if s.name in n], partitioned),
+    "delete-partitioned-force": Case(lambda s: not [n for n in s.topics if s.name in n], partitioned),
+    "split": Case(lambda s: segments(s) == 4, scalable, {"Segment": "0"}),
+    "merge": Case(lambda s: active(s) == 1, scalable, {"Segment": "0", "Other segment": "1"}),
+    "delete-scalable": Case(lambda s: not exists(s.broker, f"admin/v2/scalable/{s.topic}"), scalable),
+    "create": Case(lambda s: f"persistent://public/{s.name}/a b" in in_namespace(s), namespace, {"Topic": "a b"}),
+    "create-partitioned": Case(lambda s: len(in_namespace(s)) == 4, namespace, {"Topic": "p", "Partitions": "4"}),
+    "create-scalable": Case(
+        lambda s: exists(s.broker, f"admin/v2/scalable/public/{s.name}/s"), namespace, {"Topic": "s"}
+    ),
+    "unload-namespace": Case(lambda s: in_namespace(s) == [], namespace),
+    "clear-namespace": Case(lambda s: in_namespace(s) == [], namespace),
+    "delete-namespace": Case(lambda s: f"public/{s.name}" not in s.ask("admin/v2/namespaces/public"), namespace),
+    "create-namespace": Case(
+        lambda s: "public/made-there" in s.ask("admin/v2/namespaces/public"),
+        fields={"tenant/namespace": "public/made-there"},
+    ),
+    "create-tenant": Case(lambda s: "made-here" in s.ask("admin/v2/tenants"), fields={"Tenant": "made-here"}),
+    "delete-tenant": Case(lambda s: s.name not in s.ask("admin/v2/tenants"), tenant),
+    "abort": Case(lambda s: s.ask("admin/v3/transactions/slowTransactions/0") == {}, open_transaction),
+    "freeze": Case(lambda s: s.ask("lab/clock")["frozen"]),
+    "resume": Case(lambda s: not s.ask("lab/clock")["frozen"], frozen),
+    "reset-clock": Case(lambda s: abs(s.ask("lab/clock")["offsetMs"]) < 1000, lambda s: s.broker.clock.advance(50)),
+    "advance": Case(lambda s: s.ask("lab/clock")["offsetMs"] >= 3_600_000, fields={"Seconds": "3600"}),
+    "run-next": Case(lambda s: s.ask("lab/clock")["offsetMs"] >= 0, open_transaction),
+    "fault": Case(lambda s: fault_of(s)["topic"] == "none*", fields={"Command": "ACK", "Topic (glob)": "none*"}),
+    "remove-fault": Case(lambda s: s.ask("lab/faults") == [], has_fault),
+    "remove-faults": Case(lambda s: s.ask("lab/faults") == [], has_fault),
+    "mask": Case(lambda s: len(s.ask("lab/masks")) == 1),
+    "remove-mask": Case(lambda s: s.ask("lab/masks") == [], has_mask),
+    "capture": Case(lambda s: s.ask("lab/captures")[-1]["running"]),
+    "stop-capture": Case(lambda s: not s.ask("lab/captures")[-1]["running"], has_capture),
+    "lint": Case(lambda s: s.ask("lab/violations")["running"]),
+    "lint-stop": Case(lambda s: not s.ask("lab/violations")["running"], lints),
+    "lint-clear": Case(lambda s: s.ask("lab/violations")["violations"] == [], lints),
+    "reset-state": Case(lambda s: s.topics == [], five),
+}
+
+
+def in_namespace(stage: Stage) -> list[str]:
+    found: list[str] = stage.ask(f"admin/v2/namespaces/public/{stage.name}/topics")
+    return found
+
+
+def fault_of(stage: Stage) -> dict[str, Any]:
+    (found,) = stage.ask("lab/faults")
+    rule: dict[str, Any] = found
+    return rule
+
+
+def address(on: str, stage: Stage) -> str:
+    """Return the page that has the act."""
+    if on in ("subscription", "topic", "partitioned"):
+        return f"#/topic/persistent/public/default/{stage.name}"
+    if on == "scalable":
+        return f"#/topic/topic/public/default/{stage.name}"
+    if on == "namespace":
+        return f"#/namespace/public/{stage.name}"
+    return {"tenant": "#/namespaces", "broker": "#/namespaces", "transaction": "#/transactions"}.get(on, "#/lab")
+
+
+@pytest.fixture(scope="module")
+def settings() -> dict[str, Any]:
+    """Return settings with which messages have an index."""
+    package = "org.apache.pulsar.common.intercept"
+    names = ("AppendBrokerTimestampMetadataInterceptor", "AppendIndexMetadataInterceptor")
+    return {"brokerEntryMetadataInterceptors": ",".join(f"{package}.{name}" for name in names)}
+
+
+@pytest.fixture
+def clean(broker: PulsarBroker) -> Iterator[None]:
+    yield
+    for part in ("faults", "masks", "captures"):
+        asked(broker, f"lab/{part}", "DELETE")
+    asked(broker, "lab/violations/stop", "POST")
+    asked(broker, "lab/clock/reset", "POST")
+
+
+@pytest.mark.parametrize("act", ACTS, ids=lambda act: act.id)
+def test_an_act_does_what_it_says(act: Any, page: Page, broker: PulsarBroker, clean: None) -> None:
+    case = CASES[act.id]
+    stage = Stage(broker, f"of-{act.id}")
+    case.before(stage)
+    page.go(f"{broker.admin_url}/{address(act.on, stage)}")
+    page.until("document.querySelector('main h2')")
+    if act.on == "subscription":
+        page.until("document.querySelector('[data-subscription=sub] details')")
+        page.do("document.querySelector('[data-subscription=sub] details').open = true")
+    within = f"[data-tenant={stage.name}] " if act.id == "delete-tenant" else "main "
+    within = "[data-tenant=public] " if act.id == "create-namespace" else within
+    page.press(f"{within}[data-act={act.id}]")
+    for name, text in case.fields.items():
+        page.fill(name, first_of(stage) if text == FIRST else text, within="dialog[open]")
+    page.until("!document.querySelector('dialog[open] pre').innerText.includes('{')")
+    assert page.text("dialog[open] pre").startswith("pulsarium ")
+    page.click(act.label, within="dialog[open]")
+    page.sees("Done: ")
+    assert case.after(stage), page.text("dialog[open]")
+
+
+def test_every_act_has_a_case() -> None:
+    assert CASES.keys() == {act.id for act in ACTS}
+
+
+def test_a_refusal_says_what_to_do(page: Page, broker: PulsarBroker) -> None:
+    with client_of(broker) as client:
+        client.create_producer("busy")
+        page.go(f"{broker.admin_url}/#/topic/persistent/public/default/busy")
+        page.press("[data-act=delete]")
+        page.click("Delete topic", within="dialog[open]")
+        page.sees("412: ")
+
+
+def test_a_message_is_published_with_key_properties_and_delay(page: Page, broker: PulsarBroker) -> None:
+    broker.create_topic("public/default/made")
+    page.go(f"{broker.admin_url}/#/topic/persistent/public/default/made")
+    page.click("Publish a message")
+    page.fill("Payload", '{"a": 1}')
+    page.fill("Key", "<k>")
+    page.fill("Properties", "color=green=blue")
+    page.fill("Deliver after", "3600")
+    page.fill("Schema", "JSON")
+    record = {"type": "record", "name": "A", "fields": [{"name": "a", "type": "int"}]}
+    page.fill("Definition", json.dumps(record))
+    page.click("Publish", within="details.card form")
+    page.sees("Done: published as")
+    found = asked(broker, "pulsarium/messages/persistent/public/default/made?start=earliest")["messages"]
+    (message,) = found
+    assert (message["value"], message["key"], message["properties"]) == ({"a": 1}, "<k>", [["color", "green=blue"]])
+    assert message["deliverAtMs"] - message["eventMs"] == 3_600_000
+
+
+def test_a_policy_is_set_and_removed(page: Page, broker: PulsarBroker) -> None:
+    broker.create_topic("public/default/ruled")
+    path = "admin/v2/persistent/public/default/ruled/retention"
+    page.go(f"{broker.admin_url}/#/topic/persistent/public/default/ruled/policies")
+    page.click("Edit retention")
+    page.sees("pulsarium admin topicPolicies set-retention persistent://public/default/ruled")
+    page.fill("Value of the topic", '{"retentionTimeInMinutes": 5, "retentionSizeInMB": 6}')
+    page.click("Set", within="dialog[open]")
+    page.until("![...document.querySelectorAll('dialog[open]')].length")
+    page.sees('{"retentionTimeInMinutes":5,"retentionSizeInMB":6}')
+    assert asked(broker, path) == {"retentionTimeInMinutes": 5, "retentionSizeInMB": 6}
+    page.click("Edit retention")
+    page.click("Remove, so that", within="dialog[open]")
+    page.until("![...document.querySelectorAll('dialog[open]')].length")
+    assert asked(broker, path) is None
+
+
+def test_messages_are_browsed_and_followed_live(page: Page, broker: PulsarBroker) -> None:
+    publish(broker, "public/default/read", 3)
+    page.go(f"{broker.admin_url}/#/topic/persistent/public/default/read/messages?subscription=sub&start=next")
+    page.sees("message 2")
+    page.sees("not acknowledged")
+    page.click("What happened to it on sub?")
+    page.sees("no consumer is connected")
+    page.click("Follow live")
+    page.sees("Waiting for new messages")
+    with client_of(broker) as client:
+        client.create_producer("read").send(b"brand new", properties={"a": "b"})
+    page.sees("brand new")
+    assert "message 2" not in page.text("main")
+
+
+def test_the_frames_of_a_capture_come_live(page: Page, broker: PulsarBroker, clean: None) -> None:
+    asked(broker, "lab/captures", "POST", {})
+    page.go(f"{broker.admin_url}/#/lab")
+    page.click("Show frames")
+    with client_of(broker) as client:
+        client.create_producer("captured").send(b"x")
+    page.sees("SEND_RECEIPT")
+
+
+def test_a_fault_counts_its_hits_live(page: Page, broker: PulsarBroker, clean: None) -> None:
+    fault = {"command": "LOOKUP", "action": {"kind": "delay", "seconds": 0.01}, "count": 3}
+    asked(broker, "lab/faults", "POST", fault)
+    page.go(f"{broker.admin_url}/#/lab")
+    page.sees("LOOKUP")
+    with client_of(broker) as client:
+        client.create_producer("faulted")
+    hits = "[...document.querySelectorAll('table[aria-label=Faults] td.n')].some((e) => e.innerText !== '0')"
+    page.until(hits)
+
+
+def test_a_seed_is_applied_and_a_snapshot_is_saved(page: Page, broker: PulsarBroker) -> None:
+    page.go(f"{broker.admin_url}/#/lab")
+    page.until("document.querySelector('[data-act=seed]')")
+    seed = '[[topics]]\nname = "persistent://public/default/seeded"\n'
+    page.do(
+        f"""(() => {{ const files = new DataTransfer(); files.items.add(new File([{json.dumps(seed)}], "seed.toml"));
+        const input = document.querySelector("[data-act=seed]"); input.files = files.files;
+        input.dispatchEvent(new Event("change", {{ bubbles: true }})); }})()"""
+    )
+    page.sees("Done: ")
+    assert exists(broker, "admin/v2/persistent/public/default/seeded/stats")
+    page.press("[data-act=snapshot]")
+    page.sees("the snapshot is in your downloads")
+
+
+def test_a_banner_tells_of_a_frozen_clock_on_every_page(page: Page, broker: PulsarBroker, clean: None) -> None:
+    broker.clock.freeze()
+    publish(broker, "public/default/cold", 1)
+    for where in ("", "#/topics", "#/topic/persistent/public/default/cold", "#/namespaces", "#/transactions", "#/lab"):
+        page.go("about:blank")
+        page.go(f"{broker.admin_url}/{where}")
+        page.sees("The broker's clock is frozen at")
+    page.press(".banner [data-act=reset-clock]")
+    page.click("Return to real time", within="dialog[open]")
+    page.until("!document.querySelector('.banner')")
+
+
+def test_a_subscription_with_consumers_is_deleted_by_force(page: Page, broker: PulsarBroker) -> None:
+    with client_of(broker) as client:
+        client.subscribe("forced", "sub", pulsar.ConsumerType.Shared)
+        page.go(f"{broker.admin_url}/#/topic/persistent/public/default/forced")
+        page.click("Move on")
+        page.press("[data-act=unsubscribe]")
+        page.click("Delete subscription", within="dialog[open]")
+        page.sees("412: ")
+        page.click("Cancel", within="dialog[open]")
+        page.press("[data-act=unsubscribe-force]")
+        page.click("Delete with consumers", within="dialog[open]")
+        page.sees("Done: ")
