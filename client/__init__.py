@@ -65,6 +65,7 @@ from pulsarium.client.producer.receipt import Receipt
 from pulsarium.client.scalable.checkpoint import Checkpoint
 from pulsarium.client.scalable.checkpoint_consumer import CheckpointConsumer
 from pulsarium.client.scalable.message import ScalableMessage
+from pulsarium.client.scalable.namespace_consumer import NamespaceStreamConsumer
 from pulsarium.client.scalable.producer import ScalableProducer
 from pulsarium.client.scalable.queue_consumer import QueueConsumer
 from pulsarium.client.scalable.stream_consumer import StreamConsumer
@@ -153,6 +154,7 @@ __all__ = [
     "MessageOptions",
     "MessagePayloadProcessor",
     "MultiplierRedeliveryBackoff",
+    "NamespaceStreamConsumer",
     "PartitionsRoutingMode",
     "PayloadToMessageIdConverter",
     "Producer",

@@ -1,8 +1,8 @@
 """Read and write in bulk, as the Spark pipeline does. The module is public.
 
-A `TopicReader` returns queued messages without a checkpoint for each one. A `BatchProducer` publishes batches that the
-program packs itself. The other names are parts of the client: they decode entries, choose partitions and convert the
-values of a schema.
+A `TopicReader` returns queued messages without a checkpoint for each one, and an `EntryReader` returns whole entries. A
+`BatchProducer` publishes batches that the program packs itself. The other names are parts of the client: they decode
+entries, choose partitions and convert the values of a schema.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition, RegexSubscriptionMode
 from pulsarium.client.consumer.reader import Place
+from pulsarium.client.consumer.receiver import Receiver
 from pulsarium.client.consumer.start import Start
-from pulsarium.client.entry.decoding import Decoded, Decoder
+from pulsarium.client.entry.decoding import Decoded, Decoder, RawDecoder, Unreadable, messages
+from pulsarium.client.errors import InvalidMessage
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.client.producer.draft import MessageOptions, draft
@@ -36,6 +38,7 @@ from pulsarium.client.schema.nodes import EPOCH, Form, Misfit, expected
 from pulsarium.client.schema.schema import BYTES, Schema
 from pulsarium.client.schema.structured import read_definition
 from pulsarium.client.together import together
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 __all__ = [
     "BYTES",
@@ -43,6 +46,7 @@ __all__ = [
     "BatchProducer",
     "Decoded",
     "Decoder",
+    "EntryReader",
     "Form",
     "Misfit",
     "Onlooker",
@@ -52,11 +56,16 @@ __all__ = [
     "hash_of",
     "last_message",
     "message_at",
+    "messages_of",
     "read_definition",
     "standing_consumer",
     "together",
     "topics_matching",
 ]
+
+_MOST_WANTED = 5000  # messages that an `EntryReader` asks for in advance, because later ones may be larger
+READ_AHEAD = 16 * 2**20
+"""Bytes of entries that wait in an `EntryReader`, beyond which the reader asks the broker for no more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +164,96 @@ class TopicReader:
     def read_through(self, message_id: MessageId) -> None:
         """Acknowledge everything up to this entry."""
         self._consumer._parts.all[0].read_through(message_id)
+
+
+class _ReadAhead(RawDecoder):
+    """Decoder that reports the bytes of entries that wait to be taken."""
+
+    def __init__(self, arrived: Callable[[int, pb.MessageMetadata], None]) -> None:
+        super().__init__()
+        self._arrived = arrived
+
+    def decode(self, entry: bytes) -> Decoded:
+        try:
+            decoded = super().decode(entry)
+        except Unreadable:
+            decoded = Decoded(pb.MessageMetadata(), entry, still_encrypted=True)
+        self._arrived(len(entry), decoded.metadata)
+        return decoded
+
+
+class EntryReader(TopicReader):
+    """A reader of entries in their stored form, for one topic without partitions or one partition.
+
+    Entries arrive while the application works with those that it took. While `READ_AHEAD` bytes wait, the reader asks
+    for no more. For small messages the reader asks for more than `receiver_queue_size`. An entry whose metadata cannot
+    be parsed has uninitialized metadata.
+    """
+
+    def __init__(
+        self, client: Client, topic: str, start: MessageId, *, receiver_queue_size: int, consumer_name: str = ""
+    ) -> None:
+        """Prepare to read from the entry of `start`. Raise `InvalidTopicName` when `topic` is no valid name."""
+        super().__init__(
+            client,
+            topic,
+            MessageId(*start.entry),
+            receiver_queue_size=receiver_queue_size,
+            consumer_name=consumer_name,
+            decoder=_ReadAhead(self._arrived),
+        )
+        self._window = receiver_queue_size
+        self._waiting = 0
+
+    async def __aenter__(self) -> EntryReader:
+        await super().__aenter__()
+        return self
+
+    def take_all(self) -> list[Message[bytes]]:
+        """Return all entries that have arrived, as messages whose data is the entry."""
+        taken = [self.take() for _ in range(len(self))]
+        self._waiting = 0
+        self._receiver.resume()
+        return taken
+
+    @property
+    def _receiver(self) -> Receiver:
+        return self._consumer._parts.all[0].receiver
+
+    def _arrived(self, size: int, metadata: pb.MessageMetadata) -> None:
+        self._waiting += size
+        if self._waiting > READ_AHEAD:
+            self._receiver.pause()
+        elif self._window < _MOST_WANTED:
+            room = READ_AHEAD // 2 * max(1, metadata.num_messages_in_batch) // size
+            if room > 2 * self._window:
+                self._window = min(room, _MOST_WANTED)
+                self._receiver.widen(self._window)
+
+
+def messages_of(entry: Message[bytes], schema: Schema[Any]) -> list[Message[Any]]:
+    """Return the messages of an entry that an `EntryReader` returned.
+
+    Raise `PulsarError` for an entry that is damaged, encrypted, or a chunk.
+    """
+    decoded = Decoder().decode(entry.data())
+    if decoded.is_chunk:
+        raise InvalidMessage(f"{entry.message_id()}: the entry is one chunk of a message")
+    metadata, found = decoded.metadata, messages(decoded)
+    at = entry.message_id()
+    size = metadata.num_messages_in_batch if metadata.HasField("num_messages_in_batch") else 0
+    return [
+        Message(
+            entry.topic_name(),
+            MessageId(*at.entry, at.partition, index, size),
+            metadata,
+            single,
+            data,
+            schema=schema,
+            broker_metadata=decoded.broker_metadata,
+        )
+        for index, single, data in found
+    ]
 
 
 class BatchProducer:

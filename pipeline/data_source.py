@@ -46,9 +46,10 @@ class PulsarDataSource(DataSource):
 
     @reason_first()
     def reader(self, schema: StructType) -> DataSourceReader:
-        from pulsarium.pipeline.source.readers import PulsarReader
+        from pulsarium.pipeline.source.readers import FilteringReader, PulsarReader
 
-        return PulsarReader(SourceOptions.of(self.options), schema)
+        options = SourceOptions.of(self.options)
+        return (FilteringReader if options.push_filters else PulsarReader)(options, schema)
 
     @override
     @reason_first()

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.brokers import BrokerError, Launch, pulsarium_command
-from bench.pipeline import compacting, rows
+from bench.pipeline import against, compacting, rows
 from bench.pipeline.figures import Figure, as_json, table
+from bench.report import machine
 from pulsarium.pipeline import NoJava, session
 
 INDEX = "brokerEntryMetadataInterceptors=org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
@@ -27,6 +28,7 @@ compaction are of one run. The table is Markdown, as docs/pipeline.md shows it.
   scripts/bench pipeline                  everything, in about 15 minutes
   scripts/bench pipeline --quick          a tenth of the messages, one run
   scripts/bench pipeline read write       only these parts (of {", ".join(PARTS)})
+  scripts/bench pipeline --against jvm --jvm-connector JAR     beside the connector for the JVM, session by session
   scripts/spark-cluster scripts/bench pipeline     the same on a master and two workers, processes of their own
 """
 
@@ -50,6 +52,8 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--json", metavar="FILE", help='write the figures as JSON to FILE; "-" prints them in place of the table'
     )
+    parser.add_argument("--against", choices=["jvm"], help="compare reads and writes with the connector for the JVM")
+    parser.add_argument("--jvm-connector", metavar="JAR", help="that connector, built for the Spark installed here")
     options = parser.parse_args(given)
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown part: {', '.join(sorted(unknown))} (the parts are {', '.join(PARTS)})")
@@ -83,8 +87,23 @@ def _rows(options: argparse.Namespace) -> Iterator[Figure]:
         launch.stop()
 
 
+def _against(options: argparse.Namespace) -> int:
+    try:
+        found = against.compare(against.connector(options.jvm_connector), options.scale, options.repetitions)
+    except (against.NoPeer, BrokerError, NoJava) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 0 if options.jvm_connector is None else 2
+    text = json.dumps({"machine": machine(), "figures": found}, indent=1)
+    print(text if options.json == "-" else against.table(found))
+    if options.json and options.json != "-":
+        Path(options.json).write_text(text + "\n")
+    return 0
+
+
 def main(given: Sequence[str]) -> int:
     options = arguments(given)
+    if options.against:
+        return _against(options)
     figures = []
     try:
         for figure in measure(options):

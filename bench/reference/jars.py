@@ -11,9 +11,12 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pulsar-reference")
-BROKER, PERF = "lib", "perf"
-POMS = {BROKER: HERE / "pom.xml", PERF: HERE / "perf" / "pom.xml"}
-"""Lists of jars, by their folder in the cache. pulsar-perf's list builds on the broker's."""
+BROKER, PERF, SPARK = "lib", "perf", "spark"
+POMS = {BROKER: HERE / "pom.xml", PERF: HERE / "perf" / "pom.xml", SPARK: HERE.parent / "pipeline" / "pom.xml"}
+"""Lists of jars, by their folder in the cache.
+
+pulsar-perf's list builds on the broker's. The last list is for the JVM connector for Spark.
+"""
 
 # Packages of the JDK that Pulsar opens by reflection, for Netty's direct memory, jline and its own memory metrics.
 OPENED = (
@@ -58,5 +61,5 @@ def fetch(cache: Path, jars: str = BROKER) -> Path:
 
 
 if __name__ == "__main__":
-    for each in POMS:
+    for each in (BROKER, PERF):
         fetch(CACHE, each)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pulsarium.broker.clock import instant_text
 from pulsarium.broker.jackson import JsonParseError, parse, place
 
-ALPHABET: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 TOO_SHORT: Final = "Input byte[] should at least have 2 bytes for base64 bytes"
 ZEROS: Final = re.compile(r"\.?0+Z$")
 TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d(?::?\d\d)?)")
@@ -32,9 +32,9 @@ def decode_base64(text: str) -> bytes:
     rest = len(digits) % 4
     if len(data) == 1:
         raise ValueError(TOO_SHORT)
-    for each in digits:
-        if each not in ALPHABET:
-            raise ValueError(f"Illegal base64 character {each:x}")
+    wrong = digits.translate(None, ALPHABET)
+    if wrong:
+        raise ValueError(f"Illegal base64 character {wrong[0]:x}")
     if rest == 1 or (stop >= 0 and rest == 2 and data[stop : stop + 2] != b"=="):
         raise ValueError("Input byte array has wrong 4-byte ending unit")
     if stop >= 0:

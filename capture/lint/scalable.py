@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 from pulsarium.capture.lint.frames import Frame, Sent
 from pulsarium.capture.lint.members import Bounded
 from pulsarium.proto.commands import Direction
+from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.generated.PulsarApi_pb2 import ACTIVE, BaseCommand, CommandSubscribe
 from pulsarium.proto.routing import m1_segment_hash, segment_hash
 from pulsarium.proto.text import text_of
+from pulsarium.proto.topic_name import SegmentName, TopicName
 
 _T = BaseCommand
 _MOST = 10_000
 _MOST_PENDING = 50_000
 _LONGEST_NAME = 2_000
-_SEGMENT = re.compile(r"segment://(.+)/([0-9a-f]{4})-([0-9a-f]{4})-([0-9]{1,19})")
 _OF_A_SEGMENT = re.compile(r"(.*)-seg-([0-9]{1,19})", re.DOTALL)
 _M1 = "Pulsar Server5.0.0-M1"
 
@@ -227,9 +228,13 @@ class Sessions:
 
 def segment_of(topic: str | bytes | None) -> SegmentTopic | None:
     """Return the parts of a segment's topic name, or None for another topic."""
-    if topic is None or len(topic) > _LONGEST_NAME or (found := _SEGMENT.fullmatch(text_of(topic))) is None:
+    if topic is None or len(topic) > _LONGEST_NAME or not text_of(topic).startswith("segment://"):
         return None
-    return SegmentTopic(f"topic://{found[1]}", int(found[2], 16), int(found[3], 16), int(found[4]))
+    try:
+        name = SegmentName.of(TopicName.parse(topic))
+    except InvalidTopicName:
+        return None
+    return SegmentTopic(str(name.parent), name.start, name.end, name.id)
 
 
 def owner_of(name: str | bytes, segment: int) -> str | None:

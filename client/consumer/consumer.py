@@ -7,11 +7,11 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import chain
-from types import TracebackType
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import anyio.lowlevel
 
+from pulsarium.client.blocks import Closing
 from pulsarium.client.consumer.inbox import Inbox, Onlooker, batch_receive
 from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.interceptors import Interceptors
@@ -36,7 +36,7 @@ _ONE = (Message, MessageId)
 _Result = TypeVar("_Result")
 
 
-class Consumer(Generic[T]):
+class Consumer(Closing, Generic[T]):
     """Receive and acknowledge the messages of a subscription. Made by `Client.subscribe`.
 
     A consumer is open inside its `async with` block: on one topic, on all partitions of a topic, on several topics, or
@@ -71,11 +71,6 @@ class Consumer(Generic[T]):
     async def __aenter__(self) -> Consumer[T]:
         await self._parts.open()
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __aiter__(self) -> Consumer[T]:
         return self

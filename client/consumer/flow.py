@@ -31,6 +31,11 @@ class Permits:
         freed, self._freed = self._freed, 0
         return freed
 
+    def widen(self, size: int) -> int:
+        """Return the permits to send now that the queue has room for `size` messages, which is more than before."""
+        added, self._size = size - self._size, size
+        return self.free(added)
+
     def pause(self) -> None:
         """Return no more permits until `resume`."""
         self._paused = True

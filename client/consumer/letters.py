@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, Unpack
 
 import anyio
 from anyio.abc import TaskGroup
@@ -19,6 +19,7 @@ from pulsarium.client.core import Core
 from pulsarium.client.errors import AlreadyClosed, InvalidMessage, PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
+from pulsarium.client.producer.draft import MessageOptions
 from pulsarium.client.producer.options import ProducerOptions
 from pulsarium.client.producer.producer import Producer
 from pulsarium.client.schema.schema import Schema, SchemaInfo
@@ -39,6 +40,15 @@ class Encoded(Schema[bytes]):
         return data
 
 
+class LetterProducer(Protocol):
+    """The producer of a topic of letters."""
+
+    async def __aenter__(self) -> LetterProducer: ...
+    async def send(self, content: bytes | None, /, **options: Unpack[MessageOptions]) -> MessageId: ...
+    async def aclose(self) -> None: ...
+    def abandon(self) -> None: ...
+
+
 class Letters:
     """Publish messages to other topics.
 
@@ -50,7 +60,7 @@ class Letters:
         self._core = core
         self._subscription = subscription
         self._schema = Encoded(schema.info)
-        self._producers: dict[str, Producer[bytes]] = {}
+        self._producers: dict[str, LetterProducer] = {}
         self._opening = anyio.Lock()
         self._closed = False
 
@@ -97,7 +107,7 @@ class Letters:
             for producer in self._producers.values():
                 producer.abandon()
 
-    async def _open(self, topic: str, initial_subscription_name: str | None) -> Producer[bytes]:
+    async def _open(self, topic: str, initial_subscription_name: str | None) -> LetterProducer:
         async with self._opening:
             self._check(topic)
             if topic not in self._producers:
@@ -108,7 +118,7 @@ class Letters:
                     chunking_enabled=True,
                     initial_subscription_name=initial_subscription_name,
                 )
-                producer = await Producer(self._core, options).__aenter__()
+                producer = await self._producer(options).__aenter__()
                 try:
                     self._check(topic)
                 except AlreadyClosed:  # closed while the producer was opened
@@ -116,6 +126,10 @@ class Letters:
                     raise
                 self._producers[topic] = producer
             return self._producers[topic]
+
+    def _producer(self, options: ProducerOptions[bytes]) -> LetterProducer:
+        """Make the producer of a topic of letters."""
+        return Producer(self._core, options)
 
     def _check(self, topic: str) -> None:
         if self._closed:

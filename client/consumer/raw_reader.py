@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from types import TracebackType
 from typing import Any, NamedTuple
 
+from pulsarium.client.blocks import Closing
 from pulsarium.client.consumer.options import ConsumerOptions, ReaderOptions, common_to
 from pulsarium.client.consumer.reader import Reader
 from pulsarium.client.consumer.start import Start
@@ -58,7 +58,7 @@ class RawReaderOptions(ReaderOptions[bytes]):
         return _RawConsumerOptions(plain.topic, plain.subscription_name, consumer_name=plain.consumer_name, **common)
 
 
-class RawReader:
+class RawReader(Closing):
     """Read the entries of a topic in order. Made by `Client.create_raw_reader`.
 
     A position in a batch means the whole batch. Each chunk of a chunked message is an entry.
@@ -72,11 +72,6 @@ class RawReader:
     async def __aenter__(self) -> RawReader:
         await self._reader.__aenter__()
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._reader.aclose()
 
     def __aiter__(self) -> RawReader:
         return self

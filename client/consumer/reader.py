@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from types import TracebackType
 from typing import Generic
 
 import anyio.lowlevel
 
+from pulsarium.client.blocks import Closing
 from pulsarium.client.consumer.consumer import Consumer
 from pulsarium.client.consumer.inbox import Onlooker
 from pulsarium.client.consumer.options import ReaderOptions, TableViewOptions
@@ -94,7 +94,7 @@ TOGETHER = 32
 """The number of messages that are read without a checkpoint."""
 
 
-class Reader(Generic[T]):
+class Reader(Closing, Generic[T]):
     """Read the messages of a topic in order, or in order for each partition. Made by `Client.create_reader`.
 
     A reader is open inside its `async with` block. When a connection is lost, the reader continues at its position.
@@ -111,11 +111,6 @@ class Reader(Generic[T]):
     async def __aenter__(self) -> Reader[T]:
         await self._consumer.__aenter__()
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._consumer.aclose()
 
     def __aiter__(self) -> Reader[T]:
         return self

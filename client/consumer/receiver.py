@@ -133,6 +133,11 @@ class Receiver:
         finally:
             self._permits.waited()
 
+    def widen(self, size: int) -> None:
+        """Ask for more messages, because the queue now has room for `size` of them."""
+        self._size = size
+        self._flow(self._permits.widen(size))
+
     def pause(self) -> None:
         """Ask for no more messages."""
         self._permits.pause()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from types import TracebackType
 from typing import Generic
 
 import anyio
 import anyio.lowlevel
 from typing_extensions import Unpack
 
+from pulsarium.client.blocks import Publishing
 from pulsarium.client.connection.waiting import printable
 from pulsarium.client.core import Core
 from pulsarium.client.entry.encoding import Encoder
@@ -35,7 +35,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 _FULL = (MemoryBufferIsFull, ProducerQueueIsFull)
 
 
-class Producer(Generic[T]):
+class Producer(Publishing, Generic[T]):
     """A producer of one topic, made by `Client.create_producer` and open inside its `async with` block.
 
     At the end of the block the producer waits for the receipts of all messages, at most for the client's
@@ -79,15 +79,6 @@ class Producer(Generic[T]):
         if count:
             brokers.task_group.start_soon(self._watch_partitions)
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            if error is None:
-                await self.aclose()
-        finally:
-            self.abandon()
 
     def topic(self) -> str:
         """Return the full name of the topic."""

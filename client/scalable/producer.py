@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import Generic
 from uuid import uuid4
 
@@ -12,6 +11,7 @@ import anyio
 import anyio.lowlevel
 from typing_extensions import Unpack
 
+from pulsarium.client.blocks import Publishing
 from pulsarium.client.core import Core
 from pulsarium.client.errors import (
     AlreadyClosed,
@@ -35,7 +35,7 @@ from pulsarium.client.together import together
 from pulsarium.client.transaction.transaction import Transaction
 
 
-class ScalableProducer(Generic[T]):
+class ScalableProducer(Publishing, Generic[T]):
     """A producer of a scalable topic, made by `ScalableTopics.create_producer`, open inside its `async with` block.
 
     The key of a message chooses the segment. Messages of one key are stored in the order of a task's calls, even while
@@ -75,15 +75,6 @@ class ScalableProducer(Generic[T]):
             self.abandon()
             raise
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            if error is None:
-                await self.aclose()
-        finally:
-            self.abandon()
 
     def topic(self) -> str:
         """Return the canonical name of the topic, `topic://tenant/namespace/topic`."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 import anyio
 import anyio.lowlevel
 
+from pulsarium.client.blocks import Closing
 from pulsarium.client.consumer.inbox import batch_receive
 from pulsarium.client.consumer.interceptors import Interceptors
-from pulsarium.client.consumer.letters import Letters
 from pulsarium.client.consumer.options import ConsumerOptions
 from pulsarium.client.core import Core
 from pulsarium.client.errors import PulsarError
 from pulsarium.client.message import Message
 from pulsarium.client.scalable.layout import Layout
+from pulsarium.client.scalable.letters import ScalableLetters
 from pulsarium.client.scalable.message import ScalableMessage
 from pulsarium.client.scalable.segments import Segments
 from pulsarium.client.scalable.session import LayoutSession
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pulsarium.client.consumer.consumer import Consumer
 
 
-class ScalableConsumer(Generic[T]):
+class ScalableConsumer(Closing, Generic[T]):
     """A consumer of a scalable topic, open inside its `async with` block. After the block, calls raise `AlreadyClosed`.
 
     The consumer follows splits and merges of segments by itself, and opens its segments again after a lost connection.
@@ -37,7 +37,7 @@ class ScalableConsumer(Generic[T]):
         self._core = core
         self._options = options
         self._interceptors = Interceptors(cast("Consumer[T]", self), ())  # there are none
-        self._letters = Letters(core, options.subscription_name, options.schema)
+        self._letters = ScalableLetters(core, options.subscription_name, options.schema)
         self._segments = Segments(core, options, self._letters, self._interceptors, self._on_end)
         assert isinstance(options.topic, str)
         self._session = LayoutSession(core.brokers, options.topic, self._on_layout, self._failed, create=create)
@@ -51,11 +51,6 @@ class ScalableConsumer(Generic[T]):
                 await self.aclose()
             raise
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __aiter__(self) -> Self:
         return self

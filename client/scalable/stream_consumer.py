@@ -35,9 +35,9 @@ class StreamConsumer(ScalableConsumer[T]):
     the consumer delivers no more of its messages, and leaves the segment when all delivered ones are acknowledged.
     """
 
-    def __init__(self, core: Core, options: ConsumerOptions[T]) -> None:
-        """Make a consumer, without sending anything."""
-        super().__init__(core, replace(options, properties={**options.properties, MANAGED: "true"}))
+    def __init__(self, core: Core, options: ConsumerOptions[T], *, create: bool = True) -> None:
+        """Make a consumer, without sending anything. With `create`, the broker may create a missing topic."""
+        super().__init__(core, replace(options, properties={**options.properties, MANAGED: "true"}), create=create)
         self._deliveries = Deliveries()
         self._acknowledged = anyio.Event()  # set at the next acknowledgement, then replaced
         self._assigned: list[Assigned] = []

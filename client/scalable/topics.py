@@ -10,13 +10,15 @@ from uuid import uuid4
 import anyio.lowlevel
 
 from pulsarium.client.consumer.options import ConsumerOptions, InitialPosition
-from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy, RedeliveryBackoff
+from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy, ConsumerDeadLetterPolicy, RedeliveryBackoff
 from pulsarium.client.core import Core
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
 from pulsarium.client.producer.options import CompressionType, ProducerAccessMode, ProducerOptions
 from pulsarium.client.scalable.checkpoint import Checkpoint
 from pulsarium.client.scalable.checkpoint_consumer import CheckpointConsumer, CheckpointOptions
 from pulsarium.client.scalable.coordinators import ScalableCoordinators
+from pulsarium.client.scalable.letters import with_dead_letters
+from pulsarium.client.scalable.namespace_consumer import NamespaceStreamConsumer
 from pulsarium.client.scalable.producer import ScalableProducer
 from pulsarium.client.scalable.queue_consumer import QueueConsumer
 from pulsarium.client.scalable.stream_consumer import StreamConsumer
@@ -119,6 +121,7 @@ class ScalableTopics:
         priority_level: int = 0,
         negative_ack_redelivery_delay: float = 60.0,
         negative_ack_redelivery_backoff: RedeliveryBackoff | None = None,
+        dead_letter_policy: ConsumerDeadLetterPolicy | None = None,
         acknowledgement_group_time: float = 0.01,
         ack_receipt_enabled: bool = False,
         batch_receive_policy: ConsumerBatchReceivePolicy = _BATCH,
@@ -140,6 +143,8 @@ class ScalableTopics:
             priority_level: The priority of the consumer. The lowest number comes first.
             negative_ack_redelivery_delay: The time in seconds before a negatively acknowledged message is redelivered.
             negative_ack_redelivery_backoff: Computes this delay from the message's redelivery count.
+            dead_letter_policy: The topic of messages that are delivered too often. With dead_letter_topic=None, this is
+                the scalable topic `<topic>-DLQ`, as in Java. There is no retry letter topic.
             acknowledgement_group_time: The longest time in seconds that an acknowledgement waits for others.
             ack_receipt_enabled: Wait at each acknowledgement until the broker has confirmed it.
             batch_receive_policy: The limits at which `batch_receive` returns.
@@ -162,6 +167,7 @@ class ScalableTopics:
             priority_level=priority_level,
             negative_ack_redelivery_delay=negative_ack_redelivery_delay,
             negative_ack_redelivery_backoff=negative_ack_redelivery_backoff,
+            dead_letter_policy=None if dead_letter_policy is None else with_dead_letters(dead_letter_policy, topic),
             acknowledgement_group_time=acknowledgement_group_time,
             ack_receipt_enabled=ack_receipt_enabled,
             batch_receive_policy=batch_receive_policy,
@@ -220,6 +226,57 @@ class ScalableTopics:
             crypto_failure_action=crypto_failure_action,
         )
         return StreamConsumer(self._core, options)
+
+    def subscribe_namespace(
+        self,
+        namespace: str,
+        subscription_name: str,
+        *,
+        property_filters: Mapping[str, str] = _NOTHING,
+        schema: Schema[T] = BYTES,  # type: ignore[assignment]  # mypy: T may be another
+        receiver_queue_size: int = 1000,
+        initial_position: InitialPosition = InitialPosition.Latest,
+        consumer_name: str = "",
+        properties: Mapping[str, str] = _NOTHING,
+        read_compacted: bool = False,
+        ack_receipt_enabled: bool = False,
+        crypto_key_reader: KeyReader | None = None,
+        crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL,
+    ) -> NamespaceStreamConsumer[T]:
+        """Return a stream consumer of all scalable topics of a namespace. `async with` opens and closes it.
+
+        The consumer follows topics that are created and deleted. The arguments that are not listed, and the errors, are
+        those of `subscribe_stream`.
+
+        Args:
+            namespace: The namespace, `tenant/namespace`.
+            subscription_name: The subscription of each topic.
+            property_filters: The properties that a topic must have.
+            schema: The schema that decodes `Message.value`.
+            receiver_queue_size: The most messages of each segment that wait in the client.
+            initial_position: The position at which a new subscription begins, on the topics that exist when the
+                consumer opens. On later topics, the subscription begins at the earliest message.
+            consumer_name: The name of the consumer in all topics. With "", the client chooses one.
+            properties: Properties that the segments' stats show.
+            read_compacted: Receive only the newest message of each key from the compacted part of a segment.
+            ack_receipt_enabled: Wait at each acknowledgement until the broker has confirmed it.
+            crypto_key_reader: The reader of the decryption keys.
+            crypto_failure_action: The treatment of a message that cannot be decrypted.
+        """
+        options = ConsumerOptions(
+            namespace,
+            subscription_name,
+            schema=schema,
+            receiver_queue_size=max(1, receiver_queue_size),
+            initial_position=initial_position,
+            consumer_name=consumer_name or f"pulsarium-{uuid4().hex[:10]}",
+            properties=properties,
+            read_compacted=read_compacted,
+            ack_receipt_enabled=ack_receipt_enabled,
+            crypto_key_reader=crypto_key_reader,
+            crypto_failure_action=crypto_failure_action,
+        )
+        return NamespaceStreamConsumer(self._core, namespace, options, property_filters)
 
     def create_checkpoint_consumer(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -77,13 +78,15 @@ class Adapter:
         self._clients: dict[str, api.Client] = {}
         self._things: dict[str, Any] = {}
         self._messages: dict[str, Any] = {}
+        self._sending: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
         self.operations: dict[str, Operation] = {
             "open": self._open,
             "producer": self._producer,
             "send": self._send,
-            "flush": lambda request: self._things[request["producer"]].flush(),
+            "flush": self._flush,
             "last-sequence": self._last_sequence,
             "stream": self._stream,
+            "namespace-stream": self._namespace_stream,
             "queue": self._queue,
             "reader": self._reader,
             "receive": self._receive,
@@ -93,7 +96,7 @@ class Adapter:
             "transaction": self._transaction,
             "commit": lambda request: self._things[request["transaction"]].commit(),
             "abort": lambda request: self._things[request["transaction"]].abort(),
-            "close": lambda request: self._things[request["handle"]].aclose(),
+            "close": self._close,
         }
 
     async def answer(self, request: Request) -> dict[str, Any]:
@@ -129,10 +132,19 @@ class Adapter:
         producer = self._things[request["producer"]]
         txn = self._things[request["transaction"]] if "transaction" in request else None
         receipts = []
-        for each in request["messages"]:
-            options = {"partition_key": each["key"]} if "key" in each else {}
-            receipts.append(await producer.submit(each["value"].encode(), txn=txn, **options))
+        async with self._sending[request["producer"]]:
+            for each in request["messages"]:
+                options = {"partition_key": each["key"]} if "key" in each else {}
+                receipts.append(await producer.submit(each["value"].encode(), txn=txn, **options))
         return {"ids": [str(await receipt.wait()) for receipt in receipts]}
+
+    async def _flush(self, request: Request) -> None:
+        async with self._sending[request["producer"]]:  # which includes the messages of all earlier requests
+            await self._things[request["producer"]].flush()
+
+    async def _close(self, request: Request) -> None:
+        async with self._sending[request["handle"]]:
+            await self._things[request["handle"]].aclose()
 
     async def _last_sequence(self, request: Request) -> Mapping[str, Any]:
         return {"sequence": self._things[request["producer"]].last_sequence_id()}
@@ -141,6 +153,17 @@ class Adapter:
         consumer = self._topics(request).subscribe_stream(
             request["topic"],
             request["subscription"],
+            consumer_name=request["name"],
+            initial_position=api.InitialPosition.Earliest,
+            ack_receipt_enabled=True,
+        )
+        await self._enter(request, consumer)
+
+    async def _namespace_stream(self, request: Request) -> None:
+        consumer = self._topics(request).subscribe_namespace(
+            request["namespace"],
+            request["subscription"],
+            property_filters=request["properties"],
             consumer_name=request["name"],
             initial_position=api.InitialPosition.Earliest,
             ack_receipt_enabled=True,
@@ -182,7 +205,7 @@ class Adapter:
     async def _acknowledge(self, request: Request) -> None:
         consumer, message = self._things[request["consumer"]], self._messages[request["message"]]
         txn = self._things[request["transaction"]] if "transaction" in request else None
-        if isinstance(consumer, api.StreamConsumer):
+        if isinstance(consumer, api.StreamConsumer | api.NamespaceStreamConsumer):
             await consumer.acknowledge_cumulative(message, txn=txn)
         else:
             await consumer.acknowledge(message, txn=txn)

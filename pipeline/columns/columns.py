@@ -49,7 +49,7 @@ class Columns:
 
         Raise `BadColumns` for a column that the topic does not have, or has with another type.
         """
-        return BatchBuilder(self.schema, wanted, self._kind(), self._form())
+        return BatchBuilder(self.schema, wanted, self.kind(), self._form())
 
     def for_writing(self, given: StructType) -> RowReader:
         """Return a converter of a DataFrame's rows to messages for a producer with `client_schema`.
@@ -57,7 +57,7 @@ class Columns:
         Raise `BadColumns` for columns that the topic's schema has no field for, and when columns of required fields are
         missing.
         """
-        kind = self._kind()
+        kind = self.kind()
         own = self.schema[VALUE].dataType if kind is None else None
         return RowReader(given, own, kind, self.info)
 
@@ -65,7 +65,8 @@ class Columns:
         """Return the schema for readers and producers, or None when messages are bytes."""
         return schema_of(self.info)
 
-    def _kind(self) -> Kind | None:
+    def kind(self) -> Kind | None:
+        """Return the record of the values, or None when the values are no records."""
         return None if self.info is None else _record_of(self.info)
 
     def _form(self) -> Form:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import (
     BinaryType,
     LongType,
@@ -16,7 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pulsarium.client import Message
+from pulsarium.client import Message, MessageId
 
 # tags of the fields of MessageIdData, all of which are varints
 _LEDGER, _ENTRY, _PARTITION, _BATCH_INDEX, _BATCH_SIZE = b"\x08", b"\x10", b"\x18", b"\x20", b"\x30"
@@ -36,13 +37,23 @@ def serialized(messages: Sequence[Message[Any]]) -> list[bytes]:
         entry = id_.ledger_id, id_.entry_id, id_.partition, id_.batch_size
         if entry != last:
             last = entry
-            head = _LEDGER + _varint(id_.ledger_id) + _ENTRY + _varint(id_.entry_id)
-            if id_.partition != -1:
-                head += _PARTITION + _varint(id_.partition)
-            tail = _BATCH_SIZE + _varint(id_.batch_size)
+            head, tail = parts_of_id(id_, id_.batch_size)
         index = id_.batch_index
         made.append(head + tail if index == -1 else head + _BATCH_INDEX + _varint(index) + tail)
     return made
+
+
+def parts_of_id(id_: MessageId, batch_size: int) -> tuple[bytes, bytes]:
+    """Return the serialized ids of an entry's messages without the batch index, which stands between both parts."""
+    head = _LEDGER + _varint(id_.ledger_id) + _ENTRY + _varint(id_.entry_id)
+    if id_.partition != -1:
+        head += _PARTITION + _varint(id_.partition)
+    return head, _BATCH_SIZE + _varint(batch_size)
+
+
+def batch_index_of_id(index: int) -> bytes:
+    """Return a batch index as a part of a serialized id."""
+    return _BATCH_INDEX + _varint(index)
 
 
 def _varint(value: int) -> bytes:
@@ -91,21 +102,20 @@ _MICROSECONDS = pa.timestamp("us", tz="UTC")
 _MOST_MILLISECONDS = (2**63 - 1) // 1000
 
 
-def _moments(milliseconds: list[int]) -> pa.Array:
-    """Return timestamps. 0, and a time that is out of a timestamp's range, is null."""
-    try:
-        return pa.array([each or None for each in milliseconds], _MILLISECONDS).cast(_MICROSECONDS)
-    except (OverflowError, pa.ArrowInvalid):
-        kept = [each if 0 < each <= _MOST_MILLISECONDS else None for each in milliseconds]
-        return pa.array(kept, _MILLISECONDS).cast(_MICROSECONDS)
+def moments(milliseconds: Any) -> pa.Array:
+    """Return timestamps, of a list or an array of numpy. 0, and a time out of a timestamp's range, is null."""
+    found, none = pa.array(milliseconds, pa.uint64()), pa.scalar(0, pa.uint64())
+    is_time = pc.and_(pc.greater(found, none), pc.less_equal(found, pa.scalar(_MOST_MILLISECONDS, pa.uint64())))
+    times = pc.if_else(is_time, found, none).cast(pa.int64())
+    return pc.if_else(is_time, times, None).cast(_MILLISECONDS).cast(_MICROSECONDS)
 
 
 EXTRACT: Mapping[str, Callable[[Messages], pa.Array | list[Any]]] = {
     KEY: lambda messages: [each.key_bytes() for each in messages],
     TOPIC: lambda messages: [each.topic_name() for each in messages],
     MESSAGE_ID: serialized,
-    PUBLISH_TIME: lambda messages: _moments([each.publish_timestamp() for each in messages]),
-    EVENT_TIME: lambda messages: _moments([each.event_timestamp() for each in messages]),
+    PUBLISH_TIME: lambda messages: moments([each.publish_timestamp() for each in messages]),
+    EVENT_TIME: lambda messages: moments([each.event_timestamp() for each in messages]),
     PROPERTIES: lambda messages: [each.properties() for each in messages],
     INDEX: lambda messages: [each.index() for each in messages],
 }

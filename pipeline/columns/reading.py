@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -37,7 +37,10 @@ class BatchBuilder:
         self._columns = [_Column(own, field, arrow.field(at), kind, form) for at, field in enumerate(wanted.fields)]
         self._schema = arrow
         self._decode = _bytes if own.fields[0].dataType.typeName() == "binary" and kind is None else _decoded
-        self._needs_values = any(each.of_value for each in self._columns)
+        self.value_names = frozenset(each.name for each in self._columns if each.of_value)
+        """Wanted columns of the topic's schema."""
+        self.metadata_names = frozenset(each.name for each in self._columns) - self.value_names
+        """Wanted columns of `METADATA`."""
 
     @property
     def rows(self) -> int:
@@ -49,15 +52,30 @@ class BatchBuilder:
         self._messages.append(message)
         self.size += len(message.data())
 
+    def clear(self) -> None:
+        """Forget all messages since the last `take`."""
+        self._messages, self.size = [], 0
+
     def take(self) -> pa.RecordBatch:
         """Return the batch of all messages since the last call, in their order.
 
         Raise `BadMessage` for a message that does not fit the topic's schema.
         """
         messages, self._messages, self.size = self._messages, [], 0
-        values = self._decode(messages) if self._needs_values else ()
+        values = self._decode(messages) if self.value_names else ()
         arrays = [column.array(messages, values) for column in self._columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def of_arrays(self, arrays: Mapping[str, pa.Array], values: Values = ()) -> pa.RecordBatch:
+        """Return a batch of arrays by the names of the topic's columns. Other columns are those of decoded values.
+
+        Raise `ValueError` or another error of pyarrow for a value of the wrong type.
+        """
+        made = [
+            each.of_array(arrays[each.name]) if each.name in arrays else each.array((), values)
+            for each in self._columns
+        ]
+        return pa.RecordBatch.from_arrays(made, schema=self._schema)
 
 
 class _Column:
@@ -67,7 +85,7 @@ class _Column:
         field = next((each for each in own.fields if each.name.lower() == wanted.name.lower()), None)
         if field is None:
             raise BadColumns(f"the topic has no column {wanted.name}: its columns are {', '.join(own.names)}")
-        self._name = field.name
+        self.name = field.name
         self._needed = not arrow.nullable
         self._type = self._final = arrow.type
         self.of_value = field.name not in EXTRACT
@@ -92,7 +110,13 @@ class _Column:
         except _WRONG as error:
             raise self._culprit(messages, values) or error from error
         if self._needed and made.null_count:
-            raise BadColumns(f"column {self._name} has nulls, but the reader's schema does not allow nulls")
+            raise BadColumns(f"column {self.name} has nulls, but the reader's schema does not allow nulls")
+        return made
+
+    def of_array(self, found: pa.Array) -> pa.Array:
+        made = found if found.type == self._final else found.cast(self._type).cast(self._final)
+        if self._needed and made.null_count:
+            raise BadColumns(f"column {self.name} has nulls, but the reader's schema does not allow nulls")
         return made
 
     def _made(self, messages: Messages, values: Values) -> pa.Array:
@@ -106,7 +130,7 @@ class _Column:
             try:
                 self._made([message], values[number : number + 1])
             except _WRONG as error:
-                return _bad(message, f"column {self._name}: {error}")
+                return _bad(message, f"column {self.name}: {error}")
         return None
 
     @staticmethod

@@ -99,6 +99,13 @@ OPTIONS: Sequence[Described] = (
     Described(
         "allowDifferentTopicSchemas", "false", "both", "read topics of different schemas as bytes, in the column value"
     ),
+    Described(
+        "pushFilters",
+        "false",
+        "batch",
+        "skip topics and entries that conditions on `__topic` and `__publishTime` exclude; Spark then requires "
+        "spark.sql.python.filterPushdown.enabled=true, which `session()` sets",
+    ),
     Described("pollTimeoutMs", "120000", "both", "how long a task waits for a message that the topic must have"),
     Described(
         "topicDiscoveryIntervalMs",
@@ -140,6 +147,7 @@ class SourceOptions:
     discovery_interval: float
     """Both in seconds."""
     receiver_queue_size: int
+    push_filters: bool
 
     @staticmethod
     def of(given: Mapping[str, str], *, streaming: bool = False) -> SourceOptions:
@@ -172,6 +180,7 @@ class SourceOptions:
             options.number("pollTimeoutMs", 120_000, least=1) / 1000,
             options.number("topicDiscoveryIntervalMs", 5000) / 1000,
             options.number("pulsar.reader.receiverQueueSize", 1000, least=1),
+            options.flag("pushFilters", default=False),
         )
 
     @property

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -21,12 +22,14 @@ from pulsarium.client import Client
 from pulsarium.pipeline.errors import reason_first
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.source.cutting import Cutting
+from pulsarium.pipeline.source.filters import Selection
 from pulsarium.pipeline.source.ledgers import Ledgers, LossCheck
 from pulsarium.pipeline.source.offsets import Offset, Split, TopicOffset, splits, splits_of
 from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.places import Position, position_of
 from pulsarium.pipeline.source.planning import Planner
 from pulsarium.pipeline.source.reading import reading
+from pulsarium.pipeline.source.task import read
 from pulsarium.pipeline.source.topics import each
 
 
@@ -45,20 +48,33 @@ class PulsarReader(DataSourceReader):
         Raise `NoSuchTopic`, `BadOption`, `DataLoss`, and the broker's own errors.
         """
         with Pulsar(self._options.connection) as pulsar:
-            return pulsar.call(plan, pulsar.client, self._options)
+            return pulsar.call(plan, pulsar.client, self._options, self._reading.selection)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Split):  # Spark's own partition, for an empty range
             return
         with reason_first():
-            yield from self._reading.read(partition)
+            yield from read(self._reading, partition)
 
 
-async def plan(client: Client, options: SourceOptions) -> list[Split]:
+class FilteringReader(PulsarReader):
+    """Reader that skips topics and entries of which a query needs no message.
+
+    Spark refuses readers with `pushFilters` unless spark.sql.python.filterPushdown.enabled is true.
+    """
+
+    @override
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        self._reading = replace(self._reading, selection=Selection.of(filters))
+        return filters  # Spark applies all of them to the rows, too
+
+
+async def plan(client: Client, options: SourceOptions, selection: Selection) -> list[Split]:
     """Return the splits of everything to read, by topic, each topic's in order."""
-    topics = await options.topics.find(client)
-    options.start.check(topics, "startingOffsets")
-    options.end.check(topics, "endingOffsets")
+    found = await options.topics.find(client)
+    options.start.check(found, "startingOffsets")
+    options.end.check(found, "endingOffsets")
+    topics = [topic for topic in found if selection.has_topic(topic)]
     starts = await each(topics, lambda topic: position_of(client, topic, options.start.of(topic)))
     ends = await each(topics, lambda topic: position_of(client, topic, options.end.of(topic), is_end=True))
     ranges: dict[str, tuple[Position, Position]] = {
@@ -133,7 +149,7 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Split)
         with reason_first():
-            yield from self._reading.read(partition)
+            yield from read(self._reading, partition)
 
     def stop(self) -> None:
         pulsar, self._pulsar = self._pulsar, None

@@ -1,20 +1,18 @@
-"""Read the messages of one split into Arrow batches, in a task."""
+"""Read the messages of one split, in a task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
-import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pulsarium.client import Client, Message, MessageId, PulsarError
 from pulsarium.client.bulk import BYTES, Decoded, Decoder, Onlooker, TopicReader
 from pulsarium.pipeline.columns import BatchBuilder, Columns
 from pulsarium.pipeline.options import Connection
-from pulsarium.pipeline.pulsar import Pulsar
+from pulsarium.pipeline.source.filters import Selection
 from pulsarium.pipeline.source.offsets import Split
 from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.places import FIRST, Position
@@ -129,26 +127,8 @@ class Reading:
     poll_timeout: float
     """In seconds."""
     receiver_queue_size: int
-
-    def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield each message of a split once, in order.
-
-        Raise `ReadError`, or `BadMessage` for a message that does not fit its schema.
-        """
-        with Pulsar(self.connection) as pulsar:
-            messages = SplitReader(pulsar.client, split, self)
-            try:
-                builder = self.columns.for_reading(self.wanted)
-                while True:
-                    is_done = pulsar.call(messages.fill, builder)
-                    if builder.rows:
-                        yield builder.take()
-                    if is_done:
-                        return
-            except PulsarError as error:
-                raise ReadError(f"{split}: at {messages.at}: {type(error).__name__}: {error}") from error
-            finally:
-                pulsar.call(messages.aclose)
+    selection: Selection = field(default_factory=Selection)
+    """Messages outside of the selection may be left out."""
 
 
 class SplitReader:

@@ -28,6 +28,7 @@ from pulsarium.client import (
     JsonSchema,
     Message,
     MessageId,
+    NamespaceStreamConsumer,
     Producer,
     PulsarError,
     QueueConsumer,
@@ -59,11 +60,12 @@ SHOWN: Mapping[type, str] = {
     Consumer: "acknowledge acknowledge_cumulative acknowledge_index aclose batch_receive consumer_name"
     " get_last_message_ids has_reached_end_of_topic is_active negative_acknowledge pause receive reconsume_later"
     " redeliver_unacknowledged_messages resume seek seek_to_index statistics subscription_name topic unsubscribe",
-    ScalableTopics: "begin_transaction create_checkpoint_consumer create_producer subscribe_queue subscribe_stream"
-    " transaction",
+    ScalableTopics: "begin_transaction create_checkpoint_consumer create_producer subscribe_namespace subscribe_queue"
+    " subscribe_stream transaction",
     ScalableProducer: "abandon aclose flush last_sequence_id producer_name send statistics submit topic",
     QueueConsumer: "acknowledge negative_acknowledge subscription_name",
     StreamConsumer: "acknowledge_cumulative aclose consumer_name segment_ids subscription_name",
+    NamespaceStreamConsumer: "acknowledge_cumulative aclose receive subscription_name topics",
     CheckpointConsumer: "aclose checkpoint",
     ScalableMessage: "of segment_id",
     Reader: "aclose get_last_message_ids has_message_available read_next seek seek_to_index topic",

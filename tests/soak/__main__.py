@@ -44,7 +44,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--java", action="store_true", help="with --scalable: the V5 Java client takes part")
     parser.add_argument("--scalable", action="store_true", help="split, merge, unload and kill (default: 600 s)")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes of our client (default: 1)")
-    parser.add_argument("--folder", type=Path, help="for the broker's log and data; kept")
+    parser.add_argument("--folder", type=Path, help="for logs and data; kept")
     parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" in the place of the table')
     return parser.parse_args()
 
@@ -93,7 +93,7 @@ def main() -> int:
     seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
     print(f"seed {seed}", file=sys.stderr, flush=True)
     if options.scalable:
-        return report(scalable(options.seconds or SCALABLE_SECONDS, seed, java=options.java))
+        return report(scalable(options.seconds or SCALABLE_SECONDS, seed, options.folder, java=options.java))
     seconds = options.seconds or SECONDS
     next_line = REPORTED_SECONDS
 

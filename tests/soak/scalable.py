@@ -11,6 +11,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,6 +34,8 @@ KEYS = 40
 JAVA_KEYS = 4
 MOST_SEGMENTS = 12
 PATIENCE = 120.0  # seconds until every consumer has everything after the end of the load
+SILENCE = 10.0  # seconds without a message, after which the Java stream consumer is opened again
+RETENTION = {"retentionTimeInMinutes": 60, "retentionSizeInMB": -1}  # a checkpoint consumer holds back no deletion
 
 
 @dataclass
@@ -173,7 +176,8 @@ class Java:
         self._adapter = Adapter(command, folder / "java.log")
         self._do("open", **{"as": "client"}, url=service_url)
         self._do("producer", **{"as": "producer"}, client="client", topic=TOPIC)
-        self._do("stream", **{"as": "stream"}, client="client", topic=TOPIC, subscription="java", name="java")
+        self._stream = {"subscription": "java", "name": "java"}
+        self._do("stream", **{"as": "stream"}, client="client", topic=TOPIC, **self._stream)
         self._done = threading.Event()
         self._consumed, self._ended = threading.Event(), threading.Event()
 
@@ -194,33 +198,42 @@ class Java:
                 except ClientError as error:
                     self._outcome.count("failed sends of Java")
                     print(f"java: {error}", file=sys.stderr)
-                    producer = self._another(producer)
+                    producer = self._again("producer", producer)
                     continue
                 break
             number += 1
             self.sent += 1
 
-    def _another(self, producer: str) -> str:
-        """Close a producer, and open another."""
-        name = f"{producer}+"
+    def _again(self, operation: str, handle: str, **fields: Any) -> str:
+        """Close a producer or a consumer, and open another for the topic. Return the new handle."""
+        name = f"{handle}+"
         while True:
             try:
-                self._do("close", handle=producer)
-                self._do("producer", **{"as": name}, client="client", topic=TOPIC)
+                self._do("close", handle=handle)
+                self._do(operation, **{"as": name}, client="client", topic=TOPIC, **fields)
                 return name
             except ClientError as error:
                 print(f"java: {error}", file=sys.stderr)
                 self._consumed.wait(0.5)
 
     def consume(self) -> None:
-        """Receive and acknowledge until `stop`."""
+        """Receive and acknowledge until `stop`. After a silence, open another consumer of the same name.
+
+        A stream consumer of 5.0.0-M1 never repeats an acknowledgement. It drops redelivered messages that it has
+        acknowledged. So a sealed segment whose last acknowledgement a killed broker lost is never drained.
+        """
+        consumer, heard = "stream", time.monotonic()
         while not self._consumed.is_set():
             try:
-                messages = self._do("receive", consumer="stream", count=100, seconds=1)["messages"]
+                messages = self._do("receive", consumer=consumer, count=100, seconds=1)["messages"]
                 for message in messages:
                     self.account.saw(message["key"], int(message["value"]))
                 if messages:
-                    self._do("acknowledge", consumer="stream", message=messages[-1]["id"])
+                    heard = time.monotonic()
+                    self._do("acknowledge", consumer=consumer, message=messages[-1]["id"])
+                elif time.monotonic() - heard > SILENCE:
+                    self._outcome.count("reopened streams of Java")
+                    consumer, heard = self._again("stream", consumer, **self._stream), time.monotonic()
             except ClientError as error:
                 self._outcome.count("failed receives of Java")
                 print(f"java: {error}", file=sys.stderr)
@@ -242,6 +255,7 @@ async def soak(folder: Path, seconds: float, seed: int, kill_every: float = 20.0
     brokers = await anyio.to_thread.run_sync(Brokers, folder)
     outcome = Outcome(accounts=[Account("queue", False), Account("stream", True), Account("checkpoint", True)])
     try:
+        brokers.admins[0].call("POST", "/admin/v2/namespaces/public/default/retention", RETENTION)
         brokers.admins[0].call("PUT", f"{PATH}?numInitialSegments=2")
         guest = Java(java, brokers.service_url, folder, outcome) if java else None
         chaos = Chaos(brokers, outcome, random.Random(seed), kill_every)
@@ -333,10 +347,11 @@ def _two_ports() -> int:
             return port
 
 
-def scalable(seconds: float, seed: int, *, java: bool) -> Outcome:
-    """Run the load in a folder of its own, with the V5 Java client if asked to."""
-    with tempfile.TemporaryDirectory(prefix="pulsarium-soak-") as name:
-        folder = Path(name)
+def scalable(seconds: float, seed: int, folder: Path | None, *, java: bool) -> Outcome:
+    """Run the load in a folder, which is kept, or in a temporary one. With `java`, the V5 Java client takes part."""
+    with tempfile.TemporaryDirectory(prefix="pulsarium-soak-") as temporary:
+        folder = folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
         adapter = kit_adapter(folder) if java else ()
         return anyio.run(soak, folder, seconds, seed, 20.0, adapter, backend="trio")
 

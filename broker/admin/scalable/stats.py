@@ -11,6 +11,7 @@ from pulsarium.broker.admin.topic.stats_json import time_text
 from pulsarium.broker.auth.needs import topic_operation
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.reply import Reply, json_reply
+from pulsarium.broker.model.dispatch.entry_buckets import EntryBucketDispatcher
 from pulsarium.broker.model.scalable.auto_scale import (
     MAX_BUCKETS,
     MAX_SEGMENTS,
@@ -196,7 +197,11 @@ class Stats:
         kind = STREAM if name in self._topic.registered else self._topic.made.get(name, QUEUE)
         consumers = [consumer for part in parts.values() for consumer in part.consumers]
         rate = self._rates.total(consumers)
-        segments = {str(segment.id): self._part(name, segment, part) for segment, part in parts.items()}
+        registrations, is_registered = self._controller.registrations, name in self._topic.registered
+        waiting = registrations.held_back(name) if is_registered else set()
+        segments = {
+            str(segment.id): self._part(part, is_blocked=segment.id in waiting) for segment, part in parts.items()
+        }
         return {
             "type": kind,
             "uncoveredSegmentIds": self._uncovered(name),
@@ -216,9 +221,8 @@ class Stats:
         had = {each for _, _, segments in self._controller.registrations.assigned(name) for each in segments}
         return [each.id for each in self._segments if each.active and each.id not in had]
 
-    def _part(self, name: str, segment: Segment, part: PersistentSubscription) -> Json:
+    def _part(self, part: PersistentSubscription, *, is_blocked: bool) -> Json:
         rate, cursor = self._rates.total(part.consumers), part.cursor
-        waits = name in self._topic.registered and segment.id in self._controller.registrations.held_back(name)
         return {
             "msgBacklog": cursor.backlog(),
             "backlogSize": size_after(part.topic, cursor.mark_delete),
@@ -226,7 +230,8 @@ class Stats:
             "msgRateOut": _rounded(rate.messages),
             "byteRateOut": _rounded(rate.bytes),
             "consumerCount": len(part.consumers),
-            "blocked": waits,
+            "drainingBuckets": draining_buckets(part),
+            "blocked": is_blocked,
         }
 
     def _consumers(self, name: str, parts: Mapping[Segment, PersistentSubscription]) -> list[Json]:
@@ -276,6 +281,12 @@ class Stats:
             if at_ms is not None:
                 shown[name] = time_text(at_ms)
         return shown
+
+
+def draining_buckets(part: PersistentSubscription) -> int:
+    """Return how many entry buckets of a segment wait until their former owner has acknowledged its messages."""
+    dispatcher = part.dispatcher
+    return len(dispatcher.owed.draining) if isinstance(dispatcher, EntryBucketDispatcher) else 0
 
 
 def policy_json(policy: Policy) -> Json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from pulsarium.broker.admin.scalable.leader import controller_of, topic_of
 from pulsarium.broker.admin.scalable.routes import NAMESPACE, TOPIC, scalable_route, since_5_0_1
@@ -12,7 +13,9 @@ from pulsarium.broker.auth.needs import namespace_operation, topic_operation
 from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError, unexpected_body
 from pulsarium.broker.http.reply import Reply, done, json_reply
-from pulsarium.broker.model.scalable.layout import HASHES, LayoutError, SegmentNotFoundError
+from pulsarium.broker.model.scalable.layout import LayoutError, SegmentNotFoundError
+
+MOST_INITIAL_SEGMENTS: Final = 1024  # one turn creates them all
 
 
 @scalable_route("GET", NAMESPACE, needs=namespace_operation("GET_TOPICS"))
@@ -36,8 +39,8 @@ def create(call: Call) -> Reply:
     name = call.topic if since_5_0_1(call.broker.profile) else call.topic_anywhere
     if segments < 1:
         raise AdminError(412, "numInitialSegments must be >= 1")
-    if segments > HASHES:
-        raise AdminError(412, f"numInitialSegments must be <= {HASHES}")
+    if segments > MOST_INITIAL_SEGMENTS:
+        raise AdminError(412, f"numInitialSegments must be <= {MOST_INITIAL_SEGMENTS}")
     if name.is_partition:
         raise AdminError(412, f"A scalable topic has no partitions: use {name.partitioned_name}")
     call.broker.cluster.scalable.create(name, segments, properties)

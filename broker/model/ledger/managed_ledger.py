@@ -133,6 +133,7 @@ class ManagedLedger(LedgerSequence):
         self.entries_added = 0  # since the topic was loaded
         self.fenced = False
         self.terminated: Position | None = None  # the last position of a terminated ledger (B-33)
+        self.is_ended = False  # the termination is committed, and so are all entries
         self.properties: dict[str, str] = {}
         self._stores = stores
         self._turn = stores.turn
@@ -170,6 +171,7 @@ class ManagedLedger(LedgerSequence):
     def _recover(self, info: ml.ManagedLedgerInfo) -> None:
         if info.HasField("terminatedPosition"):
             self.terminated = Position(info.terminatedPosition.ledgerId, info.terminatedPosition.entryId)
+            self.is_ended = True
         for kept in info.ledgerInfo:
             ledger = Ledger(kept.ledgerId, self._cache, kept.timestamp)
             ledger.adopt(self._storage.stored_runs(kept.ledgerId))
@@ -244,6 +246,7 @@ class ManagedLedger(LedgerSequence):
         return self.terminated
 
     def _terminated(self, error: Exception | None) -> None:
+        self.is_ended = error is None
         if error is not None:
             self.terminated = None
 

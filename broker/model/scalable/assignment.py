@@ -39,27 +39,28 @@ def assignable(segments: Mapping[int, Segment], drained: Set[int], *, ordered: b
     order. With `ancestors`, as in 5.0.1, sealed segments wait too, all sealed ancestors count, and a drained segment
     has no consumer any more. Without, as in 5.0.0-M1, only active segments wait, and only for their parents.
     """
-
-    def waits_for(segment: Segment) -> Iterable[Segment]:
-        for parent in segment.parents:
-            if parent in segments:
-                yield segments[parent]
-                if ancestors:
-                    yield from waits_for(segments[parent])
+    waiting: set[int] = set()  # those that are behind a segment that is not drained
+    for number in sorted(segments):  # parents before their children
+        for parent in segments[number].parents:
+            if parent in segments and (_holds(segments[parent], drained) or (ancestors and parent in waiting)):
+                waiting.add(number)
 
     def may_be_read(segment: Segment) -> bool:
         if ancestors and not segment.active and segment.id in drained:
             return False
-        if not ordered or not (segment.active or ancestors):
-            return True
-        return all(each.active or each.id in drained for each in waits_for(segment))
+        return not ordered or not (segment.active or ancestors) or segment.id not in waiting
 
     return in_order(filter(may_be_read, segments.values()))
 
 
+def _holds(segment: Segment, drained: Set[int]) -> bool:
+    """Return whether the segments behind a segment wait for it."""
+    return not segment.active and segment.id not in drained
+
+
 def undrained(segments: Mapping[int, Segment], drained: Set[int]) -> list[int]:
     """Return the sealed segments that are not known to be drained."""
-    return [each.id for each in in_order(segments.values()) if not each.active and each.id not in drained]
+    return [each.id for each in in_order(segments.values()) if _holds(each, drained)]
 
 
 def round_robin(segments: Sequence[Segment], consumers: Collection[str]) -> dict[str, list[Share]]:

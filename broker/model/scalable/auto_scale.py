@@ -183,6 +183,7 @@ class Situation:
     times: Times = Times()
 
     def load(self, segment: Segment) -> Load:
+        """Return the load of a segment, which is idle if it was not measured."""
         return self.loads.get(segment.id, IDLE)
 
     def within(self, last_ms: int | None, seconds: float) -> bool:
@@ -289,5 +290,8 @@ def _keeps_consumers(now: Situation, capacity: int, pair: int) -> bool:
 
 def merges_before(layout: Layout, segment: Segment) -> int:
     """Return how many merges are in the longest line of a segment's ancestors."""
-    parents = [layout.segments[each] for each in segment.parents if each in layout.segments]
-    return max((merges_before(layout, each) for each in parents), default=0) + (len(parents) > 1)
+    merges: dict[int, int] = {}
+    for number in sorted(layout.segments):  # parents before their children
+        parents = [merges[each] for each in layout.segments[number].parents if each in layout.segments]
+        merges[number] = max(parents, default=0) + (len(parents) > 1)
+    return merges[segment.id]

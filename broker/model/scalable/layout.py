@@ -50,6 +50,7 @@ class Segment:
 
     @property
     def active(self) -> bool:
+        """Return whether the segment takes messages."""
         return self.sealed_epoch == NEVER
 
     @property

@@ -52,9 +52,14 @@ class Topic(Protocol):
     registered: dict[str, list[str]]  # names of the registered consumers of each subscription
 
     @property
-    def name(self) -> TopicName: ...
+    def name(self) -> TopicName:
+        """Return the topic:// name."""
+        ...
+
     @property
-    def layout(self) -> Layout: ...
+    def layout(self) -> Layout:
+        """Return the present layout."""
+        ...
 
     def save(self) -> None:
         """Store the record, with `made` and `registered`."""
@@ -79,7 +84,9 @@ class Rules:
 class Keeper(Protocol):
     """The turn, which tells of commits."""
 
-    def after_commit(self, done: Done) -> None: ...
+    def after_commit(self, done: Done) -> None:
+        """Call `done` with the result of the commit of all changes so far."""
+        ...
 
 
 @dataclass(slots=True)
@@ -243,6 +250,7 @@ class Group:
             self.disconnect(self.members.setdefault(name, Member(name)))
 
     def join(self, name: str, client: Assignee, consumer_id: int, *, ordered: bool) -> Assignment:
+        """Add a consumer, or connect a known one, and return its assignment."""
         if ordered and not self.ordered:
             self.ordered = True
             self._tell_all()
@@ -325,6 +333,7 @@ class Group:
             )
 
     def layout_changed(self) -> None:
+        """Tell all consumers their segments in a new layout."""
         self.drained &= self._all.topic.layout.segments.keys()
         self._tell_all()
         self._look_soon()

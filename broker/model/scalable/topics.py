@@ -65,10 +65,6 @@ class ScalableTopic:
         self.controller: Any | None = None  # the broker that leads it, from its first use on
         self._topics = topics
 
-    @property
-    def local_name(self) -> str:
-        return self.name.local_name
-
     def segment_topic(self, segment: Segment) -> TopicName:
         """Return the topic that has the messages of a segment."""
         return segment.topic(self.name)
@@ -173,6 +169,7 @@ class ScalableTopics:
         self._found: dict[str, ScalableTopic] = {}
 
     def now_ms(self) -> int:
+        """Return the time of the broker's clock, in milliseconds since the epoch."""
         return self._stores.clock.now_ms()
 
     def recover(self, kept: Mapping[str, bytes]) -> None:
@@ -203,6 +200,7 @@ class ScalableTopics:
         return found
 
     def all(self) -> list[ScalableTopic]:
+        """Return the scalable topics of all namespaces."""
         return list(self._found.values())
 
     def names(self, namespace: str, properties: Mapping[str, str] | None = None) -> list[str]:
@@ -257,12 +255,13 @@ class ScalableTopics:
         """Create a topic with segments of equal width. Raise `ScalableTopicExistsError` when it exists."""
         if self.find(name) is not None:
             raise ScalableTopicExistsError(f"Scalable topic already exists: {name}")
-        self.topics.check_room(name, segments)
         layout = Layout.initial(segments, now_ms=self.now_ms(), buckets=self.buckets_of(segments))
         return self._add(ScalableTopic(self, name, layout, properties or {}))
 
     def _add(self, topic: ScalableTopic) -> ScalableTopic:
-        for segment in topic.layout.active():
+        active = topic.layout.active()
+        self.topics.check_room(topic.name, len(active))
+        for segment in active:
             self.topics.create(topic.segment_topic(segment))
         self._found[str(topic.name)] = topic
         self.save(topic)
@@ -281,13 +280,14 @@ class ScalableTopics:
     def change(self, topic: ScalableTopic, layout: Layout) -> None:
         """Give a topic a new layout: create its new segments with their cursors, and terminate the sealed ones."""
         before = topic.layout
-        for segment in layout.segments.values():
-            if segment.id not in before.segments:
-                child = self.topics.create(topic.segment_topic(segment))
-                assert isinstance(child, PersistentTopic)
-                for subscription in topic.subscriptions:
-                    if subscription and subscription not in child.subscriptions:
-                        child.subscribe(subscription, earliest=True)
+        added = [segment for number, segment in layout.segments.items() if number not in before.segments]
+        self.topics.check_room(topic.name, len(added))
+        for segment in added:
+            child = self.topics.create(topic.segment_topic(segment))
+            assert isinstance(child, PersistentTopic)
+            for subscription in topic.subscriptions:
+                if subscription and subscription not in child.subscriptions:
+                    child.subscribe(subscription, earliest=True)
         for segment in layout.segments.values():
             if not segment.active and before.segments[segment.id].active:
                 self._terminate(topic.segment_topic(segment))

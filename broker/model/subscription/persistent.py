@@ -198,7 +198,7 @@ class PersistentSubscription(Subscription):
         Call this when a read finds the end, and after acknowledgements. For a request to terminate, pass `again`:
         consumers that have the command already receive it again.
         """
-        if self.topic.ledger.terminated is None or self.has_backlog:
+        if not self.topic.ledger.is_ended or self.has_backlog:
             return
         if self.topic.moved_to is not None:
             self.disconnect_consumers(self.topic.moved_to)

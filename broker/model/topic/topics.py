@@ -40,7 +40,7 @@ from pulsarium.broker.model.topic.watchers import Watchers
 from pulsarium.broker.model.transaction.coordinator import Part, Participant
 from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.errors import InvalidTopicName
-from pulsarium.proto.topic_name import TopicName, is_change_events, is_system_topic
+from pulsarium.proto.topic_name import SEGMENT, TopicName, is_change_events, is_system_topic
 
 log = Log("topics")
 
@@ -200,13 +200,15 @@ class Topics:
     def check_room(self, name: TopicName, added: int = 1) -> None:
         """Raise `NotAllowedError` when a namespace has maxTopicsPerNamespace topics.
 
-        Only persistent topics count. As in Pulsar, adding partitions is not checked.
+        Persistent topics and segments count apart. As in Pulsar, adding partitions is not checked.
         """
         namespace = str(name.namespace_name)
         most = most_topics(self._stores.config, self._metadata.namespaces.get(namespace) or {})
         if most <= 0 or is_system_topic(name):
             return
         there = len(self.names(namespace, system=False)) if name.is_persistent else 0
+        if name.is_scalable or name.is_segment:
+            there = sum(each.startswith(f"{SEGMENT}://{namespace}/") for each in self._logs)
         if there + added > most:
             raise NotAllowedError("Exceed maximum number of topics in namespace.")
 

@@ -42,6 +42,14 @@ def test_a_new_connection_begins_with_all() -> None:
     assert permits.free(1) == 5
 
 
+def test_a_wider_queue_asks_for_its_new_room() -> None:
+    permits = Permits(10)
+    permits.opened()
+    assert permits.widen(100) == 90
+    assert permits.free(49) == 0
+    assert permits.free(1) == 50
+
+
 def test_no_permits_are_given_while_paused() -> None:
     permits = Permits(4, paused=True)
     assert permits.opened() == 0

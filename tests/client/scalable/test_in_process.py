@@ -11,8 +11,8 @@ import pytest
 from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
-from pulsarium.client import Checkpoint, InitialPosition, QueueConsumer, StreamConsumer
-from pulsarium.client.errors import InvalidTxnStatusError, TopicNotFound
+from pulsarium.client import Checkpoint, ConsumerDeadLetterPolicy, InitialPosition, QueueConsumer, StreamConsumer
+from pulsarium.client.errors import InvalidConfiguration, InvalidTxnStatusError, TopicNotFound
 from pulsarium.client.scalable.receiving import ScalableConsumer
 from tests.client.scalable.layouts import TOPIC
 from tests.client.scalable.started import World, world
@@ -194,3 +194,33 @@ async def test_a_missing_topic_is_created_or_refused(autojump_clock: MockClock) 
         async with inside.client.scalable.create_producer(TOPIC) as producer:
             await producer.send(b"")
         assert len(inside.topic.layout.segments) == 1
+
+
+async def test_a_message_that_is_refused_too_often_becomes_a_dead_letter(
+    autojump_clock: MockClock,
+) -> None:
+    async with world(2) as found:
+        topics = found.client.scalable
+        consume = topics.subscribe_queue(
+            TOPIC,
+            "queue",
+            initial_position=Earliest,
+            negative_ack_redelivery_delay=0.1,
+            dead_letter_policy=ConsumerDeadLetterPolicy(1),
+        )
+        async with topics.create_producer(TOPIC) as producer, consume as consumer:
+            await producer.send(b"bad", partition_key="k", properties={"own": "1"})
+            for _ in range(2):
+                consumer.negative_acknowledge(await consumer.receive())
+            async with topics.subscribe_queue(f"{TOPIC}-DLQ", "dead", initial_position=Earliest) as dead:
+                letter = await dead.receive()
+        assert (letter.data(), letter.partition_key()) == (b"bad", "k")
+        assert (letter.properties()["REAL_TOPIC"], letter.properties()["own"]) == (TOPIC, "1")
+
+
+async def test_a_queue_consumer_has_no_retry_letter_topic(autojump_clock: MockClock) -> None:
+    async with world() as found:
+        with pytest.raises(InvalidConfiguration, match="no retry letter topic"):
+            found.client.scalable.subscribe_queue(
+                TOPIC, "queue", dead_letter_policy=ConsumerDeadLetterPolicy(1, retry_letter_topic="retry")
+            )

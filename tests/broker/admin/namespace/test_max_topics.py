@@ -1,4 +1,4 @@
-"""maxTopicsPerNamespace: how many persistent topics a namespace may have, whoever makes them."""
+"""maxTopicsPerNamespace: the most persistent topics, and the most segments, of a namespace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.admin.rest import NAMESPACES, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import ADMIN, NAMESPACES, NON_PERSISTENT, TOPICS, Rest, rest_of
 from tests.broker.commands.refusals import refused_consumer, refused_producer
 from tests.broker.wire import Bed, Type, Wire, serving
 
@@ -68,6 +68,18 @@ async def test_a_namespace_has_the_last_word(own: Any, refused: bool) -> None:
             await rest.done("POST", LIMIT, own)
         await rest.done("PUT", f"{TOPICS}/a")
         assert (await rest.call("PUT", f"{TOPICS}/b")).status == (409 if refused else 204)
+
+
+async def test_segments_of_scalable_topics_count_apart_and_without_room_a_segment_is_not_split(rest: Rest) -> None:
+    await rest.done("POST", LIMIT, 2)
+    await rest.done("PUT", f"{TOPICS}/a")
+    scalable = f"{ADMIN}/scalable/public/default"
+    await rest.done("PUT", f"{scalable}/s")
+    await rest.done("PUT", f"{TOPICS}/b")
+    assert await rest.refused("PUT", f"{scalable}/u?numInitialSegments=2") == (409, FULL)
+    assert await rest.refused("POST", f"{scalable}/s/split/0") == (409, FULL)
+    await rest.done("PUT", f"{scalable}/u")
+    assert len((await rest.get(f"{scalable}/s"))["segments"]) == 1
 
 
 async def test_topics_of_the_broker_need_no_room(rest: Rest) -> None:

@@ -6,20 +6,15 @@ import trio.testing
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.config.profile import PULSAR_5_0, PULSAR_5_0_M1
-from pulsarium.broker.model.scalable.registrations import Assignment
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import ADMIN, rest_of
-from tests.broker.wire import Earliest, plain, serving
+from tests.broker.model.dispatch.sharing import got, joined
+from tests.broker.model.scalable.silent import Silent
+from tests.broker.wire import Earliest, batch_of, plain, serving
 
 NAME = TopicName.parse("topic://public/default/t")
 STATS = f"{ADMIN}/scalable/public/default/t/stats"
-
-
-class Silent:
-    """A connection that ignores its assignments."""
-
-    def assigned(self, consumer_id: int, assignment: Assignment) -> None:
-        return
 
 
 async def test_m1_shows_segments_and_the_number_of_consumers() -> None:
@@ -88,3 +83,22 @@ async def test_5_0_1_shows_the_last_operation_and_what_blocks_the_next() -> None
         assert found["autoScale"]["policy"]["maxSegments"] == 1
         assert found["autoScale"]["blockedReason"] == "max_entry_buckets"
         assert "lastMergeAt" in found["autoScale"]
+
+
+async def test_5_0_1_counts_the_buckets_of_a_segment_that_drain_before_they_move() -> None:
+    async with serving(profile=PULSAR_5_0) as bed:
+        topic = bed.broker.cluster.scalable.create(NAME)
+        bed.broker.cluster.controllers.lead(topic, bed.broker)
+        segment = topic.layout.segments[0]
+        starts = (0, *segment.splits)
+        ranges = [{"start": start, "end": end - 1} for start, end in zip(starts, (*starts[1:], 1 << 16), strict=True)]
+        meta = {"keySharedMode": pb.KeySharedMode.STICKY, "hashRanges": ranges, "entryBucketDispatch": True}
+        name = str(topic.segment_topic(segment))
+        first = await joined(bed, "c2", topic=name, keySharedMeta=meta)
+        wire = await bed.connect()
+        await wire.producer(name)
+        await wire.publish(*(batch_of(b"a", entry_hash_min=start, sequence_id=start) for start in starts))
+        await got(first)
+        await joined(bed, "c1", topic=name, keySharedMeta=meta)
+        found = (await rest_of(bed).call("GET", STATS)).json["subscriptions"]["sub"]["segments"]["0"]
+        assert found["drainingBuckets"] == 2

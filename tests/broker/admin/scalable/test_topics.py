@@ -48,7 +48,7 @@ async def test_a_list_shows_only_topics_with_all_properties(rest: Rest) -> None:
     [
         ("PUT", "t", 409, f"Scalable topic already exists: {NAME}"),
         ("PUT", "x?numInitialSegments=0", 412, "numInitialSegments must be >= 1"),
-        ("PUT", "x?numInitialSegments=65537", 412, "numInitialSegments must be <= 65536"),
+        ("PUT", "x?numInitialSegments=1025", 412, "numInitialSegments must be <= 1024"),
         (
             "PUT",
             "x-partition-0",

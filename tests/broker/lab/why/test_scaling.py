@@ -12,21 +12,14 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.config.profile import PULSAR_5_0_M1
 from pulsarium.broker.lab.why import NotThere, Why, WhyError
 from pulsarium.broker.model.scalable.controller import Controller
-from pulsarium.broker.model.scalable.registrations import Assignment
 from pulsarium.proto.topic_name import TopicName
+from tests.broker.model.scalable.silent import Silent
 from tests.broker.wire import Bed, Earliest, plain, serving
 
 NAME = TopicName.parse("topic://public/default/t")
 SEGMENT = "segment://public/default/t/0000-ffff-0"
 
 pytestmark = pytest.mark.usefixtures("autojump_clock")
-
-
-class Silent:
-    """A connection that ignores its assignments."""
-
-    def assigned(self, consumer_id: int, assignment: Assignment) -> None:
-        return
 
 
 @pytest.fixture

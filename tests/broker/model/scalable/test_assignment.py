@@ -16,7 +16,8 @@ from pulsarium.broker.model.scalable.assignment import (
     shared,
     undrained,
 )
-from pulsarium.broker.model.scalable.layout import NEVER, Segment, equal_splits
+from pulsarium.broker.model.scalable.auto_scale import merges_before
+from pulsarium.broker.model.scalable.layout import NEVER, Layout, Segment, equal_splits
 
 
 def segment(
@@ -135,3 +136,16 @@ def test_a_pruned_parent_holds_nothing_back() -> None:
     assert [each.id for each in assignable(left, set(), ordered=True, ancestors=True)] == [1, 2]
     assert undrained(left, {1}) == []
     assert undrained(left, set()) == [1]
+
+
+def test_a_layout_of_many_splits_and_merges_is_assigned_without_following_each_path() -> None:
+    layout = Layout.initial(1, now_ms=0, buckets=1)
+    for _ in range(50):  # which have 2 ** 50 paths
+        (only,) = layout.active()
+        layout = layout.split(only.id, now_ms=0)
+        layout = layout.merge(*(each.id for each in layout.active()), now_ms=0)
+    (last,) = layout.active()
+    sealed = set(layout.segments) - {last.id}
+    assert assignable(layout.segments, sealed, ordered=True, ancestors=True) == [last]
+    assert last not in assignable(layout.segments, sealed - {0}, ordered=True, ancestors=True)
+    assert merges_before(layout, last) == 50

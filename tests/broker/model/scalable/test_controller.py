@@ -11,21 +11,15 @@ import trio
 from pulsarium.broker.config import Config, Profile
 from pulsarium.broker.config.profile import PULSAR_5_0, PULSAR_5_0_M1
 from pulsarium.broker.model.scalable.controller import Controller, Operation
-from pulsarium.broker.model.scalable.registrations import Assignment
+from pulsarium.broker.model.subscription.skip import skip_all
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import Bed, serving
+from tests.broker.model.scalable.silent import Silent
+from tests.broker.wire import Bed, Earliest, plain, serving
 
 NAME = TopicName.parse("topic://public/default/t")
 DAY = 86_400
 
 pytestmark = pytest.mark.usefixtures("autojump_clock")
-
-
-class Silent:
-    """A connection that ignores its assignments."""
-
-    def assigned(self, consumer_id: int, assignment: Assignment) -> None:
-        return
 
 
 def led(bed: Bed, segments: int = 1) -> Controller:
@@ -142,6 +136,22 @@ async def test_sealed_segments_go_once_everybody_has_drained_them(m1: Bed) -> No
     assert sorted(topic.layout.segments) == [1, 2]
     assert topic.layout.epoch == 2
     assert all(each.parents == () for each in topic.layout.active())
+
+
+async def test_a_legacy_segment_stays_while_a_subscription_of_older_clients_has_a_backlog() -> None:
+    async with serving(Config(scalableTopicAutoScaleEnabled=False)) as bed:
+        legacy, cluster = "persistent://public/default/t", bed.broker.cluster
+        wire = await bed.connect()
+        await wire.subscribe(topic=legacy, name="older", initialPosition=Earliest)
+        await wire.producer(legacy)
+        await wire.publish(plain(b"m"))
+        topic = cluster.scalable.migrate(TopicName.parse(legacy), force=True)
+        cluster.controllers.lead(topic, bed.broker)
+        await trio.sleep(DAY)
+        assert 0 in topic.layout.segments
+        skip_all(cluster.topics.find_persistent(TopicName.parse(legacy)).subscriptions["older"])
+        await trio.sleep(61)
+        assert 0 not in topic.layout.segments
 
 
 async def test_retention_keeps_sealed_segments(m1: Bed) -> None:

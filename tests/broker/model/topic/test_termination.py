@@ -20,6 +20,7 @@ from tests.broker.wire import (
     Earliest,
     Exclusive,
     Failover,
+    Individual,
     KeyShared,
     Shared,
     Type,
@@ -93,6 +94,29 @@ async def test_sends_while_it_is_being_terminated(autojump_clock: object) -> Non
         assert await wire.receipts(1) == [last]
         kinds = [received.command.type for received in await wire.rest()]
         assert sorted(kinds) == sorted([Type.MESSAGE, Type.CLOSE_PRODUCER])
+
+
+@pytest.mark.req("B-33")
+async def test_an_acknowledgement_before_the_termination_is_stored_tells_no_end(autojump_clock: object) -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed:
+        wire = await bed.connect()
+        await wire.producer()
+        await wire.subscribe(initialPosition=Earliest)
+        await wire.flow()
+        (first,) = await wire.publish(plain(b"first"))
+        await wire.messages(1)
+        store.holding = True
+        await wire.write(wire.sends(plain(b"last")))
+        await wire.quiet()
+        last = terminate(bed)
+        await wire.send(Type.ACK, consumer_id=0, ack_type=Individual, message_id=[message_id(first)])
+        await wire.quiet()
+        store.release()
+        kinds = [received.command.type for received in await wire.rest()]
+        assert sorted(kinds) == sorted([Type.MESSAGE, Type.SEND_RECEIPT, Type.CLOSE_PRODUCER])
+        await wire.ack(last)
+        await end(wire)
 
 
 @pytest.mark.req("B-33")

@@ -1,0 +1,130 @@
+"""Follow the scalable topics of a namespace."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from pulsarium.client.connection.brokers import Brokers
+from pulsarium.client.connection.connection import Connection
+from pulsarium.client.connection.link import Link
+from pulsarium.client.connection.routes import SessionUpdate
+from pulsarium.client.connection.waiting import printable
+from pulsarium.client.errors import ConnectError, PulsarError, error_of
+from pulsarium.client.scalable.session import FirstUpdate, check_scalable
+from pulsarium.client.statistics import Links
+from pulsarium.client.topics import bounded
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.text import text_of
+
+UPDATE = pb.BaseCommand.WATCH_SCALABLE_TOPICS_UPDATE
+
+logger: logging.Logger = logging.getLogger(__name__)
+
+
+class NamespaceWatch:
+    """A watch that keeps the names of the topics that have all properties. A lost watch is opened again."""
+
+    def __init__(
+        self,
+        brokers: Brokers,
+        namespace: str,
+        properties: Mapping[str, str],
+        on_topics: Callable[[frozenset[str]], None],
+        on_failed: Callable[[PulsarError], None],
+    ) -> None:
+        """Take the handlers.
+
+        Args:
+            brokers: The brokers of the client.
+            namespace: The namespace, `tenant/namespace`.
+            properties: The properties that a topic must have.
+            on_topics: Called with the names of all topics at each change. Must not block.
+            on_failed: Called when the watch ends for good, as for `Link`.
+        """
+        self.topics: frozenset[str] = frozenset()
+        """The names of the topics at present."""
+        self._brokers = brokers
+        self._namespace = namespace
+        self._properties = properties
+        self._on_topics = on_topics
+        self._id = 0
+        self._connection: Connection | None = None
+        self._first = FirstUpdate()
+        self._link = Link(
+            brokers,
+            namespace,
+            self._open,
+            Links(),
+            on_failed=on_failed,
+            connect=brokers.connect_to_any,
+            what="watch of",
+        )
+
+    async def open(self) -> frozenset[str]:
+        """Open the watch, and return the topics. Raise the broker's refusal."""
+        await self._link.start()
+        return self.topics
+
+    def close(self) -> None:
+        """Close the watch. A second call does nothing."""
+        connection, self._connection = self._connection, None
+        self._link.close_nowait()
+        if connection is not None and not connection.is_lost:
+            self._leave(connection)
+
+    # ---- for the connection
+
+    def on_update(self, update: SessionUpdate) -> None:
+        assert isinstance(update, pb.CommandWatchScalableTopicsUpdate)
+        if update.HasField("error"):
+            error = error_of(update.error, text_of(update.message))
+            logger.warning("%s: %s", self._namespace, printable(error))
+            self._first.came(error)
+            return
+        if update.HasField("diff"):
+            topics = self.topics - {*map(text_of, update.diff.removed)} | {*map(text_of, update.diff.added)}
+        else:
+            topics = frozenset(map(text_of, update.snapshot.topics))
+        try:
+            bounded(len(topics), self._namespace)
+        except PulsarError as error:
+            logger.warning("%s: %s", self._namespace, printable(error))
+            self._first.came(error)
+            return
+        self.topics = topics
+        self._on_topics(topics)
+        self._first.came()
+
+    def on_lost(self, error: PulsarError) -> None:
+        self._connection = None
+        self._first.came(ConnectError(*error.args))
+        self._link.lost(error)
+
+    # ---- its own
+
+    async def _open(self, connection: Connection) -> None:
+        check_scalable(connection)
+        self._first = FirstUpdate()
+        self._id = self._brokers.next_session_id()
+        self._connection = connection
+        connection.attach_session(UPDATE, self._id, self)
+        filters = [pb.KeyValue(key=key, value=value) for key, value in self._properties.items()]
+        watch = pb.CommandWatchScalableTopics(watch_id=self._id, namespace=self._namespace, property_filters=filters)
+        connection.send_nowait(
+            pb.BaseCommand(type=pb.BaseCommand.WATCH_SCALABLE_TOPICS, watchScalableTopics=watch), at_once=True
+        )
+        try:
+            await self._first.wait(self._brokers.operation_timeout, self._namespace)
+        except BaseException:
+            self._connection = None
+            if not connection.is_lost:
+                self._leave(connection)
+            raise
+
+    def _leave(self, connection: Connection) -> None:
+        connection.detach_session(UPDATE, self._id)
+        close = pb.CommandWatchScalableTopicsClose(watch_id=self._id)
+        connection.send_nowait(
+            pb.BaseCommand(type=pb.BaseCommand.WATCH_SCALABLE_TOPICS_CLOSE, watchScalableTopicsClose=close)
+        )

@@ -1,0 +1,1 @@
+"""Entries in their stored form, taken apart column by column instead of message by message."""

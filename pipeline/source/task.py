@@ -1,0 +1,99 @@
+"""Read a split in a task: whole entries as far as possible, and the rest message by message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from pulsarium.client import PulsarError
+from pulsarium.pipeline.entries.builder import EntryBuilder
+from pulsarium.pipeline.entries.fields import Unusual
+from pulsarium.pipeline.entries.rows import Taken
+from pulsarium.pipeline.pulsar import Pulsar
+from pulsarium.pipeline.source import reading
+from pulsarium.pipeline.source.entries import SplitEntries
+from pulsarium.pipeline.source.offsets import Split
+from pulsarium.pipeline.source.places import Position
+from pulsarium.pipeline.source.reading import ReadError, Reading, SplitReader
+
+
+def read(settings: Reading, split: Split) -> Iterator[pa.RecordBatch]:
+    """Yield each message of a split once, in order.
+
+    Raise `ReadError`, or `BadMessage` for a message that does not fit its schema.
+    """
+    with Pulsar(settings.connection) as pulsar:
+        entries = _Entries(pulsar, split, settings)
+        try:
+            yield from entries.batches()
+        except PulsarError as error:
+            raise ReadError(f"{split}: at {entries.at}: {type(error).__name__}: {error}") from error
+        if not entries.is_done:
+            yield from _messages(pulsar, replace(split, start=entries.at), settings)
+
+
+class _Entries:
+    """The entries of a split, up to the first that is a chunk, encrypted, damaged or otherwise unusual."""
+
+    def __init__(self, pulsar: Pulsar, split: Split, settings: Reading) -> None:
+        self.at = split.start
+        """Position behind the last message of the batches."""
+        self.is_done = False
+        self._pulsar = pulsar
+        self._split = split
+        self._entries = SplitEntries(pulsar.client, split, settings)
+        self._builder = EntryBuilder(settings.columns, settings.wanted)
+        self._taken: list[Taken] = []
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield batches until the end of the split, or until an unusual entry."""
+        try:
+            rows = size = 0
+            while not self.is_done:
+                found = self._pulsar.call(self._entries.more, self.at)
+                self.is_done = not found
+                for entry in found:
+                    taken = self._entries.part(entry)
+                    if taken is None:
+                        self.is_done = True
+                        break
+                    self._taken.append(taken)
+                    rows, size = rows + taken.part.rows, size + len(taken.payload)
+                    if rows >= reading.ROWS or size >= reading.SIZE:
+                        yield from self._batch()
+                        rows = size = 0
+            yield from self._batch()
+        except Unusual:
+            self.is_done = False
+            try:
+                yield from self._batch()
+            except Unusual:  # the consumer judges the messages of the batch, too
+                return
+        finally:
+            self._pulsar.call(self._entries.aclose)
+
+    def _batch(self) -> Iterator[pa.RecordBatch]:
+        taken, self._taken = self._taken, []
+        if taken and (made := self._builder.batch(taken)).num_rows:
+            yield made
+        if taken:
+            part = taken[-1].part
+            at = Position(*part.entry.message_id().entry)
+            self.at = at._replace(batch_index=part.last) if part.last < part.size else at.next_entry
+
+
+def _messages(pulsar: Pulsar, split: Split, settings: Reading) -> Iterator[pa.RecordBatch]:
+    messages = SplitReader(pulsar.client, split, settings)
+    try:
+        builder = settings.columns.for_reading(settings.wanted)
+        is_done = False
+        while not is_done:
+            is_done = pulsar.call(messages.fill, builder)
+            if builder.rows:
+                yield builder.take()
+    except PulsarError as error:
+        raise ReadError(f"{split}: at {messages.at}: {type(error).__name__}: {error}") from error
+    finally:
+        pulsar.call(messages.aclose)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNotNull, LessThan
+
+from pulsarium.pipeline.source.filters import Selection
+from tests.foreign.broker_process import Address
+from tests.pipeline.source.topics import numbers, options, publish
+
+TIME = ("__publishTime",)
+SECOND = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
+
+
+def test_times_that_a_condition_excludes() -> None:
+    later = Selection.of([IsNotNull(TIME), GreaterThan(TIME, SECOND)])
+    assert [later.has_time(each) for each in (999, 1000, 1001)] == [False, True, True]
+    both = Selection.of([GreaterThan(TIME, SECOND), LessThan(TIME, SECOND.replace(second=2))])
+    assert [both.has_time(each) for each in (999, 1500, 2002)] == [False, True, False]
+
+
+def test_topics_that_a_condition_excludes() -> None:
+    made = Selection.of([In(("__topic",), ("a", "b")), EqualTo(("__topic",), "b")])
+    assert [made.has_topic(each) for each in "abc"] == [False, True, False]
+
+
+@pytest.mark.parametrize("condition", [EqualTo(("value",), b"a"), EqualTo(("record", "__topic"), "a")])
+def test_other_conditions_exclude_nothing(condition: Filter) -> None:
+    assert Selection.of([condition]) == Selection()
+
+
+def test_spark_reads_what_conditions_leave(spark: SparkSession, broker: Address, topic: str) -> None:
+    for part in range(2):
+        publish(broker, f"{topic}-{part}", numbers(20, 20 * part))
+    given = options(broker, None, topics=f"{topic}-0,{topic}-1", pushFilters="true")
+    rows = spark.read.format("pulsar").options(**given).load()
+    chosen = rows.where(f"__topic = '{topic}-1' AND value > '25'")
+    assert sorted(bytes(row["value"]) for row in chosen.collect()) == numbers(14, 26)
+    assert chosen.rdd.getNumPartitions() == 1
+    assert rows.where("__publishTime > '2000-01-01'").count() == 40
+    assert rows.where("__publishTime < '2000-01-01'").count() == 0
