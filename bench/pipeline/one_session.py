@@ -44,7 +44,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Session:
-    """Everything that one session does."""
+    """Reads and writes of one Spark session, in their order."""
 
     source: str
     """Name of the data source for Spark."""

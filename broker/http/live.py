@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from time import thread_time
 from typing import Any, Final
 
 import trio
@@ -14,6 +15,7 @@ from pulsarium.broker.model.errors import BrokerServiceError
 
 EVENTS: Final = "text/event-stream"
 SECONDS: Final = 1.0  # between two looks, of the machine's clock
+SHARE: Final = 0.01  # of a core that the looks of a stream may take; longer looks have longer pauses between them
 HEARTBEAT: Final = 15  # looks without a change until a comment shows that the broker is there
 MOVED_MS: Final = 1000  # a clock that is ahead by less was not moved
 LOOKS: Final = 300  # until the client has to open the stream again, and to prove its role again
@@ -25,7 +27,8 @@ View = Callable[[], Awaitable[Json]]
 async def shown(call: Call, view: View) -> Reply:
     """Return the value of `view` as JSON, or a stream of its values for a client that accepts server-sent events.
 
-    The stream looks once a second, and sends only changes. Nothing runs when no client reads the stream.
+    The stream looks once a second, less often when a look takes long, and sends only changes. Without a client that
+    reads the stream, nothing runs.
     """
 
     async def value() -> Json:
@@ -52,6 +55,7 @@ def _about(call: Call) -> Json:
 async def _events(view: View) -> AsyncGenerator[bytes, None]:
     sent, quiet = b"", 0
     for _ in range(LOOKS):
+        began = thread_time()
         try:
             data = b"".join(await gathered(json_pieces(await view())))
         except (AdminError, BrokerServiceError) as error:  # what the page shows was deleted
@@ -65,4 +69,4 @@ async def _events(view: View) -> AsyncGenerator[bytes, None]:
         elif quiet == HEARTBEAT:
             quiet = 0
             yield b":\n\n"
-        await trio.sleep(SECONDS)
+        await trio.sleep(max(SECONDS, (thread_time() - began) / SHARE))

@@ -96,7 +96,7 @@ class Adapter:
             "transaction": self._transaction,
             "commit": lambda request: self._things[request["transaction"]].commit(),
             "abort": lambda request: self._things[request["transaction"]].abort(),
-            "close": lambda request: self._things[request["handle"]].aclose(),
+            "close": self._close,
         }
 
     async def answer(self, request: Request) -> dict[str, Any]:
@@ -139,8 +139,12 @@ class Adapter:
         return {"ids": [str(await receipt.wait()) for receipt in receipts]}
 
     async def _flush(self, request: Request) -> None:
-        async with self._sending[request["producer"]]:  # a flush counts the messages of all earlier requests
+        async with self._sending[request["producer"]]:  # which includes the messages of all earlier requests
             await self._things[request["producer"]].flush()
+
+    async def _close(self, request: Request) -> None:
+        async with self._sending[request["handle"]]:
+            await self._things[request["handle"]].aclose()
 
     async def _last_sequence(self, request: Request) -> Mapping[str, Any]:
         return {"sequence": self._things[request["producer"]].last_sequence_id()}

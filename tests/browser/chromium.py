@@ -55,7 +55,7 @@ REST_OF: Final = """
       e.scrollIntoView({ block: "center" });
       const r = e.getClientRects()[0], at = r && [r.x + r.width / 2, r.y + r.height / 2];
       const top = at && document.elementFromPoint(...at);
-      if (top && (e.contains(top) || top.contains(e)) && before === String(at)) return at;
+      if (top && e.contains(top) && before === String(at)) return at;
       before = String(at);
     }
     await frame();

@@ -253,6 +253,8 @@ def test_an_act_does_what_it_says(act: Any, page: Page, broker: PulsarBroker, cl
     case.before(stage)
     page.go(f"{broker.admin_url}/{address(act.on, stage)}")
     page.until("document.querySelector('main h2')")
+    if act.on == "namespace":
+        page.sees("Permissions")  # the last part that moves the buttons
     if act.on == "subscription":
         page.until("document.querySelector('[data-subscription=sub] details')")
         page.do("document.querySelector('[data-subscription=sub] details').open = true")

@@ -92,7 +92,8 @@ def test_the_theme_is_chosen_by_hand(page: Page, broker: PulsarBroker) -> None:
 
 
 def test_the_console_is_used_with_the_keyboard_alone(page: Page, broker: PulsarBroker) -> None:
-    page.go(f"{broker.admin_url}/{TOPIC}")
+    publish(broker, "public/default/typed", 1)
+    page.go(f"{broker.admin_url}/#/topic/persistent/public/default/typed")
     page.sees("Acts on the topic")
     for _ in range(60):
         page.key("Tab", 9)

@@ -50,7 +50,7 @@ async def test_a_stream_without_changes_shows_that_the_broker_is_there(rest: Res
         await anext(events)
         before = trio.current_time()
         assert await anext(events) == b":\n\n"
-        assert trio.current_time() - before == HEARTBEAT
+        assert trio.current_time() - before >= HEARTBEAT
 
 
 async def test_a_stream_ends_when_its_object_is_deleted(rest: Rest) -> None:
@@ -65,4 +65,4 @@ async def test_a_stream_ends_when_its_object_is_deleted(rest: Rest) -> None:
 async def test_a_stream_ends_after_some_minutes_so_that_the_client_proves_its_role_again(rest: Rest) -> None:
     before = trio.current_time()
     assert [each async for each in await stream(rest, OVERVIEW)]
-    assert trio.current_time() - before == LOOKS
+    assert trio.current_time() - before >= LOOKS
