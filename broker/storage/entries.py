@@ -63,7 +63,7 @@ def _read(
 
 def stored_runs(connection: sqlite3.Connection, unapplied: Unapplied, ledger_id: int) -> list[StoredRun]:
     """Return (first entry id, count, bytes) of the stored runs of a ledger, in order."""
-    newest = unapplied.pieces(ledger_id)
+    newest = unapplied.pieces(ledger_id, 0, LAST_ENTRY)
     if unapplied.is_deleted(ledger_id):
         return []
     pieces = _merged(newest, index.pieces_of(connection, ledger_id, 0, LAST_ENTRY))
@@ -79,11 +79,10 @@ def stored_runs(connection: sqlite3.Connection, unapplied: Unapplied, ledger_id:
 def _pieces(connection: sqlite3.Connection, unapplied: Unapplied, ledger_id: int, first: int, last: int) -> list[Piece]:
     """Return the places of the entries `first` to `last`, in order."""
     key_of(ledger_id, first)
-    newest = unapplied.pieces(ledger_id)
-    wanted = [each for each in newest if each.first <= last and each.first + each.entries > first]
-    if wanted and wanted[0].first <= first:
-        return wanted
-    return _merged(wanted, index.pieces_of(connection, ledger_id, first, last))
+    newest = unapplied.pieces(ledger_id, first, last)
+    if newest and newest[0].first <= first:
+        return newest
+    return _merged(newest, index.pieces_of(connection, ledger_id, first, last))
 
 
 def _merged(newest: Sequence[Piece], indexed: Sequence[Piece]) -> list[Piece]:

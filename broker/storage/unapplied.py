@@ -7,6 +7,7 @@ So a reader that looks here first, and into the database afterwards, misses noth
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 
 from pulsarium.broker.storage.entry_log import End, Tail, Written
@@ -102,15 +103,28 @@ class Unapplied:
         """Return the ledgers that have entries in these commits, and stay."""
         return {ledger_id for part in self._parts for ledger_id in part.pieces if not self.is_deleted(ledger_id)}
 
-    def pieces(self, ledger_id: int) -> list[Piece]:
-        """Return the places of a ledger's rows, in order."""
-        return [piece for part in self._parts for piece in part.pieces.get(ledger_id, ())]
+    def pieces(self, ledger_id: int, first: int, last: int) -> list[Piece]:
+        """Return the places of the rows that have the entries `first` to `last`, both included, in order."""
+        found = list[Piece]()
+        for part in self._parts:
+            pieces = part.pieces.get(ledger_id, ())
+            start = bisect_left(pieces, first, key=_last_entry)
+            found += pieces[start : bisect_right(pieces, last, lo=start, key=_first_entry)]
+        return found
 
     def over(self, metadata: dict[str, bytes]) -> dict[str, bytes]:
         """Return the metadata of the database with the changes of these commits."""
         changed = {**self._parts[0].metadata, **self._parts[1].metadata}
         kept = {path: value for path, value in metadata.items() if path not in changed}
         return {**kept, **{path: value for path, value in changed.items() if value is not None}}
+
+
+def _first_entry(piece: Piece) -> int:
+    return piece.first
+
+
+def _last_entry(piece: Piece) -> int:
+    return piece.first + piece.entries - 1
 
 
 def recovered(tail: Tail) -> Unapplied:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -48,21 +49,20 @@ class Transport(Exchange):
         self._authentication = authentication
         self._tls = tls
         self._timeout = connection_timeout
-        self._http: httpx.AsyncClient | None = None
+        self._http: dict[bool, httpx.AsyncClient] = {}  # by whether they use TLS
         for place in self.urls:
             _check(place)
 
     async def aclose(self) -> None:
         """Close all connections. A later call connects again."""
-        if self._http is not None:
-            http, self._http = self._http, None
-            await http.aclose()
+        while self._http:
+            await self._http.popitem()[1].aclose()
 
     async def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
         import httpx
 
         try:
-            async with self._opened().stream(method, url, content=body, headers=dict(headers)) as answer:
+            async with self._opened(url).stream(method, url, content=body, headers=dict(headers)) as answer:
                 content = await _whole(answer)
         except httpx.ConnectTimeout:
             raise _NotConnected(f"{origin(url)}: no connection within {self._timeout:g} s") from None
@@ -97,16 +97,18 @@ class Transport(Exchange):
         """Return the error for an invalid name of a topic."""
         return errors.InvalidTopicName(*error.args)
 
-    def _opened(self) -> httpx.AsyncClient:
-        if self._http is None:
+    def _opened(self, url: str) -> httpx.AsyncClient:
+        secure = urlsplit(url).scheme == "https"
+        if secure not in self._http:
             import httpx
 
-            self._http = httpx.AsyncClient(
-                verify=self._tls.context(),
+            self._http[secure] = httpx.AsyncClient(
+                # To load the system's authorities takes 80 ms. The other context trusts none.
+                verify=self._tls.context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
                 timeout=httpx.Timeout(None, connect=self._timeout),
                 trust_env=False,
             )
-        return self._http
+        return self._http[secure]
 
 
 async def _whole(answer: httpx.Response) -> bytes:

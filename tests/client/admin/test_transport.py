@@ -33,7 +33,7 @@ Handler = Callable[[httpx.Request], httpx.Response]
 
 def admin_of(handler: Handler, url: str = URL, authentication: Authentication | None = None) -> Admin:
     transport = Transport(url, authentication=authentication, tls=Tls())
-    transport._http = httpx.AsyncClient(transport=httpx.MockTransport(handler))
+    transport._http = dict.fromkeys((False, True), httpx.AsyncClient(transport=httpx.MockTransport(handler)))
     return Admin(transport)
 
 
@@ -180,7 +180,7 @@ async def test_a_call_is_cancelled() -> None:
         raise AssertionError
 
     transport = Transport(URL, authentication=None, tls=Tls())
-    transport._http = httpx.AsyncClient(transport=httpx.MockTransport(forever))
+    transport._http = dict.fromkeys((False, True), httpx.AsyncClient(transport=httpx.MockTransport(forever)))
     with anyio.move_on_after(0.01) as scope:
         await Admin(transport).tenants.get_tenants()
     assert scope.cancelled_caught

@@ -47,7 +47,7 @@ async def setup(**config: Any) -> AsyncIterator[tuple[InProcess, Client]]:
         in_process(Config(**{**STAMPING, **config})) as inside,
         inside.client(admin_url="http://broker.internal:8080") as client,
     ):
-        client.admin._transport._http = httpx.AsyncClient(transport=Within(inside.bed.broker))
+        client.admin._transport._http[False] = httpx.AsyncClient(transport=Within(inside.bed.broker))
         async with client.create_producer("t", batching_enabled=True) as producer:
             for batch in (ALL[:3], ALL[3:5]):
                 for content in batch:
