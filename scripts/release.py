@@ -91,11 +91,14 @@ def expected_in_wheel(tree: Path) -> set[str]:
             found.add(f"pulsarium/{entry.name}")
         elif entry.is_dir():
             # The matrix and the conformance kit have programs of other languages, which are built where they run.
+            # Browsers load the files of the console.
             folder = entry.resolve()
+            console = folder / "console" / "static"
             found |= {
                 f"pulsarium/{entry.name}/{path.relative_to(folder).as_posix()}"
                 for path in folder.rglob("*")
-                if path.suffix in code or (entry.name in ("matrix", "kit") and path.is_file())
+                if path.suffix in code
+                or (path.is_file() and (entry.name in ("matrix", "kit") or console in path.parents))
             }
     return {name for name in found if "__pycache__" not in name}
 

@@ -85,7 +85,9 @@ def main() -> None:
             os.kill(pid, signal.SIGKILL)
         os.close(alive)
         _, status = os.waitpid(pid, 0)
-        os.write(1, b"\nended %d\n" % os.waitstatus_to_exitcode(status))  # the broker may have been killed within a line
+        os.write(
+            1, b"\nended %d\n" % os.waitstatus_to_exitcode(status)
+        )  # the broker may have been killed within a line
 
 
 if __name__ == "__main__":
