@@ -32,7 +32,7 @@ def flip(data: Path, entry: int) -> None:
         unapplied = recovered(Tail(files, applied(connection)))
         ledger_id = min(unapplied.ledgers() | {key >> 32 for key, *_ in index.all_rows(connection)})
         indexed = index.pieces_of(connection, ledger_id, entry, entry)
-    newest = unapplied.pieces(ledger_id)
+    newest = unapplied.pieces(ledger_id, entry, entry)
     (piece,) = {each for each in (*indexed, *newest) if each.first <= entry < each.first + each.entries}
     with files.path(piece.file).open("r+b") as file:
         file.seek(piece.offset + ROW_HEAD_BYTES + piece.size - 1)

@@ -61,7 +61,9 @@ class Web:
     def lookup(self, url: str = "http://a:8080", **settings: Any) -> tuple[HttpLookup, Dialled]:
         pool = Dialled()
         lookup = HttpLookup(cast(Pool, pool), url, Settings(**settings))
-        lookup._transport._http = httpx.AsyncClient(transport=httpx.MockTransport(self.answer))
+        lookup._transport._http = dict.fromkeys(
+            (False, True), httpx.AsyncClient(transport=httpx.MockTransport(self.answer))
+        )
         return lookup, pool
 
 
