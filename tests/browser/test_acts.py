@@ -356,7 +356,8 @@ def test_a_policy_is_set_and_removed(page: Page, broker: PulsarBroker) -> None:
     path = "admin/v2/persistent/public/default/ruled/retention"
     page.go(f"{broker.admin_url}/#/topic/persistent/public/default/ruled/policies")
     page.click("Edit retention")
-    page.sees("pulsarium admin topicPolicies set-retention persistent://public/default/ruled")
+    command = "pulsarium admin topicPolicies set-retention persistent://public/default/ruled"
+    page.sees(f"{command} --time DURATION --size SIZE")
     page.fill("Value of the topic", '{"retentionTimeInMinutes": 5, "retentionSizeInMB": 6}')
     page.click("Set", within="dialog[open]")
     page.until("![...document.querySelectorAll('dialog[open]')].length")
