@@ -304,6 +304,8 @@ def test_an_act_does_what_it_says(act: Any, page: Page, broker: PulsarBroker, cl
     page.until("document.querySelector('main h2')")
     if act.on == "namespace":
         page.sees("Permissions")  # the last part that moves the buttons
+    if act.on in ("tenant", "broker"):
+        page.until("document.querySelector('[data-tenant=public]')")  # it moves the buttons too
     if act.on == "subscription":
         page.until("document.querySelector('[data-subscription=sub] details')")
         page.do("document.querySelector('[data-subscription=sub] details').open = true")
