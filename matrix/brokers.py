@@ -47,11 +47,12 @@ class Mask:
 
 @dataclass(frozen=True)
 class Address:
-    """Addresses of the brokers of one cluster, in order. `tls_url` is "" without TLS."""
+    """Addresses of the brokers of one cluster, in order. `tls_url` and `https_url` are "" without TLS."""
 
     service_urls: Sequence[str]
     http_urls: Sequence[str]
     tls_url: str = ""
+    https_url: str = ""
 
     @property
     def admin_url(self) -> str:
@@ -110,7 +111,7 @@ class Served:
         return Address(
             [each["service_url"] for each in brokers],
             [each["admin_url"] for each in brokers],
-            told.get("service_url_tls", "").replace("127.0.0.1", "localhost"),
+            *(told.get(f"{name}_url_tls", "").replace("127.0.0.1", "localhost") for name in ("service", "admin")),
         )
 
     def stop(self) -> None:

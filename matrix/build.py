@@ -20,7 +20,7 @@ def build(client: Client) -> None:
     client.built.mkdir(parents=True, exist_ok=True)
     client.stamp.unlink(missing_ok=True)
     fingerprint = client.fingerprint()  # of the sources before the build, because they may change during it
-    {"java": _java, "go": _go, "rust": _rust}[client.name](client)
+    {"java": _java, "go": _go, "rust": _rust, "node": _node}[client.name](client)
     client.stamp.write_text(fingerprint)
 
 
@@ -56,6 +56,12 @@ def _rust(client: Client) -> None:
         wrapper.chmod(0o755)
         environment["PROTOC"] = str(wrapper)
     _run(["cargo", "build", "--locked", "--quiet"], client.folder, **environment)
+
+
+def _node(client: Client) -> None:
+    """Build a copy, beside which npm puts the packages of package-lock.json."""
+    shutil.copytree(client.folder, client.built, dirs_exist_ok=True)
+    _run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], client.built)
 
 
 def _run(command: Sequence[str], folder: Path, **environment: str) -> None:

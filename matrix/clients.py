@@ -126,6 +126,20 @@ CLIENTS: Final = {
             environment={"RUST_BACKTRACE": "1"},
         ),
         Client(
+            "websocket",
+            "websocket-client 1.9.2",
+            module="pulsarium.matrix.python.websocket",
+            needs=("websocket", "cryptography"),
+        ),
+        Client(
+            "node",
+            "ws 8.18.3 (Node.js)",
+            build_tools=("npm",),
+            run_tools=("node",),
+            sources=("package.json", "package-lock.json", "src/*.js"),
+            runs=("node", "{built}/src/main.js"),
+        ),
+        Client(
             "ours",
             "Pulsarium's own",
             module="pulsarium.matrix.python.ours",

@@ -40,7 +40,7 @@ class Material:
         }
 
     def options(self) -> list[str]:
-        """Return options of `pulsarium serve` for a broker with token authentication and a TLS port."""
+        """Return options of `pulsarium serve` for a broker with token authentication and TLS."""
         settings = {
             "authenticationEnabled": "true",
             "authenticationProviders": _TOKENS,
@@ -49,7 +49,7 @@ class Material:
         }
         options = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
         files = ["--tls-cert", str(self.folder / "server.pem"), "--tls-key", str(self.folder / "server.key")]
-        return [*options, "--tls-port", "0", *files]
+        return [*options, "--tls-port", "0", "--https-port", "0", *files]
 
 
 def make(folder: Path) -> Material:

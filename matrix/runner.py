@@ -201,7 +201,9 @@ class _Column:
             "service_url": address.service_urls[0],
             "service_urls": list(address.service_urls),
             "http_url": address.http_urls[0],
+            "http_urls": list(address.http_urls),
             "tls_url": address.tls_url,
+            "https_url": address.https_url,
             **self._material.requested(),
         }
         return self._program.run(request, scenario.seconds, lambda asked: _do(asked, address.admin_url, topic))

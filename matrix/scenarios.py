@@ -41,8 +41,14 @@ class Scenario:
     not_as_released: Mapping[str, str] = field(default_factory=dict)
 
 
+def _web(reason: str) -> Mapping[str, str]:
+    """Return one reason for both clients of the WebSocket API, which can do what this API offers."""
+    return dict.fromkeys(("websocket", "node"), reason)
+
+
+_EMPTY_MESSAGES: Final = "shows removed messages of a compacted batch as empty messages"
 _NO_RECEIPTS: Final = "only acknowledgements without a response"
-_NO_TRANSACTIONS: Final = {"python": "no transactions", "rust": "no transactions"}
+_NO_TRANSACTIONS: Final = {"python": "no transactions", "rust": "no transactions", **_web("no transactions")}
 # Java uses GET_OR_CREATE_SCHEMA for dead letter topics.
 _LETTERS: Final = {"java": 15}
 _COMPRESSIONS: Final = ("lz4", "zlib", "zstd", "snappy")
@@ -62,7 +68,7 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         "chunking",
         "6 MB in chunks, between two small messages",
         "PIP-37",
-        not_in={"rust": "neither sends nor joins chunks"},
+        not_in={"rust": "neither sends nor joins chunks", **_web("takes a message as one frame")},
     ),
     Scenario("delayed", "on Shared, a message with a delay of 1 s arrives after a message without delay", "PIP-26"),
     Scenario("non-persistent", "10 messages through a non-persistent topic", "non-persistent"),
@@ -71,7 +77,7 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         "the broker's index of 5 messages counts from 0",
         "PIP-70",
         protocol=16,
-        not_in={"python": "messages have no index", "rust": "messages have no index"},
+        not_in={"python": "messages have no index", "rust": "messages have no index", **_web("messages have no index")},
     ),
     Scenario(
         "encryption",
@@ -79,7 +85,12 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         "PIP-4",
         not_in={"rust": "not implemented"},
     ),
-    Scenario("batch-receive", "10 messages at once", "PIP-38", not_in={"go": "no such call", "rust": "no such call"}),
+    Scenario(
+        "batch-receive",
+        "10 messages at once",
+        "PIP-38",
+        not_in={"go": "no such call", "rust": "no such call", **_web("no such call")},
+    ),
     Scenario("shared-nack", "of 10 messages only the negatively acknowledged one is redelivered", "Shared"),
     Scenario(
         "redelivery-count",
@@ -94,19 +105,24 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         seconds=60.0,
         not_in={"go": "no such option"},
     ),
-    Scenario("cumulative-ack", "a cumulative acknowledgement of the 6th of 10 messages leaves 4", "ACK"),
+    Scenario(
+        "cumulative-ack",
+        "a cumulative acknowledgement of the 6th of 10 messages leaves 4",
+        "ACK",
+        not_in=_web("acknowledges single messages"),
+    ),
     Scenario(
         "batch-index-ack",
         "with every second message of a batch acknowledged, only the others are redelivered",
         "PIP-54",
-        not_in={"rust": "acknowledges whole batches"},
+        not_in={"rust": "acknowledges whole batches", **_web("acknowledges whole batches")},
     ),
     Scenario(
         "ack-receipt",
         "5 acknowledgements with a receipt leave 5 of 10 messages",
         "ACK_RESPONSE",
         protocol=17,
-        not_in={"python": _NO_RECEIPTS, "rust": _NO_RECEIPTS},
+        not_in={"python": _NO_RECEIPTS, "rust": _NO_RECEIPTS, **_web(_NO_RECEIPTS)},
     ),
     Scenario(
         "dead-letter",
@@ -119,7 +135,7 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         "a message to consume later is redelivered through the retry letter topic",
         "PIP-58",
         protocols=_LETTERS,
-        not_in={"python": "no reconsume_later", "rust": "no such call"},
+        not_in={"python": "no reconsume_later", "rust": "no such call", **_web("no such call")},
     ),
     Scenario("unsubscribe", "a new subscription of the same name begins at the earliest message", "UNSUBSCRIBE"),
     Scenario("exclusive-busy", "a second exclusive consumer is refused until the first one closes", "Exclusive"),
@@ -135,7 +151,12 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         "CLOSE_PRODUCER, CLOSE_CONSUMER",
     ),
     Scenario("brokers", "8 topics on two brokers are found from either broker", "LOOKUP"),
-    Scenario("http-lookup", "the service URL is http://", "HTTP lookup", not_in={"rust": "binary lookup only"}),
+    Scenario(
+        "http-lookup",
+        "the service URL is http://",
+        "HTTP lookup",
+        not_in={"rust": "binary lookup only", **_web("looks up no topics")},
+    ),
     Scenario(
         "token", "a client with a token is accepted, and one with a wrong token is refused", "PIP-25", secured=True
     ),
@@ -150,8 +171,9 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         "seek-id",
         "a seek to the 5th of 10 messages: this one or (in some clients) the next one arrives first, then the rest",
         "SEEK",
+        not_in=_web("no such call"),
     ),
-    Scenario("seek-time", "a seek to a time: only later messages arrive", "SEEK"),
+    Scenario("seek-time", "a seek to a time: only later messages arrive", "SEEK", not_in=_web("no such call")),
     Scenario(
         "reader",
         "readers from the earliest message and from a given one: this or (in some clients) the next one arrives first",
@@ -162,22 +184,36 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         "true, false at the end, and true again after another message",
         "GET_LAST_MESSAGE_ID",
         protocol=12,
-        not_in={"rust": "no such call"},
+        not_in={"rust": "no such call", **_web("no such call")},
     ),
-    Scenario("last-message-id", "the id of the last of 5 messages", "GET_LAST_MESSAGE_ID", protocol=12),
-    Scenario("compaction", "after compaction, the newer of 2 messages for each of 3 keys", "PIP-14"),
+    Scenario(
+        "last-message-id",
+        "the id of the last of 5 messages",
+        "GET_LAST_MESSAGE_ID",
+        protocol=12,
+        not_in=_web("no such call"),
+    ),
+    Scenario(
+        "compaction",
+        "after compaction, the newer of 2 messages for each of 3 keys",
+        "PIP-14",
+        not_in=_web("reads the whole topic, compacted or not"),
+    ),
     Scenario(
         "compaction-batch",
         "after compaction of a batch, the newer of 2 messages for each of 5 keys, and no empty messages",
         "PIP-14",
-        not_in=dict.fromkeys(("python", "go", "rust"), "shows removed messages of a compacted batch as empty messages"),
+        not_in={
+            **dict.fromkeys(("python", "go", "rust"), _EMPTY_MESSAGES),
+            **_web("reads the whole topic, compacted or not"),
+        },
     ),
     Scenario(
         "table-view",
         "the newest value of each key, and later changes",
         "PIP-104",
         protocol=12,
-        not_in={"rust": "no such call"},
+        not_in={"rust": "no such call", **_web("no such call")},
     ),
     Scenario(
         "deduplication",
@@ -187,8 +223,13 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         not_in={"rust": "chooses sequence ids itself"},
     ),
     Scenario("producer-name", "a second producer of the same name is refused until the first one closes", "PRODUCER"),
-    Scenario("exclusive-producer", "an exclusive producer keeps others out", "PIP-68"),
-    Scenario("wait-for-exclusive", "a waiting producer opens when the first one closes", "PIP-68"),
+    Scenario("exclusive-producer", "an exclusive producer keeps others out", "PIP-68", not_in=_web("no such option")),
+    Scenario(
+        "wait-for-exclusive",
+        "a waiting producer opens when the first one closes",
+        "PIP-68",
+        not_in=_web("no such option"),
+    ),
     Scenario("terminated", "a terminated topic can be read to its end, and refuses messages", "TopicTerminated"),
     Scenario(
         "transactions",
@@ -205,10 +246,25 @@ SCENARIOS: Final[Sequence[Scenario]] = (
         seconds=40.0,
         not_in=_NO_TRANSACTIONS,
     ),
-    Scenario("schema-string", "a text, with its schema version", "schemas"),
-    Scenario("schema-json", "a JSON record", "schemas"),
-    Scenario("schema-avro", "an Avro record", "schemas", not_in={"rust": "left to the application"}),
-    Scenario("schema-incompatible", "a topic of JSON records refuses a producer of text", "schemas"),
+    Scenario(
+        "schema-string",
+        "a text, with its schema version",
+        "schemas",
+        not_in=_web("schemas are left to the application"),
+    ),
+    Scenario("schema-json", "a JSON record", "schemas", not_in=_web("schemas are left to the application")),
+    Scenario(
+        "schema-avro",
+        "an Avro record",
+        "schemas",
+        not_in={"rust": "left to the application", **_web("schemas are left to the application")},
+    ),
+    Scenario(
+        "schema-incompatible",
+        "a topic of JSON records refuses a producer of text",
+        "schemas",
+        not_in=_web("schemas are left to the application"),
+    ),
 )
 
 

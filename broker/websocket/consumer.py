@@ -27,6 +27,7 @@ log = Log("websocket")
 
 JAVA_TYPE: Final = "org.apache.pulsar.websocket.data.ConsumerCommand"
 NULL_FRAME: Final = 'Cannot read field "type" because "command" is null'
+DISCOVERY_SECONDS: Final = 60.0  # between two looks for new topics, as in Pulsar's client
 MOST_KNOWN: Final = 100_000  # delivered messages whose topic is remembered; others are found by their partition
 
 
@@ -99,17 +100,11 @@ class Consumer(Handler):
             found.open(one)
 
     def _watch(self, opened: Opened) -> None:
-        """Subscribe to the topics that match the pattern now and later."""
+        """Subscribe to the topics that match the pattern now and later.
 
-        def changed(new: Iterable[str], deleted: Iterable[str]) -> None:
-            for name in map(TopicName.parse, deleted):
-                gone = self._consumers.pop(name, None)
-                if gone is not None:
-                    self.forget(gone)
-                    gone.close()
-            added = [name for name in map(TopicName.parse, new) if name not in self._consumers]
-            if added:
-                self._subscribe(added, lambda failed: None if failed is None else self.refused(failed))
+        A broker may watch no topic lists, or none for so long a pattern. Then the consumer asks for the topics each
+        minute, as Pulsar's client does.
+        """
 
         def found(answer: list[str] | Failed) -> None:
             if isinstance(answer, Failed):
@@ -119,8 +114,40 @@ class Consumer(Handler):
             else:
                 opened(None)
 
-        namespace = TopicName.parse(self.place.pattern.partition("://")[2] or self.place.pattern).namespace_name
-        self._links.watch(str(namespace), self.place.pattern, found, changed)
+        def watched(answer: list[str] | Failed) -> None:
+            if isinstance(answer, Failed) and answer.code == pb.NotAllowedError:
+                self._after(DISCOVERY_SECONDS, self._discover)
+                self._links.topics(self._namespace, self.place.pattern, found)
+            else:
+                found(answer)
+
+        self._links.watch(self._namespace, self.place.pattern, watched, self._changed)
+
+    def _discover(self) -> None:
+        """Look for new and deleted topics that match the pattern, now and later."""
+
+        def found(answer: list[str] | Failed) -> None:
+            if not isinstance(answer, Failed):
+                self._changed(answer, {str(name) for name in self._consumers} - set(answer))
+
+        self._after(DISCOVERY_SECONDS, self._discover)
+        self._links.topics(self._namespace, self.place.pattern, found)
+
+    def _changed(self, new: Iterable[str], deleted: Iterable[str]) -> None:
+        for name in map(TopicName.parse, deleted):
+            gone = self._consumers.pop(name, None)
+            if gone is not None:
+                self.forget(gone)
+                gone.close()
+        added = [name for name in map(TopicName.parse, new) if name not in self._consumers]
+        if added:
+            self._subscribe(added, lambda failed: None if failed is None else self.refused(failed))
+
+    @property
+    def _namespace(self) -> str:
+        """Return the namespace of the pattern."""
+        pattern = self.place.pattern
+        return str(TopicName.parse(pattern.partition("://")[2] or pattern).namespace_name)
 
     # delivery
 

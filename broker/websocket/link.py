@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 
 from pulsarium.broker.auth.identity import Certificate
 from pulsarium.broker.broker import Broker
+from pulsarium.broker.model.topic.watchers import TopicPattern
 from pulsarium.broker.session.outgoing import UNASKED
 from pulsarium.broker.session.session import Session
 from pulsarium.proto.commands import parse
@@ -213,6 +214,7 @@ ANSWERS: Final[Mapping[int, str]] = {
     pb.BaseCommand.PARTITIONED_METADATA_RESPONSE: "partitionMetadataResponse",
     pb.BaseCommand.LOOKUP_RESPONSE: "lookupTopicResponse",
     pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS: "watchTopicListSuccess",
+    pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE: "getTopicsOfNamespaceResponse",
 }
 
 
@@ -305,6 +307,23 @@ class Links:
                 done(list(map(text_of, answer.watchTopicListSuccess.topic)))
 
         link.request(pb.BaseCommand(type=pb.BaseCommand.WATCH_TOPIC_LIST, watchTopicList=asked), number, answered)
+
+    def topics(self, namespace: str, pattern: str, done: Callable[[list[str] | Failed], None]) -> None:
+        """Ask for the persistent topics of a namespace that match a pattern now."""
+        link = self.to(self.broker)
+        number = link.number()
+        asked = pb.CommandGetTopicsOfNamespace(request_id=number, namespace=namespace, topics_pattern=pattern)
+
+        def answered(answer: pb.BaseCommand | Failed) -> None:
+            if isinstance(answer, Failed):
+                done(answer)
+            else:
+                # The broker filters only by short patterns.
+                matching = TopicPattern(pattern).matches
+                done([name for name in map(text_of, answer.getTopicsOfNamespaceResponse.topics) if matching(name)])
+
+        command = pb.BaseCommand(type=pb.BaseCommand.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=asked)
+        link.request(command, number, answered)
 
     def close(self) -> None:
         self.closed = True

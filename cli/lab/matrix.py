@@ -25,7 +25,11 @@ _PROFILES: Final = ("pip", "pulsar-5.0", "pulsar-4.2")
 
 
 @click.command()
-@click.option("--client", metavar="NAMES", help="Run these clients: python, java, go, rust, ours.  [default: all]")
+@click.option(
+    "--client",
+    metavar="NAMES",
+    help="Run these clients: python, java, go, rust, websocket, node, ours.  [default: all]",
+)
 @click.option(
     "--scenario", metavar="NAMES", help="Run these scenarios: names, or globs such as schema-*.  [default: all]"
 )
@@ -64,8 +68,8 @@ def matrix(
     """Show which features work with which client, by small programs of many clients.
 
     A column is a client on a profile behind a mask. Each column has its own brokers, and each cell its own namespace.
-    Separate names with commas. A client whose build tool is missing (go, cargo, mvn, a JDK) is skipped, and the table
-    says so. The first run builds the programs, which takes a minute or more.
+    Separate names with commas. A client whose build tool is missing (go, cargo, mvn, a JDK, npm) is skipped, and the
+    table says so. The first run builds the programs, which takes a minute or more.
 
     \b
     Run every scenario with every client:

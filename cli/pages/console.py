@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
 from unittest.mock import patch
 from urllib.parse import parse_qsl, quote, urlsplit
 
+import click
 from click.testing import CliRunner
 
 from pulsarium.cli.admin.api import Api
@@ -50,30 +51,45 @@ def acts_js() -> str:
     return (
         "// Generated from cli/pages/console_acts.py by scripts/generate-docs; do not edit.\n"
         f"export const ACTS = [\n{rows},\n];\n"
-        "// The command of each policy by the last part of its path: its group, and its name behind set-.\n"
+        "// The command that sets each policy, by the last part of its path. {name} is the topic or namespace.\n"
         f"export const POLICY_COMMANDS = {json.dumps({own: dict(_policies(own)) for own in POLICIES})};\n"
     )
 
 
-def _policies(own: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the command of each policy, by the path that its get command asks for."""
+def _policies(own: str) -> Iterator[tuple[str, str]]:
+    """Yield the set command of each policy, by the path that its get command asks for."""
     group, name = POLICIES[own]
     commands = import_module(f"pulsarium.cli.admin.{GROUP_MODULES[group]}").GROUPS[group].commands
-    names = [command.name for command in commands if not command.hidden]
+    params = {command.name: command.params for command in commands if not command.hidden}
     asked: list[str] = []
 
     async def send(self: Api, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Reply:
         asked.append(urlsplit(url).path)
         raise _Recorded
 
-    for command in names:
+    for command in params:
         _, get, what = command.partition("get-")
-        if get and f"set-{what}" in names:
+        if get and f"set-{what}" in params:
             asked.clear()
             with patch.object(Api, "_send", send):
                 CliRunner().invoke(cli, ["admin", group, command, name])
             if asked:
-                yield asked[0].rpartition("/")[2].removesuffix("Map"), (group, what)
+                words = (f"{group} set-{what} {{name}}", *_usage(params[f"set-{what}"]))
+                yield asked[0].rpartition("/")[2].removesuffix("Map"), " ".join(words)
+
+
+def _usage(params: Iterable[click.Parameter]) -> Iterator[str]:
+    """Yield the parameters of a command behind its first one, with brackets around those that may be left out.
+
+    {value} is the policy that is a number.
+    """
+    context = click.Context(cli)
+    for each in list(params)[1:]:
+        value = "{value}" if each.name == "number" else each.make_metavar(context)
+        word = " ".join([*each.opts[:1], *([] if getattr(each, "is_flag", False) else [value])])
+        if isinstance(each, click.Argument):
+            word = value
+        yield word if each.required else f"[{word}]"
 
 
 def _row(act: Act) -> Json:

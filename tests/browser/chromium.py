@@ -122,6 +122,14 @@ class Chromium:
         found: dict[str, Any] = json.loads(message)
         return found
 
+    def await_event(self, method: str, **parameters: Any) -> None:
+        """Wait for the next event of this kind with these parameters."""
+        while True:
+            event = self._read()
+            self.events.append(event)
+            if event.get("method") == method and parameters.items() <= event["params"].items():
+                return
+
     def close(self) -> None:
         """End the browser."""
         try:
@@ -137,7 +145,7 @@ class Chromium:
         context = self.call("Target.createBrowserContext")["browserContextId"]
         target = self.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = Page(self, session, target)
+        page = Page(self, session, target, context)
         page.call("Page.enable")
         page.call("Runtime.enable")
         page.call("Log.enable")
@@ -153,10 +161,11 @@ class Chromium:
 class Page:
     """A page of the browser, used as a person uses it: by what it shows."""
 
-    def __init__(self, browser: Chromium, session: str, target: str) -> None:
+    def __init__(self, browser: Chromium, session: str, target: str, context: str) -> None:
         self._browser = browser
         self._session = session
         self._target = target
+        self._context = context
         self.clicks = 0
 
     def call(self, method: str, /, **parameters: Any) -> dict[str, Any]:
@@ -208,6 +217,22 @@ class Page:
             e.dispatchEvent(new Event("input", {{ bubbles: true }}));
             e.dispatchEvent(new Event("change", {{ bubbles: true }})); }})()"""
         )
+
+    def choose(self, selector: str, file: Path) -> None:
+        """Choose a file in the field of a selector."""
+        self.until(f"document.querySelector({json.dumps(selector)})")
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", nodeId=node, files=[str(file)])
+
+    def download(self, name: str, folder: Path) -> Path:
+        """Click on the button of this name, and return the file that the browser stores in an empty folder."""
+        where: Mapping[str, Any] = {"downloadPath": str(folder), "browserContextId": self._context}
+        self._browser.call("Browser.setDownloadBehavior", behavior="allow", eventsEnabled=True, **where)
+        self.click(name)
+        self._browser.await_event("Browser.downloadProgress", state="completed")
+        (found,) = folder.iterdir()
+        return found
 
     def key(self, key: str, code: int = 0, text: str = "") -> None:
         """Press a key."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -12,6 +13,7 @@ import pulsar
 import pytest
 
 from pulsarium.broker.testing import PulsarBroker
+from pulsarium.capture.pcap.blocks import PacketReader
 from pulsarium.cli.pages.console_acts import ACTS
 from pulsarium.client import connect
 from tests.browser.chromium import Page
@@ -27,6 +29,7 @@ class Stage:
         self.broker = broker
         self.name = name
         self.topic = f"public/default/{name}"
+        self.noted = 0  # a number before the act
 
     def ask(self, path: str, method: str = "GET", body: Any = None) -> Any:
         return asked(self.broker, path, method, body)
@@ -70,12 +73,52 @@ def partitioned(stage: Stage) -> None:
     stage.broker.create_topic(stage.topic, partitions=2)
 
 
+def one_missing(stage: Stage) -> None:
+    partitioned(stage)
+    stage.of_topic("-partition-1", "DELETE")
+    assert f"persistent://{stage.topic}-partition-1" not in stage.topics
+
+
+def loaded_partitions(stage: Stage) -> None:
+    partitioned(stage)
+    with client_of(stage.broker) as client:
+        client.create_producer(stage.topic)
+    assert partitions_loaded(stage) == [True, True]
+
+
+def partitions_loaded(stage: Stage) -> list[bool]:
+    return [each["loaded"] for each in stage.ask(f"pulsarium/topic/persistent/{stage.topic}")["partitions"]]
+
+
+def without_retention(stage: Stage) -> None:
+    """Leave a ledger without a reason to keep it."""
+    five(stage)
+    stage.of_topic("/retention", "POST", {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1})
+    stage.of_topic("/unload", "PUT")
+    stage.of_topic("/subscription/sub/skip_all", "POST")
+    stage.of_topic("/retention", "DELETE")
+    stage.noted = ledgers(stage)
+    assert stage.noted > 1
+
+
+def ledgers(stage: Stage) -> int:
+    return len(stage.of_topic("/internalStats")["ledgers"])
+
+
 def scalable(stage: Stage) -> None:
     stage.ask(f"admin/v2/scalable/{stage.topic}?numInitialSegments=2", "PUT", {})
 
 
 def namespace(stage: Stage) -> None:
     stage.broker.create_namespace(stage.name)
+
+
+def five_in_namespace(stage: Stage) -> None:
+    namespace(stage)
+    stage.topic = f"public/{stage.name}/t"
+    five(stage)
+    assert is_loaded(stage)
+    assert stage.backlog == 5
 
 
 def tenant(stage: Stage) -> None:
@@ -125,6 +168,12 @@ def lints(stage: Stage) -> None:
 
 def frozen(stage: Stage) -> None:
     stage.ask("lab/clock/freeze", "POST")
+    stage.noted = stage.ask("lab/clock")["nowMs"]
+
+
+def with_timer(stage: Stage) -> None:
+    open_transaction(stage)
+    frozen(stage)
 
 
 @dataclass(frozen=True)
@@ -158,15 +207,15 @@ CASES = {
     "unload": Case(lambda s: not is_loaded(s), five),
     "compact": Case(lambda s: s.of_topic("/compaction")["status"] in ("RUNNING", "SUCCESS"), five),
     "expire-all": Case(lambda s: s.backlog == 0, old, {"Seconds": "50"}),
-    "trim": Case(lambda s: s.backlog == 5, five),
+    "trim": Case(lambda s: ledgers(s) < s.noted, without_retention),
     "truncate": Case(lambda s: s.backlog == 0, five),
     "terminate": Case(lambda s: s.of_topic("/internalStats")["state"] == "Terminated", five),
     "delete": Case(lambda s: f"persistent://{s.topic}" not in s.topics, lambda s: s.broker.create_topic(s.topic)),
     "delete-force": Case(lambda s: f"persistent://{s.topic}" not in s.topics, five),
     "delete-schema": Case(lambda s: not exists(s.broker, f"admin/v2/schemas/{s.topic}/schema"), with_schema),
     "partitions": Case(lambda s: s.of_topic("/partitions")["partitions"] == 4, partitioned),
-    "missing": Case(lambda s: s.of_topic("/partitions")["partitions"] == 2, partitioned),
-    "unload-all": Case(lambda s: s.of_topic("/partitions")["partitions"] == 2, partitioned),
+    "missing": Case(lambda s: f"persistent://{s.topic}-partition-1" in s.topics, one_missing),
+    "unload-all": Case(lambda s: partitions_loaded(s) == [False, False], loaded_partitions),
     "subscribe-all": Case(lambda s: s.of_topic("/subscriptions") == ["new"], partitioned, {"Name": "new"}),
     "delete-partitioned": Case(lambda s: not [n for n in s.topics if s.name in n], partitioned),
     "delete-partitioned-force": Case(lambda s: not [n for n in s.topics if s.name in n], partitioned),
@@ -178,8 +227,8 @@ CASES = {
     "create-scalable": Case(
         lambda s: exists(s.broker, f"admin/v2/scalable/public/{s.name}/s"), namespace, {"Topic": "s"}
     ),
-    "unload-namespace": Case(lambda s: in_namespace(s) == [], namespace),
-    "clear-namespace": Case(lambda s: in_namespace(s) == [], namespace),
+    "unload-namespace": Case(lambda s: not is_loaded(s), five_in_namespace),
+    "clear-namespace": Case(lambda s: s.backlog == 0, five_in_namespace),
     "delete-namespace": Case(lambda s: f"public/{s.name}" not in s.ask("admin/v2/namespaces/public"), namespace),
     "create-namespace": Case(
         lambda s: "public/made-there" in s.ask("admin/v2/namespaces/public"),
@@ -192,7 +241,7 @@ CASES = {
     "resume": Case(lambda s: not s.ask("lab/clock")["frozen"], frozen),
     "reset-clock": Case(lambda s: abs(s.ask("lab/clock")["offsetMs"]) < 1000, lambda s: s.broker.clock.advance(50)),
     "advance": Case(lambda s: s.ask("lab/clock")["offsetMs"] >= 3_600_000, fields={"Seconds": "3600"}),
-    "run-next": Case(lambda s: s.ask("lab/clock")["offsetMs"] >= 0, open_transaction),
+    "run-next": Case(lambda s: s.ask("lab/clock")["nowMs"] > s.noted, with_timer),
     "fault": Case(lambda s: fault_of(s)["topic"] == "none*", fields={"Command": "ACK", "Topic (glob)": "none*"}),
     "remove-fault": Case(lambda s: s.ask("lab/faults") == [], has_fault),
     "remove-faults": Case(lambda s: s.ask("lab/faults") == [], has_fault),
@@ -255,6 +304,8 @@ def test_an_act_does_what_it_says(act: Any, page: Page, broker: PulsarBroker, cl
     page.until("document.querySelector('main h2')")
     if act.on == "namespace":
         page.sees("Permissions")  # the last part that moves the buttons
+    if act.on in ("tenant", "broker"):
+        page.until("document.querySelector('[data-tenant=public]')")  # it moves the buttons too
     if act.on == "subscription":
         page.until("document.querySelector('[data-subscription=sub] details')")
         page.do("document.querySelector('[data-subscription=sub] details').open = true")
@@ -307,7 +358,8 @@ def test_a_policy_is_set_and_removed(page: Page, broker: PulsarBroker) -> None:
     path = "admin/v2/persistent/public/default/ruled/retention"
     page.go(f"{broker.admin_url}/#/topic/persistent/public/default/ruled/policies")
     page.click("Edit retention")
-    page.sees("pulsarium admin topicPolicies set-retention persistent://public/default/ruled")
+    command = "pulsarium admin topicPolicies set-retention persistent://public/default/ruled"
+    page.sees(f"{command} --time DURATION --size SIZE")
     page.fill("Value of the topic", '{"retentionTimeInMinutes": 5, "retentionSizeInMB": 6}')
     page.click("Set", within="dialog[open]")
     page.until("![...document.querySelectorAll('dialog[open]')].length")
@@ -343,6 +395,21 @@ def test_the_frames_of_a_capture_come_live(page: Page, broker: PulsarBroker, cle
     page.sees("SEND_RECEIPT")
 
 
+def test_a_capture_is_downloaded_for_programs_and_for_wireshark(
+    page: Page, broker: PulsarBroker, clean: None, tmp_path: Path
+) -> None:
+    asked(broker, "lab/captures", "POST", {})
+    with client_of(broker) as client:
+        client.create_producer("kept").send(b"what was sent")
+    page.go(f"{broker.admin_url}/#/lab")
+    for folder in (tmp_path / "lines", tmp_path / "packets"):
+        folder.mkdir()
+    lines = page.download("Download JSON lines", tmp_path / "lines").read_text().splitlines()
+    assert any(json.loads(line).get("entry", {}).get("payload") == "what was sent" for line in lines)
+    packets = PacketReader().feed(page.download("Download pcapng", tmp_path / "packets").read_bytes())
+    assert any(b"what was sent" in packet.data for packet in packets)
+
+
 def test_a_fault_counts_its_hits_live(page: Page, broker: PulsarBroker, clean: None) -> None:
     fault = {"command": "LOOKUP", "action": {"kind": "delay", "seconds": 0.01}, "count": 3}
     asked(broker, "lab/faults", "POST", fault)
@@ -354,19 +421,41 @@ def test_a_fault_counts_its_hits_live(page: Page, broker: PulsarBroker, clean: N
     page.until(hits)
 
 
-def test_a_seed_is_applied_and_a_snapshot_is_saved(page: Page, broker: PulsarBroker) -> None:
+def test_a_seed_is_applied(page: Page, broker: PulsarBroker, tmp_path: Path) -> None:
+    seed = tmp_path / "seed.toml"
+    seed.write_text('[[topics]]\nname = "persistent://public/default/seeded"\n')
     page.go(f"{broker.admin_url}/#/lab")
-    page.until("document.querySelector('[data-act=seed]')")
-    seed = '[[topics]]\nname = "persistent://public/default/seeded"\n'
-    page.do(
-        f"""(() => {{ const files = new DataTransfer(); files.items.add(new File([{json.dumps(seed)}], "seed.toml"));
-        const input = document.querySelector("[data-act=seed]"); input.files = files.files;
-        input.dispatchEvent(new Event("change", {{ bubbles: true }})); }})()"""
-    )
+    page.choose("[data-act=seed]", seed)
     page.sees("Done: ")
     assert exists(broker, "admin/v2/persistent/public/default/seeded/stats")
-    page.press("[data-act=snapshot]")
+
+
+def test_a_snapshot_is_saved_and_restored(page: Page, broker: PulsarBroker, tmp_path: Path) -> None:
+    publish(broker, "public/default/saved", 3)
+    page.go(f"{broker.admin_url}/#/lab")
+    snapshot = page.download("Save a snapshot", tmp_path)
     page.sees("the snapshot is in your downloads")
+    asked(broker, "admin/v2/persistent/public/default/saved?force=true", "DELETE")
+    page.choose("[data-act=restore]", snapshot)
+    page.until("!document.body.innerText.includes('in your downloads')")
+    page.sees("Done: ")
+    assert asked(broker, "admin/v2/persistent/public/default/saved/stats")["subscriptions"]["sub"]["msgBacklog"] == 3
+
+
+def test_versions_of_a_schema_are_compared(page: Page, broker: PulsarBroker) -> None:
+    broker.create_topic("public/default/evolved")
+    fields: list[dict[str, Any]] = [{"name": "kept", "type": "int"}]
+    for name in ("old", "new"):
+        record = {"type": "record", "name": "R", "fields": [*fields, {"name": name, "type": "int", "default": 0}]}
+        schema = {"type": "AVRO", "schema": json.dumps(record), "properties": {}}
+        asked(broker, "admin/v2/schemas/public/default/evolved/schema", "POST", schema)
+    page.go(f"{broker.admin_url}/#/topic/persistent/public/default/evolved/schema")
+    page.sees("Compared with version 0:")
+    assert page.text("pre ins").rstrip() == '+       "name": "new",'
+    assert page.text("pre del").rstrip() == '-       "name": "old",'
+    page.fill("Version", "0")
+    page.until("!document.querySelector('pre ins')")
+    assert '"name": "old"' in page.text("main pre")
 
 
 def test_a_banner_tells_of_a_frozen_clock_on_every_page(page: Page, broker: PulsarBroker, clean: None) -> None:

@@ -40,6 +40,14 @@ def test_the_python_programs() -> None:
     assert official.__doc__
 
 
+def test_the_program_of_websocket_client() -> None:
+    from pulsarium.matrix.python.websocket.acknowledging import ACKNOWLEDGING
+    from pulsarium.matrix.python.websocket.messages import MESSAGES
+    from pulsarium.matrix.python.websocket.topics import TOPICS
+
+    assert {*MESSAGES, *ACKNOWLEDGING, *TOPICS} == expected("websocket")
+
+
 def test_our_program() -> None:
     from pulsarium.matrix.python.ours.acknowledging import ACKNOWLEDGING
     from pulsarium.matrix.python.ours.messages import MESSAGES
@@ -50,11 +58,14 @@ def test_our_program() -> None:
     assert ours.__doc__
 
 
-@pytest.mark.parametrize("client", ["java", "go", "rust"])
+@pytest.mark.parametrize("client", ["java", "go", "rust", "node"])
 def test_programs_of_other_languages(client: str) -> None:
     """Their sources name each scenario; compressions are named by the client's own list in some."""
-    text = "".join(path.read_text() for path in (FOLDER / client).rglob("*") if path.suffix in (".java", ".go", ".rs"))
-    named = set(re.findall(r'"([a-z][a-z0-9-]+)"', text))
+    sources = (path for path in (FOLDER / client).rglob("*") if path.suffix in (".java", ".go", ".rs", ".js"))
+    text = "".join(path.read_text() for path in sources)
+    # In JavaScript a name of one word is the name of a method.
+    found = re.finditer(r'"(?P<text>[a-z][a-z0-9-]+)"|^  async (?P<method>\w+)\(', text, re.MULTILINE)
+    named = {each["text"] or each["method"] for each in found}
     wanted = {name for name in expected(client) if not name.startswith("compression-")}
     assert wanted - named == set()
 

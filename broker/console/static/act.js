@@ -8,7 +8,7 @@ const FIRST = { text: "earliest", ledger: "-1", entry: "-1" };
 const END = { text: "latest", ledger: "9223372036854775807", entry: "9223372036854775807" };
 const SAFE = /^[\w@%+=:,./-]+$/;
 
-const quoted = (text) => (SAFE.test(text) ? text : `'${String(text).replace(/'/g, `'\\''`)}'`);
+export const quoted = (text) => (SAFE.test(text) ? text : `'${String(text).replace(/'/g, `'\\''`)}'`);
 
 // ---- templates: {name}, {name:1} and {name:2} (encoded once, twice), {name:local}, {name:ago}, {name.entry}
 

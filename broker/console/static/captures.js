@@ -7,16 +7,17 @@ import { download, number, Table, Trouble } from "./parts.js";
 const SHOWN = 200;
 
 export function Capture({ capture: c, role }) {
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState(false), [error, setError] = useState(null);
+  const saving = (save) => save(c.id).then(() => setError(null), setError);
   return html`<article data-capture=${c.id}><h3>Capture ${c.id} <small>${c.running ? "running" : "ended"}, ${number(c.frames)} frames${c.dropped ? `, ${number(c.dropped)} dropped` : ""}${c.reason ? `, ${c.reason}` : ""}</small></h3>
     <div class="row"><button aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide frames" : "Show frames"}</button>
-      <button onClick=${() => save(c.id)}>Download JSON lines</button>
+      <button onClick=${() => saving(lines)}>Download JSON lines</button><button onClick=${() => saving(packets)}>Download pcapng</button>
       ${c.running && html`<${Acts} on="capture" given=${{ id: String(c.id) }} role=${role}/>`}</div>
-    ${open && html`<${Frames} id=${c.id} records=${c.records}/>`}</article>`;
+    <${Trouble} error=${error}/>${open && html`<${Frames} id=${c.id} records=${c.records}/>`}</article>`;
 }
 
 // Fetch all frames, answer by answer.
-async function save(id) {
+async function lines(id) {
   const parts = [];
   for (let after = 0; ;) {
     const text = (await (await send("GET", `/lab/captures/${id}/frames?full=true&after=${after}`)).text()).trim();
@@ -25,6 +26,11 @@ async function save(id) {
     after = JSON.parse(text.slice(text.lastIndexOf("\n") + 1)).number;
   }
   download(`capture-${id}.jsonl`, new Blob(parts));
+}
+
+// Fetch the packets of all frames, for Wireshark.
+async function packets(id) {
+  download(`capture-${id}.pcapng`, await (await send("GET", `/lab/captures/${id}/packets`)).blob());
 }
 
 // The stream of the page tells how many records there are; the frames behind the last known one are fetched then.

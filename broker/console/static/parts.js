@@ -46,13 +46,17 @@ export function Facts({ of }) {
   return html`<ul class="facts">${of.filter(Boolean).map(([value, name]) => html`<li><b>${value}</b> ${name}</li>`)}</ul>`;
 }
 
-// `columns` are [title, cell, isNumber]; a cell is a function of the row.
-export function Table({ label, columns, rows, empty = "Nothing here.", late, keyOf }) {
-  if (!rows.length) return html`<p class="note">${empty}</p>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table aria-label=${label}>
+// `columns` are [title, cell, isNumber]; a cell is a function of the row. With `part`, the rows are some of a list that is
+// scrolled, { first, count, height of a row, scroller, onScroll }: the others are empty space.
+export function Table({ label, columns, rows, empty = "Nothing here.", late, keyOf, part }) {
+  if (!rows.length && !(part && part.count)) return html`<p class="note">${empty}</p>`;
+  const { first = 0, count, height, scroller, onScroll } = part || {};
+  const space = (of) => part && of > 0 && html`<tr class="space" aria-hidden="true"><td colspan=${columns.length} style=${{ height: `${of * height}px` }}></td></tr>`;
+  return html`<div class=${part ? "scroll list" : "scroll"} tabindex="0" role="region" aria-label=${label} ref=${scroller} onScroll=${onScroll}>
+    <table aria-label=${label} aria-rowcount=${part && count + 1}>
     <thead><tr>${columns.map(([title, , n]) => html`<th scope="col" class=${n ? "n" : ""}>${title}</th>`)}</tr></thead>
-    <tbody>${rows.map((row, i) => html`<tr key=${keyOf ? keyOf(row) : i} class=${late && late(row) ? "late" : ""}>
-      ${columns.map(([, cell, n]) => html`<td class=${n ? "n" : ""}>${cell(row)}</td>`)}</tr>`)}</tbody></table></div>`;
+    <tbody>${space(first)}${rows.map((row, i) => html`<tr key=${keyOf ? keyOf(row) : i} class=${late && late(row) ? "late" : ""} aria-rowindex=${part && first + i + 2}>
+      ${columns.map(([, cell, n]) => html`<td class=${n ? "n" : ""}>${cell(row)}</td>`)}</tr>`)}${space(count - first - rows.length)}</tbody></table></div>`;
 }
 
 export function Trouble({ error }) {

@@ -1,7 +1,7 @@
 // Policies: the value in effect, the level that it comes from, and a form for the topic's or namespace's own value.
 import { mayCall, send, useGet } from "./api.js";
 import { POLICY_COMMANDS } from "./acts.js";
-import { callText, Commands } from "./act.js";
+import { callText, Commands, quoted } from "./act.js";
 import { html, useEffect, useRef, useState } from "./preact.js";
 import { pretty, restPath, Table, Trouble } from "./parts.js";
 
@@ -26,7 +26,7 @@ function Editor({ policy: p, topic, namespace, role, onEnd }) {
   const setting = { method: p.set, path: `${base}/${p.word}${query}`, body: p.inQuery || !p.hasBody ? undefined : text };
   const removal = { method: p.remove, path: `${base}/${p.removeAt}` };
   const command = POLICY_COMMANDS[own][p.word];
-  const words = command ? `pulsarium admin ${command[0]} set-${command[1]} ${topic || namespace} …\n(pulsarium admin ${command[0]} set-${command[1]} --help has its options)` : "There is none.";
+  const words = command ? `pulsarium admin ${command.replace("{name}", quoted(topic || namespace)).replace("{value}", quoted(text))}` : "There is none.";
   useEffect(() => { dialog.current.showModal(); if (role) mayCall(setting.method, setting.path).then(setMay); }, []);
   const run = async ({ method, path, body }) => {
     setState({ busy: true });

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ NO_FOLDER = (
     "pulsarium capture start, without a file"
 )
 JSON_LINES = "application/x-ndjson"
+PACKETS = "application/x-pcapng"
 FIRST = "X-Pulsarium-First"
 """Response header: the number of the first record in the answer."""
 _LINES_AT_ONCE = 1 << 17  # bytes of frames in one answer; decoding a frame takes about ten microseconds
@@ -109,6 +110,32 @@ def get_frames(call: Call) -> Reply:
     read = reader.feed(b"".join((capture.head, *records)))
     lines = [described(number, record, walk.feed(record)[1], full=full) for number, record in enumerate(read, first)]
     return Reply(200, b"".join(json.dumps(line).encode() + b"\n" for line in lines), JSON_LINES)
+
+
+@route("GET", f"{ROOT}/{{id}}/packets")
+def get_packets(call: Call) -> Reply:
+    """Return all records as packets for Wireshark: a pcapng file."""
+    capture = _capture(call)
+    _read(capture, 0, 1)  # a file that cannot be read is refused before the answer begins
+    return Reply(200, content_type=PACKETS, pieces=_packets(capture))
+
+
+def _packets(capture: Capture) -> Iterator[bytes]:
+    """Yield the packets of the records that the capture has now, record by record."""
+    from pulsarium.capture.pcap.exporter import Exporter  # imported late: most brokers never need this
+
+    packets: list[bytes] = []
+    exporter = Exporter(packets.append, capture.header)
+    yield packets.pop()
+    number, last = 0, capture.records_written
+    while number < last:
+        first, records = _read(capture, number, _BYTES_AT_ONCE)
+        if not records:  # a full disk took no more
+            return
+        for number, record in enumerate(CaptureReader().feed(b"".join((capture.head, *records))), first):
+            exporter.feed(number, record)
+            yield b"".join(packets)
+            packets.clear()
 
 
 def _capture(call: Call) -> Capture:

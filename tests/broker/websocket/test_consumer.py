@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 from urllib.parse import quote
@@ -159,6 +160,41 @@ async def test_a_pattern_follows_new_topics() -> None:
         consumer = await client.talk("v3/consumer/sub", f"topicsPattern={pattern}&subscriptionInitialPosition=Earliest")
         await client.publish("a", path=f"{PRODUCER}-1")
         assert await consumer.texts(1) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "config", [Config(enableBrokerTopicListWatcher=False), Config(subscriptionPatternMaxLength=10)]
+)
+async def test_a_pattern_that_no_watcher_follows_finds_new_topics_later(
+    config: Config, autojump_clock: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pulsarium.broker.websocket.consumer.DISCOVERY_SECONDS", 2.0)
+    async with websockets(config) as client:
+        await client.publish("old", path=f"{PRODUCER}-1")
+        await client.publish("other", path=f"{PRODUCER}x")
+        pattern = quote("persistent://public/default/t-.*")
+        consumer = await client.talk("v3/consumer/sub", f"topicsPattern={pattern}&subscriptionInitialPosition=Earliest")
+        assert await consumer.texts(1) == ["old"]
+        await client.publish("new", path=f"{PRODUCER}-2")
+        assert await consumer.texts(1) == ["new"]
+        client.broker.turn.begin()
+        client.broker.topics.delete(TopicName.parse("persistent://public/default/t-1"), force=True)
+        client.broker.turn.finish()
+        await client.publish("newer", path=f"{PRODUCER}-3")
+        assert await consumer.texts(1) == ["newer"]
+        await consumer.alive()
+
+
+async def test_a_message_names_all_keys_of_its_encryption() -> None:
+    keys = {name: {"keyValue": base64.b64encode(name.encode()).decode(), "metadata": {"of": name}} for name in "ab"}
+    query = f"encryptionKeys={quote(base64.b64encode(json.dumps(keys).encode()).decode())}"
+    async with websockets() as client:
+        consumer = await client.talk(CONSUMER, "cryptoFailureAction=CONSUME")
+        parameter = base64.b64encode(bytes(12)).decode()
+        await client.publish("secret", query=query, encryptionParam=parameter)
+        found = await consumer.frame()
+        assert text_of(found) == "secret"
+        assert (found["encryptionContext"]["keys"], found["encryptionContext"]["param"]) == (keys, parameter)
 
 
 async def test_proxy_stats_show_the_websockets_of_a_topic() -> None:

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.lab.lab import Lab
-from pulsarium.broker.lab.rest.capture import FIRST
-from pulsarium.capture.file import CaptureReader, Record
-from tests.broker.admin.rest import Rest, rest_of
+from pulsarium.broker.lab.rest.capture import FIRST, PACKETS
+from pulsarium.capture.file import CaptureReader, Kind, Record
+from pulsarium.capture.pcap.blocks import Packet, PacketReader
+from pulsarium.capture.pcap.importer import Importer
+from tests.broker.admin.rest import Answer, Rest, rest_of
 from tests.broker.wire import Bed, plain
 
 ROOT = "/lab/captures"
@@ -28,6 +30,11 @@ def lab_of(bed: Bed) -> Lab:
     lab = bed.broker.cluster.lab
     assert lab is not None
     return lab
+
+
+def packets_of(answer: Answer) -> list[Packet]:
+    assert (answer.status, answer.headers["content-type"]) == (200, PACKETS)
+    return list(PacketReader().feed(answer.body))
 
 
 async def start(rest: Rest, **asked: Any) -> str:
@@ -79,6 +86,28 @@ async def test_a_capture_in_memory_is_followed(bed: Bed, rest: Rest) -> None:
     assert len(await lines(rest, f"{capture}/frames")) == 7
     await rest.done("DELETE", capture)
     assert await rest.get(ROOT) == []
+
+
+async def test_a_capture_is_downloaded_as_packets(bed: Bed, rest: Rest) -> None:
+    capture = await start(rest)
+    assert packets_of(await rest.call("GET", f"{capture}/packets")) == []
+    wire = await bed.connect()
+    await wire.producer()
+    await wire.publish(plain(b"hello"))
+    packets = packets_of(await rest.call("GET", f"{capture}/packets"))
+    imported = bytearray()
+    importer = Importer(imported.extend, packets[0].ns)
+    for packet in packets:
+        importer.feed(packet)
+    _, kept = await records(rest, f"{capture}/records")
+    frames = [each.data for each in CaptureReader().feed(bytes(imported)) if each.kind is Kind.FRAME]
+    assert frames == [each.data for each in kept if each.kind is Kind.FRAME]
+
+
+async def test_packets_of_a_lost_file_are_refused(rest: Rest, tmp_path: Path) -> None:
+    capture = await start(rest, path="run.pulscap")
+    (tmp_path / "run.pulscap").unlink()
+    assert (await rest.refused("GET", f"{capture}/packets"))[0] == 410
 
 
 async def test_a_capture_in_a_file_is_downloaded(bed: Bed, rest: Rest, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""The scenario program of websocket-client, a WebSocket library for Python."""
