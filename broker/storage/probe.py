@@ -93,12 +93,11 @@ def _look(connection: sqlite3.Connection, path: Path) -> Found | None:
         if version == WITHOUT_LOG and has_tables(connection, index.SCHEMA):
             raise StorageError(f"its header says format {version}, but its tables do not match")
         # Writing into the pages of a damaged table would damage more.
-        for table in ("metadata", "run") if version > WITHOUT_LOG else ("metadata",):
+        for table in ("metadata", "deleted_ledger", *(["run"] if version > WITHOUT_LOG else [])):
             problem = connection.execute(f"PRAGMA quick_check({table})").fetchone()[0]
             if problem != "ok":
                 raise StorageError(" ".join(problem.split()))
         connection.execute("SELECT key, count, data, checksum FROM segment LIMIT 1").fetchall()
-        connection.execute("SELECT ledger_id FROM deleted_ledger LIMIT 1").fetchall()
         if version > WITHOUT_LOG:
             connection.execute("SELECT key, file, bytes, pieces, checksum FROM run LIMIT 1").fetchall()
         return Found(version, metadata(connection))

@@ -32,6 +32,7 @@ OTHERWISE = {
     "GET /pulsarium/policies/{tenant}/{namespace}": (200, OURS),
     "GET /pulsarium/policies/{domain}/{tenant}/{namespace}/{topic}": (200, OURS),
     "GET /console/{file}": (200, OURS),
+    "GET /admin/v2/proxy-stats/stats": (200, OURS),
     "GET /status.html": (200, "no file of that name makes a broker unready"),
     f"POST {PERSISTENT}/subscription/{{subscription}}/skipByMessageIds": (204, OURS),
     "DELETE /admin/v2/namespaces/{tenant}/{namespace}/antiAffinity": (204, NO_LOCAL_POLICIES),

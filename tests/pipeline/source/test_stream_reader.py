@@ -16,6 +16,7 @@ from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.readers import PulsarStreamReader
 from pulsarium.pipeline.source.topics import NoSuchTopic
 from tests.foreign.broker_process import Address
+from tests.foreign.deadline import eventually
 
 from .topics import admin, flat, micro_batch, numbers, options, publish, read, stream_reader, trim, unload
 
@@ -248,6 +249,12 @@ def test_a_second_query_on_the_same_subscription_is_warned(
     publish(broker, topic, numbers(3))
     micro_batch(first := stream(), first.initialOffset())
     assert not caplog.records
+
+    def consumers() -> object:
+        (subscription,) = admin(broker, lambda found: found.topics.get_stats(topic))["subscriptions"].values()
+        return subscription["consumers"]
+
+    eventually(consumers, what="the first consumer, which its seek has disconnected")
     micro_batch(second := stream(), second.initialOffset())
     assert "another subscriptionPrefix" in caplog.text
 
