@@ -36,6 +36,7 @@ class Planner:
         self._topics: Sequence[str] = ()
         self._looked: float | None = None
         self._checked = False
+        self._warned = False
         self._targets: Mapping[str, Position] | None = None
         self._ends: Mapping[str, Position] = {}
         self._reached: Mapping[str, Position] = {}
@@ -50,6 +51,7 @@ class Planner:
         starts = await each(topics, self._start_of)
         starts |= await self._firsts(topic for topic, start in starts.items() if start == FIRST)
         if not self._options.is_predefined:
+            await self._warn_of_others(topics)  # before the seek, which disconnects all consumers for a moment
             await self._subscription.begin(starts)
         return encode({topic: TopicOffset(start) for topic, start in starts.items()})
 
@@ -76,8 +78,7 @@ class Planner:
         if self._targets is not None:
             ends = {topic: min(end, self._targets.get(topic, FIRST)) for topic, end in ends.items()}
         new = {topic: (begins[topic], end) for topic, end in ends.items() if end > begins[topic]}
-        if not self._checked and self._options.has_admin:
-            await self._subscription.warn_of_others(topics)
+        await self._warn_of_others(topics)
         ledgers = await self._ledgers(new if self._checked else topics)
         self._check(done, ledgers)
         known = {topic: place for topic, place in begins.items() if topic in done}
@@ -179,6 +180,12 @@ class Planner:
         if not self._options.has_admin:
             return {}
         return await each(topics, lambda topic: Ledgers.ask(self._client, topic))
+
+    async def _warn_of_others(self, topics: Sequence[str]) -> None:
+        """Warn once of other consumers of the subscription."""
+        if self._options.has_admin and not self._warned:
+            self._warned = True
+            await self._subscription.warn_of_others(topics)
 
     def _check(self, done: Mapping[str, Position], ledgers: Mapping[str, Ledgers]) -> None:
         found = {topic: one for topic, one in ledgers.items() if topic in done}
