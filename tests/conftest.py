@@ -18,7 +18,7 @@ from tests.house.requirements import RequirementRows, read_rows
 
 HEAVY_TIMEOUT = 900.0
 # What cannot be imported without Spark, which only the environment of `scripts/test --all` has.
-NEEDS_SPARK = ("cli/test_analyze.py", "cli/pages/test_pipeline.py", "pipeline")
+NEEDS_SPARK = ("bench/test_pipeline.py", "cli/test_analyze.py", "cli/pages/test_pipeline.py", "pipeline")
 collect_ignore = [] if find_spec("pyspark") else list(NEEDS_SPARK)
 
 

@@ -80,7 +80,7 @@ def test_the_matrix_runs_against_a_running_broker(asked: list[Run], tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--client", "perl"], "no client perl; there are python, java, go, rust, ours"),
+        (["--client", "perl"], "no client perl; there are python, java, go, rust, websocket, node, ours"),
         (["--profile", "pulsar-9"], "no profile pulsar-9; there are pip, pulsar-5.0, pulsar-4.2"),
         (["--mask", "v23"], "unknown mask v23: use none, or v0 to v22"),
         (["--scenario", "nothing"], "no scenario matches nothing: the scenarios are produce-consume,"),
