@@ -16,7 +16,8 @@ from pulsarium.client.connection.service_url import BrokerUrls, parse
 from pulsarium.client.connection.waiting import printable
 from pulsarium.client.errors import ConnectError, PulsarError
 from pulsarium.client.scalable.layout import M1, Layout
-from pulsarium.client.scalable.session import LayoutSession, check_scalable
+from pulsarium.client.scalable.seat import check_scalable
+from pulsarium.client.scalable.session import LayoutSession
 from pulsarium.client.statistics import Links
 from pulsarium.client.topics import bounded, full_name
 from pulsarium.proto.generated import PulsarApi_pb2 as pb

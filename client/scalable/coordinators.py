@@ -13,14 +13,8 @@ from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.routes import SessionUpdate
 from pulsarium.client.connection.service_url import BrokerUrls
-from pulsarium.client.errors import (
-    ConnectError,
-    PulsarError,
-    TransactionCoordinatorNotFoundError,
-    copy_of,
-    error_of,
-)
-from pulsarium.client.scalable.session import FirstUpdate, check_scalable
+from pulsarium.client.errors import PulsarError, TransactionCoordinatorNotFoundError, copy_of, error_of
+from pulsarium.client.scalable.seat import Seat, check_scalable
 from pulsarium.client.statistics import Links
 from pulsarium.client.topics import MOST_TOPICS
 from pulsarium.client.transaction.coordinator import Coordinator
@@ -28,6 +22,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
 UPDATE = pb.BaseCommand.WATCH_TC_ASSIGNMENTS_UPDATE
+NAME = "transaction coordinators"
 
 
 class ScalableCoordinators:
@@ -37,8 +32,7 @@ class ScalableCoordinators:
         self._brokers = brokers
         self._all: dict[int, Coordinator] = {}
         self._where: Mapping[int, BrokerUrls] = {}
-        self._watch_id = 0
-        self._first = FirstUpdate()
+        self._seat = Seat(brokers, NAME, UPDATE)
         self._turns = itertools.count()
         self._opening = anyio.Lock()
         self._link: Link | None = None
@@ -53,7 +47,7 @@ class ScalableCoordinators:
             if self._link is None or self._error is not None:
                 link = Link(
                     self._brokers,
-                    "transaction coordinators",
+                    NAME,
                     self._open,
                     Links(),
                     on_failed=self._failed,
@@ -72,7 +66,7 @@ class ScalableCoordinators:
     def on_update(self, update: SessionUpdate) -> None:
         assert isinstance(update, pb.CommandWatchTcAssignmentsUpdate)
         if update.HasField("error"):
-            self._first.came(error_of(update.error, text_of(update.message)))
+            self._seat.fail(error_of(update.error, text_of(update.message)))
             return
         self._where = {
             one.tc_id: BrokerUrls(text_of(one.broker_service_url), text_of(one.broker_service_url_tls))
@@ -82,10 +76,10 @@ class ScalableCoordinators:
             if number not in self._all:
                 connect = partial(self._connect, number)
                 self._all[number] = Coordinator(self._brokers, number, connect, is_scalable=True)
-        self._first.came()
+        self._seat.accepted()
 
     def on_lost(self, error: PulsarError) -> None:
-        self._first.came(ConnectError(*error.args))
+        self._seat.lost(error)
         if self._link is not None:
             self._link.lost(error)
 
@@ -93,17 +87,7 @@ class ScalableCoordinators:
 
     async def _open(self, connection: Connection) -> None:
         check_scalable(connection, "supports_tc_metadata_discovery")
-        self._first = FirstUpdate()
-        self._watch_id = self._brokers.next_session_id()
-        connection.attach_session(UPDATE, self._watch_id, self)
-        watch = pb.CommandWatchTcAssignments(watch_id=self._watch_id)
-        command = pb.BaseCommand(type=pb.BaseCommand.WATCH_TC_ASSIGNMENTS, watchTcAssignments=watch)
-        connection.send_nowait(command, at_once=True)
-        try:
-            await self._first.wait(self._brokers.operation_timeout, "transaction coordinators")
-        except BaseException:
-            connection.detach_session(UPDATE, self._watch_id)
-            raise
+        await self._seat.take(connection, self, _watch)
 
     def _failed(self, error: PulsarError) -> None:
         self._error = error
@@ -116,3 +100,8 @@ class ScalableCoordinators:
         if where is None:
             raise TransactionCoordinatorNotFoundError(f"transaction coordinator {number} has no broker at present")
         return await self._brokers.connect_to_broker(where, None)
+
+
+def _watch(number: int) -> pb.BaseCommand:
+    watch = pb.CommandWatchTcAssignments(watch_id=number)
+    return pb.BaseCommand(type=pb.BaseCommand.WATCH_TC_ASSIGNMENTS, watchTcAssignments=watch)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 
 from pulsarium.client.connection.brokers import Brokers
 from pulsarium.client.connection.connection import Connection
 from pulsarium.client.connection.link import Link
 from pulsarium.client.connection.routes import SessionUpdate
-from pulsarium.client.connection.waiting import printable
-from pulsarium.client.errors import ConnectError, PulsarError, error_of
-from pulsarium.client.scalable.session import FirstUpdate, check_scalable
+from pulsarium.client.errors import PulsarError, error_of
+from pulsarium.client.scalable.seat import Seat, check_scalable
 from pulsarium.client.statistics import Links
 from pulsarium.client.topics import bounded
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 
 UPDATE = pb.BaseCommand.WATCH_SCALABLE_TOPICS_UPDATE
-
-logger: logging.Logger = logging.getLogger(__name__)
 
 
 class NamespaceWatch:
@@ -44,13 +40,10 @@ class NamespaceWatch:
         """
         self.topics: frozenset[str] = frozenset()
         """The names of the topics at present."""
-        self._brokers = brokers
         self._namespace = namespace
         self._properties = properties
         self._on_topics = on_topics
-        self._id = 0
-        self._connection: Connection | None = None
-        self._first = FirstUpdate()
+        self._seat = Seat(brokers, namespace, UPDATE, _close)
         self._link = Link(
             brokers,
             namespace,
@@ -68,19 +61,15 @@ class NamespaceWatch:
 
     def close(self) -> None:
         """Close the watch. A second call does nothing."""
-        connection, self._connection = self._connection, None
         self._link.close_nowait()
-        if connection is not None and not connection.is_lost:
-            self._leave(connection)
+        self._seat.leave()
 
     # ---- for the connection
 
     def on_update(self, update: SessionUpdate) -> None:
         assert isinstance(update, pb.CommandWatchScalableTopicsUpdate)
         if update.HasField("error"):
-            error = error_of(update.error, text_of(update.message))
-            logger.warning("%s: %s", self._namespace, printable(error))
-            self._first.came(error)
+            self._seat.refused(error_of(update.error, text_of(update.message)))
             return
         if update.HasField("diff"):
             topics = self.topics - {*map(text_of, update.diff.removed)} | {*map(text_of, update.diff.added)}
@@ -89,42 +78,28 @@ class NamespaceWatch:
         try:
             bounded(len(topics), self._namespace)
         except PulsarError as error:
-            logger.warning("%s: %s", self._namespace, printable(error))
-            self._first.came(error)
+            self._seat.refused(error)
             return
         self.topics = topics
         self._on_topics(topics)
-        self._first.came()
+        self._seat.accepted()
 
     def on_lost(self, error: PulsarError) -> None:
-        self._connection = None
-        self._first.came(ConnectError(*error.args))
+        self._seat.lost(error)
         self._link.lost(error)
 
     # ---- its own
 
     async def _open(self, connection: Connection) -> None:
         check_scalable(connection)
-        self._first = FirstUpdate()
-        self._id = self._brokers.next_session_id()
-        self._connection = connection
-        connection.attach_session(UPDATE, self._id, self)
-        filters = [pb.KeyValue(key=key, value=value) for key, value in self._properties.items()]
-        watch = pb.CommandWatchScalableTopics(watch_id=self._id, namespace=self._namespace, property_filters=filters)
-        connection.send_nowait(
-            pb.BaseCommand(type=pb.BaseCommand.WATCH_SCALABLE_TOPICS, watchScalableTopics=watch), at_once=True
-        )
-        try:
-            await self._first.wait(self._brokers.operation_timeout, self._namespace)
-        except BaseException:
-            self._connection = None
-            if not connection.is_lost:
-                self._leave(connection)
-            raise
+        await self._seat.take(connection, self, self._watch)
 
-    def _leave(self, connection: Connection) -> None:
-        connection.detach_session(UPDATE, self._id)
-        close = pb.CommandWatchScalableTopicsClose(watch_id=self._id)
-        connection.send_nowait(
-            pb.BaseCommand(type=pb.BaseCommand.WATCH_SCALABLE_TOPICS_CLOSE, watchScalableTopicsClose=close)
-        )
+    def _watch(self, number: int) -> pb.BaseCommand:
+        filters = [pb.KeyValue(key=key, value=value) for key, value in self._properties.items()]
+        watch = pb.CommandWatchScalableTopics(watch_id=number, namespace=self._namespace, property_filters=filters)
+        return pb.BaseCommand(type=pb.BaseCommand.WATCH_SCALABLE_TOPICS, watchScalableTopics=watch)
+
+
+def _close(number: int) -> pb.BaseCommand:
+    close = pb.CommandWatchScalableTopicsClose(watch_id=number)
+    return pb.BaseCommand(type=pb.BaseCommand.WATCH_SCALABLE_TOPICS_CLOSE, watchScalableTopicsClose=close)
