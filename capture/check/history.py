@@ -70,7 +70,7 @@ class Delivery:
     cause_ns: int = NEVER
     """Time of the last request that names this entry for redelivery."""
     released: bool = False
-    """Whether the consumer acknowledged the entry since its last delivery, perhaps in a transaction."""
+    """True when the consumer acknowledged the entry since its last delivery, perhaps in a transaction."""
     acked: Place | None = None
     committed_by: tuple[Transaction, Place] | None = None
     """The committed transaction that acknowledged the entry."""
@@ -130,7 +130,7 @@ class Subscription:
     suspects: dict[Position, tuple[str, Place]] = field(default_factory=dict)
     """Undelivered messages that are probably lost, each with the evidence."""
     held_back: bool = False
-    """Whether a delayed message was delivered after a wait, so that delayed delivery is on."""
+    """True when a delayed message was delivered after a wait, so that delayed delivery is on."""
 
     @property
     def exclusive(self) -> bool:
@@ -180,7 +180,7 @@ class Topic:
         self.newest: Bounded[str, Position] = Bounded(_MOST_MESSAGES)
         """Position of the newest message of each key."""
         self.faulted = False
-        """Whether a fault of the lab changed a frame of the topic."""
+        """True when a fault of the lab changed a frame of the topic."""
 
     def between(self, after: Position, before: Position) -> list[Position]:
         """Return the positions of stored messages between two positions, without these."""

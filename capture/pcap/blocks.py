@@ -9,7 +9,6 @@ from typing import Final
 
 from pulsarium.capture.file import CaptureError
 
-ETHERNET: Final = 1
 RAW: Final = 101
 NS: Final = 10**9
 

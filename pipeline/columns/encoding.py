@@ -23,7 +23,7 @@ class Contents(NamedTuple):
     """The contents of messages."""
 
     data: pa.Array
-    """Of type large_binary, without nulls."""
+    """The contents, of type large_binary and without nulls."""
     is_null: Flags
     """True for a message without a value."""
 

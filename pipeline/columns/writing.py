@@ -49,7 +49,7 @@ class Outgoing:
 
     contents: Contents
     keys: pa.Array | None
-    """Of type large_binary: text in UTF-8, or base64 of other bytes. None: no message has a key."""
+    """The keys, of type large_binary: text in UTF-8, or base64 of other bytes. None: no message has a key."""
     is_base64: Flags
     """True for keys in base64."""
     event_times: Numbers | None

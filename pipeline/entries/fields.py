@@ -31,7 +31,7 @@ class Field(NamedTuple):
     first: Ints
     """The values, or where they begin."""
     stop: Ints
-    """Where spans end."""
+    """The ends of the spans."""
 
 
 def varints(data: Bytes, at: Ints) -> tuple[Ints, Ints]:

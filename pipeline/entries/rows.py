@@ -49,9 +49,9 @@ class Rows:
     parts: Sequence[Part]
     data: Bytes
     first: Ints
-    """Where the values begin."""
+    """The beginnings of the values."""
     stop: Ints
-    """Where the values end. One more byte follows each value, and belongs to no value."""
+    """The ends of the values. One more byte follows each value, and belongs to no value."""
     fields: dict[int, Field]
     """Fields of the messages' own metadata, by their tags."""
     pairs: tuple[Field, Field] | None
