@@ -41,6 +41,13 @@ class Selected(TypedDict, total=False):
     consumer: Annotated[str, Told("Glob of the consumer's name.")]
     subscription: Annotated[str, Told("Glob of the subscription's name.")]
     broker: Annotated[int | None, Told("Index of the broker in its cluster; the first is 0.", "INDEX")]
+    when: Annotated[
+        str | None,
+        Told(
+            'Expression on the fields of the frame, such as `metadata.partition_key == "a" and payload_size > 100`.',
+            "EXPRESSION",
+        ),
+    ]
     predicate: Annotated[
         Predicate | None,
         Told(

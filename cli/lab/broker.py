@@ -13,7 +13,13 @@ from pulsarium.cli.admin.api import done
 from pulsarium.cli.admin.asked import Session, asks_which_broker
 from pulsarium.rest.exchange import NO_BODY, Reply, Request
 
-VALUES: Final[Mapping[tuple[type, ...], type]] = {(str,): str, (int,): int, (int, type(None)): int, (int, float): float}
+VALUES: Final[Mapping[tuple[type, ...], type]] = {
+    (str,): str,
+    (str, type(None)): str,
+    (int,): int,
+    (int, type(None)): int,
+    (int, float): float,
+}
 
 
 class LabOf:
