@@ -151,3 +151,28 @@ _JSON_TYPES: Final[Mapping[Any, tuple[type, ...]]] = {
     Mapping: (dict,),
     frozenset: (list,),
 }
+
+
+class Awaited(NamedTuple):
+    """The meaning of a state that a caller can wait for. A counted state takes a number, by default 1."""
+
+    text: str
+    counted: bool = False
+
+
+OF_SUBSCRIPTION: Final[Mapping[str, Awaited]] = {
+    "exists": Awaited("The subscription exists, on every partition."),
+    "absent": Awaited("No such subscription exists."),
+    "connected": Awaited("N consumers are connected, on every partition.", counted=True),
+    "no-consumer": Awaited("The subscription exists, and no consumer is connected."),
+    "caught-up": Awaited("The subscription exists, and all messages are acknowledged."),
+    "delivered": Awaited("N messages were sent to consumers.", counted=True),
+    "acked": Awaited("N messages since the start of the subscription are acknowledged.", counted=True),
+}
+OF_TOPIC: Final[Mapping[str, Awaited]] = {
+    "exists": Awaited("The topic exists."),
+    "absent": Awaited("No such topic exists."),
+    "connected": Awaited("N producers are connected, all partitions together.", counted=True),
+    "no-producer": Awaited("The topic exists, and no producer is connected."),
+    "produced": Awaited("N messages were published.", counted=True),
+}
