@@ -271,7 +271,7 @@ async def test_others_are_thrown_out_by_unsubscribing_with_force(broker: Address
 
 
 @on_both
-async def test_priorities(broker: Address, topic: str) -> None:
+async def test_a_consumer_of_higher_priority_is_served_first(broker: Address, topic: str) -> None:
     async with (
         connect(broker.service_url) as client,
         client.subscribe(topic, "s", consumer_type=Shared, priority_level=1) as low,

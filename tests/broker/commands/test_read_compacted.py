@@ -149,7 +149,7 @@ async def test_everything_kept_is_acknowledged(stage: Stage, wire: Wire) -> None
     await get(wire, stage.at(*NEWER))
 
 
-async def test_cumulative(stage: Stage, wire: Wire) -> None:
+async def test_a_cumulative_ack_covers_entries_that_were_compacted_out(stage: Stage, wire: Wire) -> None:
     await subscribe(wire)
     await wire.messages(5)
     await wire.ack(*stage.at(5), type=Cumulative)
@@ -181,7 +181,9 @@ async def test_part_of_a_compacted_batch_is_read(stage: Stage, wire: Wire) -> No
 @pytest.mark.parametrize(
     ("target", "then"), [(0, (*KEPT, *NEWER)), (3, (5, 6, *NEWER)), (6, (6, 8, 9)), (7, NEWER), (9, (9,))]
 )
-async def test_seek(stage: Stage, wire: Wire, target: int, then: tuple[int, ...]) -> None:
+async def test_a_seek_to_any_entry_continues_with_the_compacted_ones(
+    stage: Stage, wire: Wire, target: int, then: tuple[int, ...]
+) -> None:
     """Inclusive, and to entries that were not kept too."""
     await subscribe(wire)
     await wire.messages(5)

@@ -21,7 +21,9 @@ def fails(said: Callable[..., None], *args: object) -> str:
     return str(failed.value)
 
 
-def test_produced(broker: PulsarBroker, client: Any, topic: str) -> None:
+def test_the_number_and_payloads_of_published_messages_are_asserted(
+    broker: PulsarBroker, client: Any, topic: str
+) -> None:
     broker.assert_produced(topic, 0)
     producer = client.create_producer(topic, producer_name="till", batching_enabled=False)
     for each in ("a", "b"):
@@ -106,7 +108,7 @@ def test_a_delivered_message_is_asserted(broker: PulsarBroker, client: Any, topi
     assert fails(broker.assert_delivered, topic, "s", 2).endswith("consumers: none")
 
 
-def test_acked(broker: PulsarBroker, client: Any, topic: str) -> None:
+def test_acknowledged_messages_are_asserted(broker: PulsarBroker, client: Any, topic: str) -> None:
     producer = client.create_producer(topic, batching_enabled=False)
     producer.send(b"before")
     consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared, consumer_name="c")

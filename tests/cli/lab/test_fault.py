@@ -108,14 +108,14 @@ async def test_everything_that_can_be_said(fault: Fault) -> None:
         (("wrong-request-id",), faults.WrongRequestId()),
     ],
 )
-async def test_actions(fault: Fault, words: tuple[str, ...], action: faults.Action) -> None:
+async def test_each_action_is_read_from_its_words(fault: Fault, words: tuple[str, ...], action: faults.Action) -> None:
     await fault.said("add", "SEND", *words, "--forever")
     (rule,) = fault.faults.rules
     assert rule.action == action
     assert rule.occurrence.count is None
 
 
-async def test_counting(fault: Fault) -> None:
+async def test_a_wait_counts_hits_until_its_timeout(fault: Fault) -> None:
     sender = await fault.sender()
     await fault.said("observe", "SEND", "--topic", "t")
     await sender.publish(A, A)
@@ -155,7 +155,7 @@ def test_the_command_line_knows_every_action_and_argument() -> None:
     assert options == arguments | fields | {"command", "action"}
 
 
-def test_help() -> None:
+def test_the_help_lists_every_action() -> None:
     text = CliRunner().invoke(cli, ["fault", "add", "--help"], prog_name="pulsarium").output
     assert "Actions:" in text
     for name, does in command_line.ACTIONS.items():

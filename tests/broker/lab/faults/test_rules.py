@@ -38,7 +38,7 @@ A = plain(b"a")
         ({"probability": 0.0, "count": None}, []),
     ],
 )
-def test_occurrence(options: dict[str, Any], struck: list[int]) -> None:
+def test_skip_count_every_and_probability_select_the_frames(options: dict[str, Any], struck: list[int]) -> None:
     occurrence = Occurrence(**options)
     assert [nth for nth in range(10) if occurrence.strikes()] == struck
 

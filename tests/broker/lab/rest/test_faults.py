@@ -22,7 +22,7 @@ async def add(rest: Rest, **rule: Any) -> Any:
     return answer.json
 
 
-async def test_a_rule(rest: Rest, sender: Wire) -> None:
+async def test_a_rule_is_added_with_all_its_selectors(rest: Rest, sender: Wire) -> None:
     added = await add(rest, stage="after", topic="t*", clientVersion="w*", seed=3)
     assert added == {
         "id": 1,
@@ -69,7 +69,7 @@ async def test_an_expression_selects_frames(rest: Rest, sender: Wire) -> None:
     assert (await rest.get(f"{ROOT}/1"))["hits"] == 1
 
 
-async def test_removing(rest: Rest, bed: Bed) -> None:
+async def test_one_rule_or_all_rules_are_removed(rest: Rest, bed: Bed) -> None:
     for _ in range(3):
         await add(rest)
     assert (await rest.call("DELETE", f"{ROOT}/2")).status == 204
@@ -80,7 +80,7 @@ async def test_removing(rest: Rest, bed: Bed) -> None:
     assert bed.broker.cluster.hooks is None
 
 
-async def test_waiting(rest: Rest, sender: Wire) -> None:
+async def test_a_wait_ends_at_the_asked_number_of_hits(rest: Rest, sender: Wire) -> None:
     await add(rest, count=2)
     async with trio.open_nursery() as nursery:
 
@@ -107,7 +107,7 @@ async def test_waiting(rest: Rest, sender: Wire) -> None:
         await rest.call("DELETE", ROOT)
 
 
-async def test_observing(rest: Rest, wire: Wire) -> None:
+async def test_an_observing_rule_counts_without_a_limit(rest: Rest, wire: Wire) -> None:
     rule = await add(rest, command="PING", action="observe", sender="client")
     assert rule["count"] is None
     await wire.alive()
