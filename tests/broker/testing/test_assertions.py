@@ -9,8 +9,8 @@ from typing import Any
 import pulsar
 import pytest
 
+from pulsarium.broker.lab.expectations import OfSubscription
 from pulsarium.broker.testing import PulsarBroker
-from pulsarium.broker.testing.expectations import _OfSubscription
 
 SOON = 0.02  # seconds, to wait for what does not come
 
@@ -154,13 +154,13 @@ def test_of_many_messages_only_those_that_are_shown_are_explained(
     broker: PulsarBroker, client: Any, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    why = _OfSubscription.why
+    why = OfSubscription.why
 
-    def counted(self: _OfSubscription, *about: Any) -> str:
+    def counted(self: OfSubscription, *about: Any) -> str:
         asked.append(about)
         return why(self, *about)
 
-    monkeypatch.setattr(_OfSubscription, "why", counted)
+    monkeypatch.setattr(OfSubscription, "why", counted)
     client.subscribe(topic, "s")
     producer = client.create_producer(topic, batching_enabled=False)
     for _ in range(12):

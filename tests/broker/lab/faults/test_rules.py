@@ -18,7 +18,8 @@ from pulsarium.broker.lab.faults import (
     Stall,
     TappedFrame,
 )
-from pulsarium.broker.lab.faults.which import Occurrence, names_of
+from pulsarium.broker.lab.faults.tapped import names_of
+from pulsarium.broker.lab.faults.which import Occurrence
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Failover, Type, Wire, plain, serving
 

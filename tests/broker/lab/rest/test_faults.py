@@ -36,6 +36,7 @@ async def test_a_rule_is_added_with_all_its_selectors(rest: Rest, sender: Wire) 
         "consumer": "*",
         "subscription": "*",
         "broker": None,
+        "when": None,
         "skip": 0,
         "every": 1,
         "count": 1,
@@ -58,6 +59,14 @@ async def test_a_shown_fault_can_be_added_again(rest: Rest) -> None:
         del shown[name]
     again = await add(rest, **shown)
     assert again == shown | {"id": 2, "hits": 0, "matched": 0, "spent": False}
+
+
+async def test_an_expression_selects_frames(rest: Rest, sender: Wire) -> None:
+    shown = await add(rest, when="payload_size > 2", count=None)
+    assert shown["when"] == "payload_size > 2"
+    await sender.write(sender.sends(plain(b"a"), plain(b"long"), plain(b"b")))
+    await sender.receipts(1)
+    assert (await rest.get(f"{ROOT}/1"))["hits"] == 1
 
 
 async def test_one_rule_or_all_rules_are_removed(rest: Rest, bed: Bed) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.lab.expectations import Stored
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.testing.expectations import Stored
 from pulsarium.proto.message_id import TxnId
 from tests.broker.model.compaction.topics import compact, compacted_entries, messages_in
 from tests.broker.model.transaction.buffered import in_txn, txn
