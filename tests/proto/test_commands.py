@@ -31,7 +31,7 @@ def test_every_body_belongs_to_a_type() -> None:
 
 
 @specs
-def test_spec(spec: CommandSpec) -> None:
+def test_each_declared_command_fits_the_proto_file(spec: CommandSpec) -> None:
     field = BaseCommand.DESCRIPTOR.fields_by_name[spec.field]
     assert field.number == spec.type
     # SEND_RECEIPT: send_receipt; WATCH_TOPIC_LIST: watchTopicList; three have a longer field than type
@@ -104,7 +104,7 @@ def test_each_required_field_is_required(spec: CommandSpec) -> None:
         "0812920100ba0100", "0812920100ba01030a0174", "0802", "0812ba01050a01741001",
     ],
 )  # fmt: skip
-def test_refused(data: str) -> None:
+def test_a_malformed_command_is_refused(data: str) -> None:
     with pytest.raises(CommandError):
         parse(bytes.fromhex(data), BaseCommand())
 

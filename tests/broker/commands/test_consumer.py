@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 from pulsarium.broker.config import PULSAR_4_2
-from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import (
     Bed,
-    Message,
     Shared,
     Type,
     Wire,
-    plain,
     serving,
 )
 
 LOOSE = "non-persistent://public/default/t"
 
 
-def numbers(messages: list[Message]) -> list[int]:
-    return [message.position.entry_id for message in messages]
-
-
-async def publish(wire: Wire, count: int) -> list[Position]:
-    """So many messages whose payloads are their numbers."""
-    return await wire.publish(*[plain(b"%d" % i) for i in range(count)])
-
-
 async def test_stats_of_a_consumer(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe(type=Shared, consumer_name="me")
     await wire.flow(10)
-    await publish(sender, 4)
+    await sender.publish_numbered(4)
     positions = [message.position for message in await wire.messages(4)]
     await wire.ack(positions[0])
     stats = await wire.ask(Type.CONSUMER_STATS, consumer_id=0)
@@ -48,7 +36,7 @@ async def test_stats_of_a_consumer(bed: Bed, wire: Wire, sender: Wire) -> None:
 async def test_stats_of_an_exclusive_or_loose_consumer(wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     await wire.subscribe(topic=LOOSE, consumer_id=1)
-    await publish(sender, 2)
+    await sender.publish_numbered(2)
     stats = await wire.ask(Type.CONSUMER_STATS, consumer_id=0)
     assert (stats.type, stats.msgBacklog, stats.unackedMessages) == ("Exclusive", 2, 0)
     assert (await wire.ask(Type.CONSUMER_STATS, consumer_id=1)).msgBacklog == 0

@@ -9,7 +9,6 @@ import pytest
 from pulsarium.broker.config import PIP, PULSAR_4_2, Profile
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.commands.deduplicated import topic_of
 from tests.broker.commands.refusals import JAVA, refused_producer
 from tests.broker.held import HeldStorage
 from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, serving
@@ -254,7 +253,7 @@ async def test_a_topic_that_ends_refuses_who_waits_but_only_the_first_in_pulsar_
 ) -> None:
     async with serving(profile=profile) as bed:
         owner, *waiters = await queue(bed, pb.Exclusive, pb.WaitForExclusive, pb.WaitForExclusive)
-        topic_of(bed).terminate()
+        bed.topic().terminate()
         await owner.expect(Type.CLOSE_PRODUCER)
         answers = [answer for waiter in waiters for answer in await waiter.rest()]
         assert [answer.command.error.error for answer in answers] == [pb.TopicTerminatedError] * heard
@@ -265,7 +264,7 @@ async def test_in_pulsar_4_2_who_is_refused_by_a_terminated_topic_owns_it_all_th
     async with serving(profile=PULSAR_4_2) as bed:
         wire = await bed.connect()
         await wire.producer()
-        topic_of(bed).terminate()
+        bed.topic().terminate()
         await wire.expect(Type.CLOSE_PRODUCER)
         modes = (pb.Shared, pb.Exclusive, pb.Exclusive, pb.Shared)
         refused = [await refused_producer(wire, n, producer_access_mode=mode) for n, mode in enumerate(modes)]
@@ -278,7 +277,7 @@ async def test_in_pulsar_4_2_who_is_refused_by_a_terminated_topic_owns_it_all_th
 @pytest.mark.req("P-04", "B-33")
 async def test_nobody_waits_for_a_terminated_topic(bed: Bed, wire: Wire) -> None:
     await wire.producer()
-    topic_of(bed).terminate()
+    bed.topic().terminate()
     await wire.expect(Type.CLOSE_PRODUCER)
     for number in range(2):
         code, _ = await refused_producer(wire, number, producer_access_mode=pb.WaitForExclusive)

@@ -6,7 +6,6 @@ import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.commands.refusals import refused_consumer
@@ -21,7 +20,6 @@ from tests.broker.wire import (
     Shared,
     Type,
     Wire,
-    batch_of,
     frame_of,
     plain,
     serving,
@@ -30,26 +28,13 @@ from tests.broker.wire import (
 LOOSE = "non-persistent://public/default/t"
 
 
-def topic_of(bed: Bed) -> PersistentTopic:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
-@pytest.fixture
-async def five(wire: Wire) -> list[Position]:
-    """A topic with four messages and a batch of three; their positions."""
-    await wire.producer(producer_id=50)
-    return await wire.publish(*[plain(b"%d" % i) for i in range(4)], batch_of(b"x", b"y", b"z"), producer_id=50)
-
-
 @pytest.mark.req("C-01")
 async def test_a_living_consumer_id_is_answered_again(bed: Bed, wire: Wire) -> None:
     await wire.subscribe()
     await wire.subscribe()
     await wire.subscribe(name="other")
     await wire.subscribe(topic=f"{TOPIC}2")
-    assert list(topic_of(bed).subscriptions) == ["sub"]
+    assert list(bed.topic().subscriptions) == ["sub"]
     assert bed.broker.topics.names("public/default") == [TOPIC]
 
 
@@ -110,7 +95,7 @@ async def test_a_subscription_that_may_not_be_created(autojump_clock: object) ->
         assert text == "Subscription does not exist"
         await wire.subscribe(name="reader", durable=False)
         await wire.subscribe(topic=LOOSE, consumer_id=1)
-        topic_of(bed).subscribe("sub", earliest=True)
+        bed.topic().subscribe("sub", earliest=True)
         await wire.subscribe(consumer_id=2)
 
 
@@ -131,7 +116,7 @@ async def test_subscriptions_may_have_almost_any_name(bed: Bed, wire: Wire) -> N
     names = ["a/b", "a b", "a%2Fb", "ü", "x" * 300]
     for number, name in enumerate(names):
         await wire.subscribe(name=name, consumer_id=number)
-    assert list(topic_of(bed).subscriptions) == names
+    assert list(bed.topic().subscriptions) == names
     assert await refused_consumer(wire, "", consumer_id=99) == (pb.ProducerBusy, "Empty subscription name")
 
 

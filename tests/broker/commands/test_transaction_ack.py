@@ -60,7 +60,7 @@ async def refused(wire: Wire, least: int, *positions: Position, **fields: Any) -
 
 
 @pytest.mark.req("B-29", "S54-25")
-async def test_conflicts(bed: Bed) -> None:
+async def test_an_ack_of_another_transactions_message_is_a_conflict(bed: Bed) -> None:
     wire, sent = await published(bed, plain(b"0"), batch_of(b"x", b"y"))
     reply = await wire.ask(Type.ACK, **acks(8, sent[0]))
     assert not reply.HasField("error")

@@ -16,7 +16,7 @@ async def statuses(rest: Rest, count: int, url: str = TENANTS) -> list[int]:
     return [(await rest.call("GET", url)).status for _ in range(count)]
 
 
-async def test_what_was_not_asked_in_the_last_second_may_be_asked_at_once() -> None:
+async def test_unused_requests_of_the_last_second_may_come_at_once() -> None:
     async with serving(Config(httpRequestsLimitEnabled=True, httpRequestsMaxPerSecond=4.0)) as bed:
         rest = rest_of(bed)
         assert await statuses(rest, 2) == [200, 429]  # nothing is saved up at first

@@ -59,7 +59,7 @@ async def test_any_broker_knows_the_rates_of_a_partitioned_topic(autojump_clock:
             assert (await rest.get(f"{TOPICS}/p/partitioned-stats"))["msgRateIn"] == 0.5
 
 
-async def test_they_are_not_looked_at_once_nobody_answers_http(autojump_clock: MockClock) -> None:
+async def test_rates_are_not_updated_once_http_has_stopped(autojump_clock: MockClock) -> None:
     async with serving(Config(statsUpdateFrequencyInSecs=10)) as bed:
         rates = Rates(bed.broker)
         wire = await bed.connect()

@@ -9,12 +9,10 @@ import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.message_id import TxnId
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
 from tests.broker.model.transaction.buffered import in_txn, txn
-from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, position_of, serving
+from tests.broker.wire import Bed, Type, Wire, plain, position_of, serving
 
 TRANSACTIONS = "/admin/v3/transactions"
 BUFFER = f"{TRANSACTIONS}/transactionBufferStats/public/default/t"
@@ -28,23 +26,15 @@ async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
         yield bed
 
 
-@pytest.fixture
-async def sender(bed: Bed) -> Wire:
-    wire = await bed.connect()
-    await wire.producer()
-    return wire
-
-
 async def send(wire: Wire, of: TxnId, payload: bytes) -> Position:
     await wire.send(Type.SEND, plain(payload, **in_txn(of)), producer_id=0, sequence_id=7, **in_txn(of))
     return position_of((await wire.expect(Type.SEND_RECEIPT)).message_id)
 
 
 async def end(bed: Bed, sender: Wire, of: TxnId, *, commit: bool, low_watermark: int = -1) -> None:
-    topic = bed.broker.cluster.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    assert topic.transactions is not None
-    topic.transactions.end(of, commit=commit, low_watermark=low_watermark)
+    buffer = bed.topic().transactions
+    assert buffer is not None
+    buffer.end(of, commit=commit, low_watermark=low_watermark)
     await sender.alive()
 
 

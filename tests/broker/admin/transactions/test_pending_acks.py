@@ -10,9 +10,7 @@ import pytest
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.message_id import TxnId
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import Rest
 from tests.broker.wire import TOPIC, Bed, Cumulative, Earliest, Shared, Wire, batch_of, message_id, plain, serving
 
@@ -35,9 +33,7 @@ async def wire(bed: Bed) -> Wire:
 
 
 def pending(bed: Bed) -> PendingAcks:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    found = topic.subscriptions["sub"].pending_acks
+    found = bed.subscription().pending_acks
     assert found is not None
     return found
 

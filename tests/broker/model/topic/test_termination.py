@@ -8,7 +8,6 @@ import pytest
 
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.commands.refusals import JAVA, refused_producer
@@ -33,14 +32,8 @@ from tests.broker.wire import (
 TERMINATED = (pb.TopicTerminatedError, f"{JAVA}TopicTerminatedException: Topic was already terminated")
 
 
-def topic_of(bed: Bed) -> PersistentTopic:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
 def terminate(bed: Bed) -> Position:
-    return topic_of(bed).terminate()
+    return bed.topic().terminate()
 
 
 async def end(wire: Wire, consumer_id: int = 0) -> None:
@@ -151,7 +144,7 @@ async def test_a_terminated_topic_stays_so_over_unload_and_restart(tmp_path: Pat
         wire = await bed.connect()
         assert await refused_producer(wire) == TERMINATED
         assert terminate(bed) == last
-        assert list(topic_of(bed).ledger.ledgers) == [last.ledger_id]
+        assert list(bed.topic().ledger.ledgers) == [last.ledger_id]
         await wire.subscribe()
         await wire.flow()
         assert (await wire.message()).position == last

@@ -9,7 +9,6 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.errors import TopicHasClientsError, TopicNotFoundError
 from pulsarium.broker.model.ledger.interceptors import index_of
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -17,12 +16,6 @@ from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Individual, Type,
 
 NAME = TopicName.parse(TOPIC)
 LOOSE = "non-persistent://public/default/t"
-
-
-def topic_of(bed: Bed, name: str = TOPIC) -> PersistentTopic:
-    topic = bed.broker.topics.find(TopicName.parse(name))
-    assert isinstance(topic, PersistentTopic)
-    return topic
 
 
 @pytest.mark.req("B-40")
@@ -214,9 +207,9 @@ async def test_a_cursor_that_cannot_be_kept_costs_no_other_one(autojump_clock: o
         for consumer_id in (0, 1):  # nobody waits for these
             await wire.send(Type.ACK, consumer_id=consumer_id, ack_type=Individual, message_id=ids)
         await wire.alive()
-        topic_of(bed).subscriptions["bad"].cursor.properties = {"no long": 2**64}
+        bed.topic().subscriptions["bad"].cursor.properties = {"no long": 2**64}
     async with serving(storage=store) as bed:
-        backlogs = {name: each.cursor.backlog() for name, each in topic_of(bed).subscriptions.items()}
+        backlogs = {name: each.cursor.backlog() for name, each in bed.topic().subscriptions.items()}
         assert backlogs == {"bad": 1, "good": 1}
 
 
@@ -280,7 +273,7 @@ async def test_the_stamp_of_a_topic_goes_on_after_an_unload(autojump_clock: obje
                 await wire.publish(*entries, num_messages=1)
                 bed.broker.topics.unload(NAME)
                 await wire.expect(Type.CLOSE_PRODUCER)
-            ledger = topic_of(bed).ledger
+            ledger = bed.topic().ledger
             stamp = pb.BrokerEntryMetadata.FromString(ledger.read_now(ledger.last_confirmed)[6:8])
             stamps.append(stamp.index)
     assert stamps == [2, 5]
@@ -297,7 +290,7 @@ async def test_a_topic_that_is_unloaded_while_messages_are_on_their_way() -> Non
         await sender.write(sender.sends(plain(b"a"), plain(b"b")))
         await sender.alive()
         bed.broker.topics.unload(NAME)
-        topic = topic_of(bed)
+        topic = bed.topic()
         subscription = topic.subscribe("sub", earliest=True)
         store.release()
         await sender.expect(Type.CLOSE_PRODUCER)
@@ -323,7 +316,7 @@ async def test_an_index_that_was_given_to_what_could_not_be_kept_is_given_again(
         store.fail()
         store.release()
         await trio.testing.wait_all_tasks_blocked()
-        topic = topic_of(bed)
+        topic = bed.topic()
         again = await bed.connect()
         await again.producer()
         await again.publish(plain(b"c"))
