@@ -77,6 +77,36 @@ async def test_a_send_without_a_payload_closes(wire: Wire, entry: bytes) -> None
     assert await wire.closed() == []
 
 
+async def test_what_came_before_a_send_without_a_payload_is_stored(bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    await wire.write(wire.sends(plain(b"1"), plain(b"2"), b"\x0e\x01\0\0", plain(b"3")))
+    await wire.closed()
+    other = await bed.connect()
+    await other.subscribe(initialPosition=Earliest)
+    await other.flow()
+    assert await other.payloads(2) == [b"1", b"2"]
+    await other.quiet()
+
+
+async def test_sends_of_two_producers_in_one_read_keep_their_order(wire: Wire) -> None:
+    await wire.producer(producer_id=1)
+    await wire.producer(producer_id=300)
+    sends = [wire.sends(plain(b"x"), producer_id=number) for number in (1, 1, 300, 1, 300, 300)]
+    await wire.write(b"".join(sends))
+    receipts = [await wire.expect(Type.SEND_RECEIPT) for _ in sends]
+    assert [(each.producer_id, each.message_id.entryId) for each in receipts] == [
+        (1, 0), (1, 1), (300, 2), (1, 3), (300, 4), (300, 5)
+    ]  # fmt: skip
+
+
+async def test_a_producer_closed_behind_its_sends_in_one_read_has_published_them(wire: Wire) -> None:
+    await wire.producer()
+    sends = wire.sends(plain(b"1"), plain(b"2"))
+    await wire.write(sends + wire.numbered(Type.CLOSE_PRODUCER, producer_id=0))
+    assert [position.entry_id for position in await wire.receipts(2)] == [0, 1]
+    await wire.expect(Type.SUCCESS)
+
+
 async def test_a_producer_that_was_never_there_closes(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
     await wire.producer(producer_id=1)
     await wire.write(wire.sends(plain(b"x"), producer_id=7))
