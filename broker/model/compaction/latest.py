@@ -62,7 +62,7 @@ class Latest:
         if WAITS not in self._states[place : place + (size or 1)]:
             return
         opened = open_entry(message.entry)
-        for found in (opened and opened.messages) or ():
+        for found in () if opened is None else opened.messages or ():
             at = place + max(found.batch_index, 0)
             if found.key is not None and self._states[at] == WAITS:
                 self._states[at] = GONE
@@ -97,7 +97,8 @@ class Latest:
         if STAYS not in states:
             return None
         opened = open_entry(message.entry)
-        return opened and opened.rewritten([index for index, state in enumerate(states) if state == STAYS])
+        stays = [index for index, state in enumerate(states) if state == STAYS]
+        return None if opened is None else opened.rewritten(stays)
 
     def _learn(self, message: Keyed, key: bytes, at: int) -> None:
         places = self._places
