@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from pulsarium.capture.file import MAGIC, SUFFIX
+from pulsarium.pipeline.capture.progress import teller
 from pulsarium.pipeline.capture.rows import EVERYTHING, TABLES, batches, everything, widened
 from pulsarium.proto.commands import COMMANDS, Direction
 
@@ -34,13 +35,14 @@ class NoCaptures(ValueError):
 class Captures:
     """Capture files as tables, which are computed on first use. `close`, or the end of `with`, frees their memory."""
 
-    def __init__(self, spark: SparkSession, sources: Iterable[str | Path]) -> None:
-        """Find the captures of `sources`: files, folders and globs.
+    def __init__(self, spark: SparkSession, sources: Iterable[str | Path], *, progress: str | None = None) -> None:
+        """Find the captures of `sources`: files, folders and globs. Tasks note their progress in the folder `progress`.
 
         Raise `NoCaptures` when there are none, and for a file that is not a capture.
         """
         self.spark = spark
         self.paths = found(sources)
+        self._progress = progress
         self._kept: list[DataFrame] = []
 
     def __enter__(self) -> Captures:
@@ -138,7 +140,7 @@ class Captures:
         """
         tasks = min(len(self.paths), _TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
         numbers = self.spark.range(0, len(self.paths), 1, tasks)
-        table = numbers.mapInArrow(partial(_read, self.paths, names(self.paths)), EVERYTHING).persist()
+        table = numbers.mapInArrow(partial(_read, self.paths, names(self.paths), self._progress), EVERYTHING).persist()
         self._kept.append(table)
         return table
 
@@ -218,8 +220,10 @@ def names(paths: Sequence[str]) -> list[str]:
     return [os.path.relpath(path, folder).removesuffix(SUFFIX) for path in paths]
 
 
-def _read(paths: Sequence[str], names: Sequence[str], numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _read(
+    paths: Sequence[str], names: Sequence[str], progress: str | None, numbers: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            for name, found in batches(everything(paths[number], names[number])):
+            for name, found in batches(everything(paths[number], names[number], teller(progress, number))):
                 yield widened(name, found)

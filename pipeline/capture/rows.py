@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
@@ -91,17 +91,19 @@ UNKNOWN = "unknown"
 """Client name of a connection whose CONNECT is not in the capture."""
 
 
-def everything(path: str, capture: str | None = None) -> Iterator[tuple[str, Row]]:
+def everything(
+    path: str, capture: str | None = None, tell: Callable[[int], None] = lambda size: None
+) -> Iterator[tuple[str, Row]]:
     """Yield the rows of all tables of a file, with the name of the table.
 
     There is a row for each frame, each request and each broken rule, and at last for the requests that stayed
     unanswered. In a damaged file, the last row of `frames` describes the damage. `capture` is the capture's name in the
-    rows; the default is the file's name.
+    rows; the default is the file's name. `tell` is called with the bytes that are read, now and then.
     """
     name = capture or PurePath(path).stem
     walk, damage = Walk(judging=True, whole=all_opened(_records(path))), ""
     try:
-        for record in _records(path):
+        for record in _records(path, tell):
             yield from _rows(name, *walk.feed(record))
     except CaptureError as error:
         damage = f"the rest of the file cannot be read: {error}"
@@ -121,11 +123,12 @@ def _rows(name: str, checker: Checker, seen: Seen) -> Iterator[tuple[str, Row]]:
         yield "violations", _violation(_where(name, violation.frame, talk), violation)
 
 
-def _records(path: str) -> Iterator[Record]:
+def _records(path: str, tell: Callable[[int], None] = lambda size: None) -> Iterator[Record]:
     reader = CaptureReader()
     with open(path, "rb") as file:
         while piece := file.read(_PIECE):
             yield from reader.feed(piece)
+            tell(file.tell())
 
 
 def _where(capture: str, frame: Frame, talk: Conversation) -> Row:
