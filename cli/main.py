@@ -25,6 +25,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "fault": "pulsarium.cli.lab.fault:fault",
     "clock": "pulsarium.cli.lab.clock:clock",
     "capture": "pulsarium.cli.lab.capture.main:capture",
+    "wait": "pulsarium.cli.lab.wait:wait",
     "why": "pulsarium.cli.lab.why:why",
     "lint": "pulsarium.cli.lab.lint.main:lint",
     "check": "pulsarium.cli.lab.check:check",

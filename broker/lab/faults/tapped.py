@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pulsarium.proto.batch import unpack
 from pulsarium.proto.commands import CommandSpec, Direction, parse
-from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.compression import decompress
+from pulsarium.proto.entry import parse_metadata, payload_of
+from pulsarium.proto.errors import EntryError, InvalidTopicName, ProtocolError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
 _T = pb.BaseCommand
 OPENED = {_T.SUCCESS, _T.PRODUCER_SUCCESS}
 SPARE = 100  # closed producers or consumers that are remembered
+WITH_ENTRY = (_T.SEND, _T.MESSAGE)
+_SHARED = {*pb.SingleMessageMetadata.DESCRIPTOR.fields_by_name} & {*pb.MessageMetadata.DESCRIPTOR.fields_by_name}
 _OF_PRODUCERS = {_T.SEND, _T.SEND_RECEIPT, _T.SEND_ERROR, _T.CLOSE_PRODUCER}
 
 
@@ -82,6 +88,36 @@ class TappedFrame:
         """Return the name of the consumer, or ""."""
         return self._text("consumer_name") or ("" if self.open_consumer is None else self.open_consumer.name)
 
+    @cached_property
+    def metadata(self) -> pb.MessageMetadata | None:
+        """Return the metadata of the entry, or None when there is none or it is damaged."""
+        try:
+            return parse_metadata(self.entry) if self.spec.type in WITH_ENTRY else None
+        except EntryError:
+            return None
+
+    @property
+    def payload(self) -> bytes:
+        """Return the payload of an entry that has metadata, as the producer compressed and encrypted it."""
+        return payload_of(self.entry)
+
+    @cached_property
+    def messages(self) -> list[tuple[Any, bytes]]:
+        """Return the metadata and the value of each message of the entry. An encrypted or damaged entry has none.
+
+        The metadata of a message outside a batch has the fields that the entry's metadata shares with it.
+        """
+        metadata = self.metadata
+        if metadata is None or metadata.encryption_keys:
+            return []
+        try:
+            payload = decompress(metadata.compression, self.payload, metadata.uncompressed_size)
+            if metadata.HasField("num_messages_in_batch"):
+                return unpack(payload, metadata.num_messages_in_batch)
+        except ProtocolError:
+            return []
+        return [(_single(metadata, len(payload)), payload)]
+
     def _text(self, field: str) -> str:
         """Return a text field of the command, or "" when the command has no such field."""
         value = getattr(self.body, field, "")
@@ -120,6 +156,35 @@ def _topic_name(text: str) -> TopicName | str:
         return TopicName.parse(text)
     except InvalidTopicName:
         return text
+
+
+def _single(metadata: pb.MessageMetadata, size: int) -> pb.SingleMessageMetadata:
+    """Return the metadata of a message outside a batch as that of a message in a batch."""
+    single = pb.SingleMessageMetadata(payload_size=size)
+    for field, value in metadata.ListFields():
+        if field.name in _SHARED:
+            if field.is_repeated:
+                getattr(single, field.name).extend(value)
+            else:
+                setattr(single, field.name, value)
+    return single
+
+
+def names_of(topic: TopicName | str) -> Iterator[str]:
+    """Yield all names of a topic that a glob may match."""
+    if isinstance(topic, str):
+        if topic:
+            yield topic
+        return
+    for each in {topic, _partitioned(topic)}:
+        yield from (str(each), f"{each.namespace_name}/{each.local_name}", each.local_name)
+
+
+def _partitioned(topic: TopicName) -> TopicName:
+    try:
+        return topic.partitioned_name
+    except InvalidTopicName:
+        return topic
 
 
 class Present:
