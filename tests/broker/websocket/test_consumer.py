@@ -1,4 +1,4 @@
-"""Messages, acknowledgements, redelivery and readers over WebSocket."""
+"""Consumers and readers over WebSocket: acknowledgements, redelivery, permits, patterns."""
 
 from __future__ import annotations
 
@@ -31,24 +31,6 @@ async def until_unloaded(client: Client) -> None:
     client.broker.turn.begin()
     client.broker.topics.unload(NAME)
     client.broker.turn.finish()
-
-
-async def test_a_batch_is_sent_when_its_delay_has_passed(autojump_clock: object) -> None:
-    async with websockets() as client:
-        consumer = await client.talk(CONSUMER)
-        producer = await client.talk(PRODUCER, "batchingEnabled=true&batchingMaxPublishDelay=500")
-        for text in "ab":
-            await producer.send(message(text))
-        assert [(await producer.frame())["result"] for _ in "ab"] == ["ok", "ok"]
-        assert await consumer.texts(2) == ["a", "b"]
-
-
-async def test_the_query_bounds_the_messages_that_wait_for_a_batch() -> None:
-    async with websockets() as client:
-        producer = await client.talk(PRODUCER, f"{BATCHES}&maxPendingMessages=1")
-        await producer.send(message("a"))
-        refused = await producer.ask(message("b"))
-        assert (refused["result"], refused["errorMsg"]) == ("send-error:8", "Producer send queue is full")
 
 
 async def test_each_message_of_a_batch_is_acknowledged_by_itself() -> None:
