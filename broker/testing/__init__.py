@@ -4,7 +4,6 @@ The fixtures are in `pulsarium.broker.pytest_plugin`.
 """
 
 from pulsarium.broker.config import ConfigError
-from pulsarium.broker.lab.clock import ClockError
 from pulsarium.broker.lab.faults import (
     Action,
     Answer,
@@ -22,6 +21,7 @@ from pulsarium.broker.lab.faults import (
     WrongRequestId,
 )
 from pulsarium.broker.lab.masks import Mask, MaskError
+from pulsarium.broker.lab.steering import ClockError
 from pulsarium.broker.lab.why import Why, WhyError
 from pulsarium.broker.testing.broker import PulsarBroker
 from pulsarium.broker.testing.lab import (

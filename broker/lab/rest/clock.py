@@ -10,7 +10,7 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply
-from pulsarium.broker.lab.clock import ClockError
+from pulsarium.broker.lab.steering import ClockError
 from pulsarium.broker.lab.rest.find import lab_of
 
 if TYPE_CHECKING:
