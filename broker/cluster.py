@@ -131,8 +131,9 @@ class Cluster:
                 else:
                     ownership.assign(namespace, bundle, destination)
 
-    def of(self, namespace: str) -> NamespaceContext:
-        """Return the context of a namespace's topics, which has the namespace's clock."""
+    def of(self, topic: TopicName) -> NamespaceContext:
+        """Return the context of all topics of a topic's namespace, which has the namespace's clock."""
+        namespace = str(topic.namespace_name)
         if namespace not in self._namespaces:
             self._namespaces[namespace] = NamespaceContext(self, self.clock.of(namespace))
         return self._namespaces[namespace]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulsarium.broker.lab.steering import ClockError, Steered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pulsarium.broker.clock import NamespaceTime, Timeline
     from pulsarium.broker.cluster import Cluster
@@ -53,6 +53,10 @@ class LabClock(Steered):
     def included(self) -> Sequence[str]:
         """Return the names of the included timers."""
         return sorted(name for name, line in self._apart.items() if line in self._others)
+
+    def particulars(self) -> Mapping[str, object]:
+        """Return what only this kind of clock has, by its names over REST."""
+        return {"included": self.included, "namespaces": self.namespaces}
 
     # included timers
 
@@ -113,6 +117,10 @@ class NamespaceClock(Steered):
         """Return whether the namespace has its own time, and does not follow the broker's clock."""
         return not self._line.follows(self._all)
 
+    def particulars(self) -> Mapping[str, object]:
+        """Return what only this kind of clock has, by its names over REST."""
+        return {"namespace": self.namespace, "own": self.is_own}
+
     @property
     def frozen(self) -> bool:
         return self._frozen if self.is_own else self._broker.frozen
@@ -126,6 +134,14 @@ class NamespaceClock(Steered):
             self._frozen = self._broker.frozen
             if not self._frozen:  # an advance of the broker's clock freezes that clock for a moment
                 self._line.resume()
+
+    def include(self, *names: str) -> None:
+        """Raise `ClockError`, because no timer outside the namespace can be included in its clock."""
+        raise ClockError(
+            f"{' and '.join(names)} belong to connections, which no namespace has: steer the broker's clock"
+        )
+
+    exclude = include
 
     def reset(self) -> None:
         """Follow the broker's clock again. A running advance ends where it is.

@@ -21,8 +21,8 @@ class Context(Stores, Protocol):
         """Return the compactor that this run was started with, if any."""
         ...
 
-    def of(self, namespace: str) -> Context:
-        """Return the context of all topics of a namespace, which has the namespace's clock."""
+    def of(self, topic: TopicName) -> Context:
+        """Return the context of all topics of a topic's namespace, which has the namespace's clock."""
         ...
 
     def limits_of(self, topic: TopicName) -> BrokerLimits:

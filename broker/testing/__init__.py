@@ -31,9 +31,11 @@ from pulsarium.broker.testing.lab import (
     BrokerLinter,
     BrokerMask,
     BrokerMasks,
+    BrokerNamespaceClock,
     FaultRule,
     FaultRules,
 )
+from pulsarium.broker.testing.remote import NotOverHttp, RemoteBroker
 from pulsarium.broker.testing.running import Running, running
 from pulsarium.broker.testing.thread import BrokerEnded
 
@@ -47,6 +49,7 @@ __all__ = [
     "BrokerLinter",
     "BrokerMask",
     "BrokerMasks",
+    "BrokerNamespaceClock",
     "ClockError",
     "Close",
     "ConfigError",
@@ -60,7 +63,9 @@ __all__ = [
     "FaultRules",
     "Mask",
     "MaskError",
+    "NotOverHttp",
     "PulsarBroker",
+    "RemoteBroker",
     "Reorder",
     "Running",
     "Stall",

@@ -258,7 +258,7 @@ class Controllers:
             topic.lead(broker)
             controller = self._controllers[topic] = Controller(
                 topic,
-                self._stores.of(str(topic.name.namespace_name)),
+                self._stores.of(topic.name),
                 self._metadata,
                 self._ownership,
                 self._retention_ms,

@@ -170,7 +170,7 @@ class ScalableTopics:
 
     def now_ms(self, name: TopicName) -> int:
         """Return the time of a topic's namespace, in milliseconds since the epoch."""
-        return self._stores.of(str(name.namespace_name)).clock.now_ms()
+        return self._stores.of(name).clock.now_ms()
 
     def recover(self, kept: Mapping[str, bytes]) -> None:
         """Load the records from the store, and forget the old topics."""

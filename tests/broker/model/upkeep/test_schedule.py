@@ -32,9 +32,7 @@ def with_inactivity(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> 
     return delete_inactive(topics, next(iter(topics.loaded.values())).stores.clock)
 
 
-@pytest.mark.parametrize(
-    "begin", [with_check, with_inactivity, with_migration]
-)
+@pytest.mark.parametrize("begin", [with_check, with_inactivity, with_migration])
 async def test_topics_that_went_meanwhile_are_passed_over(
     autojump_clock: MockClock,
     monkeypatch: pytest.MonkeyPatch,
