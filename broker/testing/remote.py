@@ -30,10 +30,9 @@ INSTEAD: Final = {
     "seed": "or use `pulsarium state`",
     "kill": "which no other run shares",
     "bring_back": "which no other run shares",
-    "assert_produced": "or read the topic's stats",
-    "assert_delivered": "or read the topic's stats",
-    "assert_acked": "or read the topic's stats",
+    "assert_produced": "or consume the messages",
 }
+TIMEOUT: Final = 5.0  # seconds
 NO_QUERY: Final[Mapping[str, object]] = MappingProxyType({})
 
 
@@ -284,6 +283,26 @@ class RemoteBroker:
     def faults(self) -> RemoteFaults:
         """Return the rules that this run adds. Name the topic, because other tests have connections."""
         return RemoteFaults(self._http)
+
+    def assert_delivered(self, topic: str, subscription: str, count: int = 1, *, timeout: float = TIMEOUT) -> None:
+        """Assert that the broker sent at least this number of messages to consumers of the subscription.
+
+        See `PulsarBroker.assert_delivered`. Raise `AssertionError` after `timeout` seconds.
+        """
+        __tracebackhide__ = True
+        self._wait(topic=topic, subscription=subscription, state="delivered", count=count, timeout=timeout)
+
+    def assert_acked(self, topic: str, subscription: str, *, timeout: float = TIMEOUT) -> None:
+        """Assert that all messages are acknowledged. Raise `AssertionError` after `timeout` seconds."""
+        __tracebackhide__ = True
+        self._wait(topic=topic, subscription=subscription, state="caught-up", timeout=timeout)
+
+    def _wait(self, **query: object) -> None:
+        __tracebackhide__ = True
+        try:
+            self._http.call("GET", "/lab/wait", query=query)
+        except Refused as refused:
+            raise (AssertionError if refused.status == 408 else ValueError)(str(refused)) from None
 
     def reset(self) -> None:
         """Delete all topics, subscriptions, policies, faults and masks, also those of other tests."""

@@ -51,10 +51,8 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(
-    data: Path | None = None, policies: dict[str, object] | None = None, **config: Any
-) -> AsyncIterator[Stage]:
-    async with serving(Config(**config), data=data) as bed:
+async def stage(policies: dict[str, object] | None = None, **config: Any) -> AsyncIterator[Stage]:
+    async with serving(Config(**config)) as bed:
         lab, wires = bed.broker.cluster.lab, {}
         assert lab is not None
         for namespace in (A, B):
@@ -238,8 +236,26 @@ async def test_an_advance_ends_with_the_namespaces_own_time(end: str) -> None:
         )
 
 
-async def test_the_state_takes_all_clocks_of_namespaces_along() -> None:
+@pytest.mark.parametrize("how", ["reset", "restore"])
+async def test_another_state_ends_each_namespaces_own_time(tmp_path: Path, how: str) -> None:
     async with stage() as s:
+        await s.lab.state.snapshot(tmp_path / "snapshot")
         await s.clock(A).advance(DAY)
-        await s.lab.state.reset(lab=False)
+        if how == "reset":
+            await s.lab.state.reset(lab=False)
+        else:
+            await s.lab.state.restore(tmp_path / "snapshot")
+            assert s.clock(A).offset_ms == 0
         assert s.lab.clock.namespaces == []
+
+
+async def test_topics_of_a_namespace_have_its_time_on_every_broker() -> None:
+    async with serving(brokers=2) as bed:
+        lab, cluster = bed.broker.cluster.lab, bed.broker.cluster
+        assert lab is not None
+        names = [TopicName.parse(f"persistent://public/default/t{index}") for index in range(8)]
+        for name in names:
+            cluster.topics.create(name)
+        await lab.clock.of("public/default").advance(DAY)
+        ahead = {round((cluster.topics.find(name).now_ms() - lab.clock.now_ms()) / 1000) for name in names}
+        assert ahead == {DAY}

@@ -103,6 +103,19 @@ def test_namespaces_and_topics_are_made_over_http(broker: PulsarBroker, remote: 
     assert not {first, second} & set(broker.call(lambda it: list(it.broker.metadata.namespaces)))
 
 
+def test_assertions_wait_over_http(remote: RemoteBroker, client: Any, topic: str) -> None:
+    consumer = client.subscribe(topic, "s")
+    client.create_producer(topic).send(b"a")
+    remote.assert_delivered(topic, "s")
+    with pytest.raises(AssertionError, match="not 2"):
+        remote.assert_delivered(topic, "s", 2, timeout=0.01)
+    consumer.acknowledge(consumer.receive(30_000))
+    consumer.close()
+    remote.assert_acked(topic, "s")
+    with pytest.raises(ValueError, match="scalable topic"):
+        remote.assert_acked("topic://public/default/t", "s")
+
+
 def test_all_state_goes_over_http(broker: PulsarBroker, remote: RemoteBroker) -> None:
     remote.create_namespace("gone")
     remote.reset()
