@@ -50,7 +50,7 @@ class Consumer(Handler):
         self, links: Links, place: Place, options: ConsumerOptions, output: Output, *, reads: bool = False
     ) -> None:
         self._links = links
-        self._clock = links.broker.clock
+        self._clock = links.broker.clock_of(place.topics[0]) if place.topics else links.broker.clock
         self.place = place
         self.options = options
         self.reads = reads
