@@ -47,7 +47,7 @@ class Answering(Protocol):
 
     @property
     def broker(self) -> Broker:
-        """Return the broker whose settings and limits the connections have."""
+        """Return the broker that answers."""
         ...
 
     async def answer(self, request: Request, until_sent: ExitStack) -> Reply:
