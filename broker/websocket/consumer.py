@@ -50,7 +50,7 @@ class Consumer(Handler):
         self, links: Links, place: Place, options: ConsumerOptions, output: Output, *, reads: bool = False
     ) -> None:
         self._links = links
-        self._clock = links.broker.clock
+        self._clock = links.broker.clock_of(place.topics[0]) if place.topics else links.broker.clock
         self.place = place
         self.options = options
         self.reads = reads
@@ -296,7 +296,7 @@ class Consumer(Handler):
             self.deliver()
 
     def _bury(self, consumer: TopicConsumer, message: Received) -> None:
-        """Publish a message to the dead letter topic, and acknowledge it then. If that fails, ask for it again later."""
+        """Publish a message to the dead letter topic, and acknowledge it then. If that fails, ask again later."""
         assert self._letters is not None
 
         def published(failed: Failed | None) -> None:
