@@ -7,17 +7,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import (
-    BinaryType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
 from pulsarium.client import Message, MessageId
+from pulsarium.pipeline.columns.names import EVENT_TIME, INDEX, KEY, MESSAGE_ID, PROPERTIES, PUBLISH_TIME, TOPIC
 
 # tags of the fields of MessageIdData, all of which are varints
 _LEDGER, _ENTRY, _PARTITION, _BATCH_INDEX, _BATCH_SIZE = b"\x08", b"\x10", b"\x18", b"\x20", b"\x30"
@@ -70,30 +62,6 @@ def _varint(value: int) -> bytes:
 
 _SHORT = [bytes([each]) for each in range(128)]
 
-
-KEY, TOPIC, MESSAGE_ID, PUBLISH_TIME = "__key", "__topic", "__messageId", "__publishTime"
-EVENT_TIME, PROPERTIES, INDEX = "__eventTime", "__messageProperties", "__index"
-
-METADATA = StructType(
-    [
-        StructField(KEY, BinaryType()),
-        StructField(TOPIC, StringType()),
-        StructField(MESSAGE_ID, BinaryType()),
-        StructField(PUBLISH_TIME, TimestampType()),
-        StructField(EVENT_TIME, TimestampType()),
-        StructField(PROPERTIES, MapType(StringType(), StringType())),
-        StructField(INDEX, LongType()),
-    ]
-)
-"""Columns of every topic.
-
-`__key` may be bytes, and is null without a key. `__topic` is the full name, with the partition. `__messageId` is what
-`MessageId.serialize` and Java's `toByteArray` write. `__eventTime` is null when the message has none. `__index` is the
-message's number in its topic or partition, and null when the broker assigns no index.
-"""
-
-READ_ONLY = frozenset((MESSAGE_ID.lower(), PUBLISH_TIME.lower(), INDEX.lower()))
-"""Columns that a broker sets and a producer cannot."""
 
 Messages: TypeAlias = Sequence[Message[Any]]
 

@@ -9,18 +9,8 @@ from contextlib import suppress
 import numpy as np
 import pyarrow as pa
 
-from pulsarium.pipeline.columns.metadata import (
-    EVENT_TIME,
-    INDEX,
-    KEY,
-    MESSAGE_ID,
-    PROPERTIES,
-    PUBLISH_TIME,
-    TOPIC,
-    batch_index_of_id,
-    moments,
-    parts_of_id,
-)
+from pulsarium.pipeline.columns.metadata import batch_index_of_id, moments, parts_of_id
+from pulsarium.pipeline.columns.names import EVENT_TIME, INDEX, KEY, MESSAGE_ID, PROPERTIES, PUBLISH_TIME, TOPIC
 from pulsarium.pipeline.entries.arrays import binary, text
 from pulsarium.pipeline.entries.fields import Unusual, once
 from pulsarium.pipeline.entries.rows import Rows

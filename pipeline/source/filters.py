@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
-from pulsarium.pipeline.columns.metadata import PUBLISH_TIME, TOPIC
+from pulsarium.pipeline.columns.names import PUBLISH_TIME, TOPIC
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _FROM, _UNTIL = (GreaterThan, GreaterThanOrEqual, EqualTo), (LessThan, LessThanOrEqual, EqualTo)

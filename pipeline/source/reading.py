@@ -10,7 +10,8 @@ from pyspark.sql.types import StructType
 
 from pulsarium.client import Client, Message, MessageId, PulsarError
 from pulsarium.client.bulk import BYTES, Decoded, Decoder, Onlooker, TopicReader
-from pulsarium.pipeline.columns import BatchBuilder, Columns
+from pulsarium.pipeline.columns.columns import Columns
+from pulsarium.pipeline.columns.reading import BatchBuilder
 from pulsarium.pipeline.options import Connection
 from pulsarium.pipeline.source.filters import Selection
 from pulsarium.pipeline.source.offsets import Split

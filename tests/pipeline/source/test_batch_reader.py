@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from pulsarium.client import AvroSchema, CompressionType, JsonSchema, MessageId, connect
-from pulsarium.pipeline.columns import METADATA
+from pulsarium.pipeline.columns.names import METADATA
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.source import reading
 from pulsarium.pipeline.source.ledgers import DataLoss
