@@ -107,7 +107,7 @@ def _all(ledger: int, entry: int, size: int) -> MessageId:
 _STEPS = (_near, _ledger, _all)
 
 
-ROWS, SIZE = 10_000, 8 * 2**20
+ROWS, SIZE = 10_000, 2 * 2**20
 """Approximate numbers of messages and bytes in one Arrow batch."""
 AT_ONCE = 500
 PATIENCE = 0.25
