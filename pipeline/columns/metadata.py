@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pulsarium.client import Message, MessageId
+from pulsarium.pipeline.columns.from_numpy import of_numbers
 from pulsarium.pipeline.columns.names import EVENT_TIME, INDEX, KEY, MESSAGE_ID, PROPERTIES, PUBLISH_TIME, TOPIC
 
 # tags of the fields of MessageIdData, all of which are varints
@@ -65,17 +66,15 @@ _SHORT = [bytes([each]) for each in range(128)]
 
 Messages: TypeAlias = Sequence[Message[Any]]
 
-_MILLISECONDS = pa.timestamp("ms", tz="UTC")
 _MICROSECONDS = pa.timestamp("us", tz="UTC")
 _MOST_MILLISECONDS = (2**63 - 1) // 1000
 
 
 def moments(milliseconds: Any) -> pa.Array:
     """Return timestamps, of a list or an array of numpy. 0, and a time out of a timestamp's range, is null."""
-    found, none = pa.array(milliseconds, pa.uint64()), pa.scalar(0, pa.uint64())
-    is_time = pc.and_(pc.greater(found, none), pc.less_equal(found, pa.scalar(_MOST_MILLISECONDS, pa.uint64())))
-    times = pc.if_else(is_time, found, none).cast(pa.int64())
-    return pc.if_else(is_time, times, None).cast(_MILLISECONDS).cast(_MICROSECONDS)
+    found = np.asarray(milliseconds, np.uint64)
+    is_time = (found > 0) & (found <= _MOST_MILLISECONDS)
+    return of_numbers(np.where(is_time, found, 0).astype(np.int64) * 1000, _MICROSECONDS, ~is_time)
 
 
 EXTRACT: Mapping[str, Callable[[Messages], pa.Array | list[Any]]] = {
