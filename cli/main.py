@@ -17,6 +17,7 @@ from pulsarium.cli.grouped import Commands
 _COMMANDS: Final[Mapping[str, str]] = {
     "serve": "pulsarium.cli.serve:serve",
     "exec": "pulsarium.cli.exec:exec_",
+    "explore": "pulsarium.cli.explore.main:explore",
     "admin": "pulsarium.cli.admin.main:admin",
     "client": "pulsarium.cli.client.main:client",
     "compact": "pulsarium.cli.compact:compact",
@@ -24,6 +25,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "fault": "pulsarium.cli.lab.fault:fault",
     "clock": "pulsarium.cli.lab.clock:clock",
     "capture": "pulsarium.cli.lab.capture.main:capture",
+    "wait": "pulsarium.cli.lab.wait:wait",
     "why": "pulsarium.cli.lab.why:why",
     "lint": "pulsarium.cli.lab.lint.main:lint",
     "check": "pulsarium.cli.lab.check:check",

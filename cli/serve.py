@@ -46,10 +46,10 @@ KEYS = {
 }
 
 
-def broker_options(*, free_ports: bool = False, log_level: str = "info") -> Decorator:
+def broker_options(*, free_ports: bool = False, log_level: str = "info", seed: str = "--seed") -> Decorator:
     """Return a decorator that adds the options of a command that runs a broker; `gather` interprets them.
 
-    With `free_ports`, a port that is not named is a free one.
+    With `free_ports`, a port that is not named is a free one. `seed` is the name of the option --seed.
     """
     port, http_port = ("a free one", "a free one") if free_ports else ("6650", "8080")
     return together(
@@ -77,7 +77,8 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info") -> Deco
         ),
         storage("--restore", type=FILE, metavar="FILE", help="Replace the data with this snapshot before the start."),
         storage(
-            "--seed",
+            seed,
+            "seed",
             type=FILE,
             metavar="FILE",
             help="Create what this TOML or JSON file describes. See pulsarium state.",

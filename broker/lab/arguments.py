@@ -41,6 +41,13 @@ class Selected(TypedDict, total=False):
     consumer: Annotated[str, Told("Glob of the consumer's name.")]
     subscription: Annotated[str, Told("Glob of the subscription's name.")]
     broker: Annotated[int | None, Told("Index of the broker in its cluster; the first is 0.", "INDEX")]
+    when: Annotated[
+        str | None,
+        Told(
+            'Expression on the fields of the frame, such as `metadata.partition_key == "a" and payload_size > 100`.',
+            "EXPRESSION",
+        ),
+    ]
     predicate: Annotated[
         Predicate | None,
         Told(
@@ -143,4 +150,29 @@ _JSON_TYPES: Final[Mapping[Any, tuple[type, ...]]] = {
     float: (int, float),
     Mapping: (dict,),
     frozenset: (list,),
+}
+
+
+class Awaited(NamedTuple):
+    """The meaning of a state that a caller can wait for. A counted state takes a number, by default 1."""
+
+    text: str
+    counted: bool = False
+
+
+OF_SUBSCRIPTION: Final[Mapping[str, Awaited]] = {
+    "exists": Awaited("The subscription exists, on every partition."),
+    "absent": Awaited("No such subscription exists."),
+    "connected": Awaited("N consumers are connected, on every partition.", counted=True),
+    "no-consumer": Awaited("The subscription exists, and no consumer is connected."),
+    "caught-up": Awaited("The subscription exists, and all messages are acknowledged."),
+    "delivered": Awaited("N messages were sent to consumers.", counted=True),
+    "acked": Awaited("N messages since the start of the subscription are acknowledged.", counted=True),
+}
+OF_TOPIC: Final[Mapping[str, Awaited]] = {
+    "exists": Awaited("The topic exists."),
+    "absent": Awaited("No such topic exists."),
+    "connected": Awaited("N producers are connected, all partitions together.", counted=True),
+    "no-producer": Awaited("The topic exists, and no producer is connected."),
+    "produced": Awaited("N messages were published.", counted=True),
 }

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.cluster import Cluster
     from pulsarium.broker.lab.capture import Captures
     from pulsarium.broker.lab.clock import LabClock
+    from pulsarium.broker.lab.expectations import Changes
     from pulsarium.broker.lab.faults import Faults
     from pulsarium.broker.lab.linter import Linter
     from pulsarium.broker.lab.masks import Masks
@@ -73,6 +74,13 @@ class Lab:
         from pulsarium.broker.lab.linter import Linter
 
         return Linter(self)
+
+    @cached_property
+    def changes(self) -> Changes:
+        """Return the waits for changes of topics and subscriptions."""
+        from pulsarium.broker.lab.expectations import Changes
+
+        return Changes(self.cluster.turn)
 
     @cached_property
     def state(self) -> State:

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from pulsarium.broker.lab.expectations import Acked, Delivered, Expectation, Produced
 from pulsarium.broker.server import RunningCluster
-from pulsarium.broker.testing.expectations import Acked, Changes, Delivered, Expectation, Produced
 from pulsarium.broker.testing.lab import BrokerCaptures, BrokerClock, BrokerLinter, BrokerMasks, FaultRules
 from pulsarium.broker.testing.namespaces import Leaving, create_namespace, create_topic
 from pulsarium.broker.testing.thread import LoopThread
@@ -184,10 +184,8 @@ class PulsarBroker:
 
     def _expect(self, expectation: Expectation, timeout: float) -> None:
         __tracebackhide__ = True
-        problem = self._thread.wait(None, self._changes.problem, expectation, timeout)
+        lab = self._cluster.lab
+        assert lab is not None
+        problem = self._thread.wait(None, lambda: lab.changes.problem(expectation, timeout))
         if problem is not None:
             raise AssertionError(problem)
-
-    @cached_property
-    def _changes(self) -> Changes:
-        return self._thread.call(Changes, self._cluster.turn)

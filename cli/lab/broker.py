@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Final
@@ -11,9 +12,19 @@ import click
 from pulsarium.broker.lab.arguments import json_arguments
 from pulsarium.cli.admin.api import done
 from pulsarium.cli.admin.asked import Session, asks_which_broker
+from pulsarium.cli.admin.errors import ServerError
 from pulsarium.rest.exchange import NO_BODY, Reply, Request
 
-VALUES: Final[Mapping[tuple[type, ...], type]] = {(str,): str, (int,): int, (int, type(None)): int, (int, float): float}
+VALUES: Final[Mapping[tuple[type, ...], type]] = {
+    (str,): str,
+    (str, type(None)): str,
+    (int,): int,
+    (int, type(None)): int,
+    (int, float): float,
+}
+
+SLICE: Final = 20.0  # seconds that one call waits: shorter than the timeout of an HTTP proxy
+NOT_YET: Final = 408
 
 
 class LabOf:
@@ -28,6 +39,17 @@ class LabOf:
     def call(self, method: str, path: str, body: object = NO_BODY, **query: object) -> Any:
         """Return the JSON of the answer, or None when the answer is empty. `path` begins after /lab/."""
         return self.reply(method, path, body, **query).data()
+
+    def wait(self, path: str, timeout: float, **query: object) -> Any:
+        """Return the answer of a route that waits. Raise `ServerError` 408 after `timeout` seconds."""
+        end = time.monotonic() + timeout
+        while True:
+            left = max(end - time.monotonic(), 0.0)
+            try:
+                return self.call("GET", path, timeout=min(left, SLICE), **query)
+            except ServerError as error:
+                if error.status != NOT_YET or left <= SLICE:
+                    raise
 
     def reply(self, method: str, path: str, body: object = NO_BODY, **query: object) -> Reply:
         """Return the answer itself."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,10 +12,8 @@ from pulsarium.broker.lab.arguments import Selected, When, json_arguments
 from pulsarium.cli.admin.errors import AdminError, ServerError
 from pulsarium.cli.admin.output import table
 from pulsarium.cli.grouped import GroupedCommands
-from pulsarium.cli.lab.broker import LabOf, asked, of_broker, taking
+from pulsarium.cli.lab.broker import NOT_YET, LabOf, asked, of_broker, taking
 
-SLICE: Final = 20.0  # seconds that one call waits: shorter than the timeout of an HTTP proxy
-NOT_YET: Final = 408
 ACTIONS: Final = {
     "answer": "Refuse the command with an error (--error, --message).",
     "drop": "Lose the frame.",
@@ -148,19 +145,13 @@ def remove(lab: LabOf, ids: tuple[int, ...], everything: bool) -> None:
 @of_broker
 def wait(lab: LabOf, id: int, hits: int, timeout: float, as_json: bool) -> None:
     """Wait until fault ID has acted --hits times."""
-    end = time.monotonic() + timeout
-    while True:
-        left = max(end - time.monotonic(), 0.0)
-        try:
-            done = lab.call("GET", f"faults/{id}/wait", n=hits, timeout=min(left, SLICE))
-        except ServerError as error:
-            if error.status != NOT_YET:
-                raise
-            if left > SLICE:
-                continue
-            raise AdminError(f"fault {id} has not acted {hits} times within {timeout:g} s", error.message) from None
-        _print(done, as_json)
-        return
+    try:
+        done = lab.wait(f"faults/{id}/wait", timeout, n=hits)
+    except ServerError as error:
+        if error.status != NOT_YET:
+            raise
+        raise AdminError(f"fault {id} has not acted {hits} times within {timeout:g} s", error.message) from None
+    _print(done, as_json)
 
 
 def _print(answer: Any, as_json: bool) -> None:

@@ -21,7 +21,9 @@ from tests.architecture.source import Module, within
         (False, "def f():\n    if TYPE_CHECKING:\n        import trio", {"trio"}),
     ],
 )
-def test_imports(tmp_path: Path, is_package: bool, line: str, imported: set[str]) -> None:
+def test_the_imports_of_a_line_are_found_as_full_names(
+    tmp_path: Path, is_package: bool, line: str, imported: set[str]
+) -> None:
     path = tmp_path / "cursor.py"
     path.write_text(line)
     assert Module("pulsarium.broker.model.cursor", path, is_package).imports == imported

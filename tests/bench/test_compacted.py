@@ -14,7 +14,7 @@ from bench.tables import table
 from tests.bench.bench import bench
 
 
-def test_they_are_one_group() -> None:
+def test_the_compaction_programs_are_one_group() -> None:
     assert chosen(["compaction"], large=False) == [LAST_ID, COMPACT]
 
 

@@ -157,7 +157,7 @@ def test_one_broker_has_no_ratios(results: Results) -> None:
     assert "better" not in table(alone)
 
 
-def test_percentile() -> None:
+def test_percentiles_of_small_and_large_lists() -> None:
     assert percentile([], 50) == 0
     assert percentile([3], 99) == 3
     assert percentile(list(range(1, 101)), 99) == 99

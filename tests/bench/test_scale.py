@@ -30,7 +30,7 @@ def medians(run: subprocess.CompletedProcess[str]) -> dict[str, float]:
     return {f["figure"]: f["brokers"]["pulsarium"]["median"] for f in json.loads(run.stdout)["figures"]}
 
 
-def test_they_are_one_group_together_with_many_consumers() -> None:
+def test_the_scale_programs_and_those_with_many_consumers_are_one_group() -> None:
     group = chosen(["scale"], large=False)
     assert [program for program in group if program.large] == list(SCALE)
     assert len(group) == len(SCALE) + 2 * len(SIZES)

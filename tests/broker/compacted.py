@@ -9,8 +9,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto import batch
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import TOPIC, Bed, plain
+from tests.broker.wire import plain
 
 
 class Retained:
@@ -36,12 +35,6 @@ class Retained:
         waiting, self._waiting = self._waiting, []
         for ready in waiting:
             ready()
-
-
-def topic_of(bed: Bed, name: str = TOPIC) -> PersistentTopic:
-    topic = bed.broker.topics.find(TopicName.parse(name))
-    assert isinstance(topic, PersistentTopic)
-    return topic
 
 
 def compacted(topic: PersistentTopic, retained: Retained) -> Retained:

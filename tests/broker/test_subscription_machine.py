@@ -200,7 +200,7 @@ BATCHES = pytest.mark.req("B-17", "S54-12", "S54-14", "S54-15", "S54-16", "S54-1
 @pytest.mark.parametrize("type", TYPES)
 @settings(max_examples=30)
 @given(histories())
-def test_histories(type: int, steps: list[Step]) -> None:
+def test_short_histories_of_subscriptions(type: int, steps: list[Step]) -> None:
     run(type, steps)
 
 

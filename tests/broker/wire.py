@@ -19,6 +19,8 @@ from trio.testing import memory_stream_pair
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import PIP, Config, Profile, ServeOptions
 from pulsarium.broker.model.ledger.position import Position, signed
+from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.server import open_core
 from pulsarium.broker.session.transport import StreamTransport
 from pulsarium.broker.storage.interface import Storage
@@ -26,6 +28,7 @@ from pulsarium.proto import batch, entry
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
 
 TOPIC = "persistent://public/default/t"
 PATIENCE = 25.0  # seconds of the test's clock until something that must come is missed; below any keep-alive
@@ -89,6 +92,10 @@ def batch_of(*payloads: bytes, **metadata: Any) -> bytes:
 def message_id(position: Position, **fields: Any) -> dict[str, Any]:
     """A position for the fields of a command."""
     return {"ledgerId": position.ledger_id % 2**64, "entryId": position.entry_id % 2**64, **fields}
+
+
+def entry_ids(messages: Iterable[Message]) -> list[int]:
+    return [message.position.entry_id for message in messages]
 
 
 def position_of(message_id: pb.MessageIdData) -> Position:
@@ -242,6 +249,10 @@ class Wire:
         await self.write(self.sends(*entries, producer_id=producer_id, num_messages=num_messages))
         return await self.receipts(len(entries))
 
+    async def publish_numbered(self, count: int) -> list[Position]:
+        """Publish messages whose payloads are their numbers, and return their positions."""
+        return await self.publish(*[plain(b"%d" % number) for number in range(count)])
+
     async def subscribe(
         self, topic: str = TOPIC, name: str = "sub", type: int = Exclusive, consumer_id: int = 0, **fields: Any
     ) -> None:
@@ -296,6 +307,16 @@ class Bed:
     @property
     def brokers(self) -> Sequence[Broker]:
         return self.broker.cluster.brokers
+
+    def topic(self, name: str = TOPIC) -> PersistentTopic:
+        """Return a topic that exists."""
+        topic = self.broker.topics.find(TopicName.parse(name))
+        assert isinstance(topic, PersistentTopic)
+        return topic
+
+    def subscription(self, name: str = "sub") -> PersistentSubscription:
+        """Return a subscription of the usual topic."""
+        return self.topic().subscriptions[name]
 
     async def connect(self, version: int = VERSION, flags: Iterable[str] = (), broker: int = 0, **fields: Any) -> Wire:
         wire = self.dial(broker)

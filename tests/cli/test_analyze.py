@@ -31,7 +31,7 @@ def test_the_help_of_analyze_teaches() -> None:
         assert word in text
 
 
-def test_no_capture(tmp_path: Path) -> None:
+def test_a_missing_capture_is_refused_by_its_path(tmp_path: Path) -> None:
     result = run(str(tmp_path / "absent.pulscap"))
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"pulsarium: no capture at {tmp_path}/absent.pulscap\n"

@@ -65,7 +65,7 @@ def test_a_traceback_follows_its_line(style: str) -> None:
         assert json.loads(out.getvalue())["exception"].startswith("Traceback")
 
 
-def test_levels() -> None:
+def test_lines_below_the_level_are_not_logged() -> None:
     out = io.StringIO()
     configure("warning", "text", out)
     Log("serve").info("silent")

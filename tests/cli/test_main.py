@@ -42,7 +42,7 @@ def test_help_of_serve_teaches() -> None:
         assert f"[default: {default}]" in " ".join(text.split())
 
 
-def test_version() -> None:
+def test_the_version_is_printed() -> None:
     assert shown("--version") == f"pulsarium {VERSION}\n"
 
 

@@ -31,7 +31,7 @@ def test_ports_that_speak_tls_are_named_too() -> None:
     assert "admin_url_tls" not in content
 
 
-def test_content() -> None:
+def test_the_ready_file_has_the_urls_of_all_brokers() -> None:
     assert json.loads(CONTENT) == {
         "service_url": "pulsar://127.0.0.1:1",
         "admin_url": "http://127.0.0.1:2",

@@ -11,7 +11,7 @@ LISTED = ("- [A] PONG", "+ [A] ERROR")
 KNOWN = {ONE.name: Known(ONE.name, LISTED, "a later issue")}
 
 
-def test_equal() -> None:
+def test_an_equal_scenario_is_no_failure() -> None:
     verdict = Verdict(ONE, 5, 5)
     assert report.line(verdict, {}) == "equal      5 of    5  001-connect-versions"
     assert report.failures([verdict], {}, {1}) == []
@@ -48,7 +48,7 @@ def test_an_excuse_that_is_not_needed_is_pointed_out() -> None:
     assert "take it off the list" in report.line(Verdict(ONE, 5, 5), KNOWN)
 
 
-def test_summary() -> None:
+def test_the_summary_counts_equal_scenarios_and_answers() -> None:
     verdicts = [Verdict(ONE, 4, 5)]
     text = report.summary(verdicts, verdicts, 12.3)
     assert text == "0 of 1 scenarios equal, 4 of 5 answers (80.0%), 12 s; NOT AS REQUIRED: 001-connect-versions"

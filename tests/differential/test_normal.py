@@ -41,7 +41,7 @@ def test_no_ledger_stays_none() -> None:
     assert f'"ledgerId": {2**64 - 1}' in fact
 
 
-def test_streams() -> None:
+def test_a_frame_belongs_to_the_stream_of_its_producer_consumer_or_watcher() -> None:
     assert frame_facts(receipt(1, 1), b"", Names())[0] == "producer 3"
     assert frame_facts(command(Type.REACHED_END_OF_TOPIC, consumer_id=7), b"", Names())[0] == "consumer 7"
     assert frame_facts(command(Type.WATCH_TOPIC_UPDATE, watcher_id=7), b"", Names())[0] == "watcher 7"

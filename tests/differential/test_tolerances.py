@@ -18,7 +18,7 @@ def test_its_reason_stands_in_the_docs(tolerance: Tolerance | Moment) -> None:
     assert tolerance.words in " ".join(DIFFERENCES.read_text().split())
 
 
-def test_moments() -> None:
+def test_a_fenced_subscription_is_a_known_moment() -> None:
     fenced = 'ERROR {"request_id": 1, "error": "ServiceNotReady", "message": "Subscription is fenced"}'
     let_in = 'SUCCESS {"request_id": 1}'
     assert moment([let_in], [fenced]) == "a reader's subscription that is being closed"

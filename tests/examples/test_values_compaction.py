@@ -26,7 +26,6 @@ from pulsarium.proto.compacted_values import PROPERTY
 from pulsarium.proto.compression import decompress
 from pulsarium.proto.entry import parse_metadata, payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.compacted import topic_of
 from tests.broker.model.compaction.topics import Single, compact, compacted_entries, keyed_batch
 from tests.broker.wire import plain
 from tests.client.in_process import InProcess, in_process
@@ -80,7 +79,7 @@ async def compacted_by_it(*entries: bytes, config: Config | None = None) -> Asyn
     async with in_process(config) as inside:
         wire = await inside.wire()
         positions = await wire.publish(*(entries or (keyed_batch(*BATCH, compression=pb.LZ4),)))
-        topic = topic_of(inside.bed)
+        topic = inside.bed.topic()
         assert (await compact(topic)).status == "SUCCESS", topic.compaction.error
         yield Stage(inside, topic, positions)
 

@@ -9,7 +9,7 @@ import anyio
 import pulsar
 import pytest
 
-from pulsarium.client import CompressionType, ConsumerType, InitialPosition, MessageId, connect
+from pulsarium.client import CompressionType, InitialPosition, MessageId, connect
 from tests.client.both import on_both
 from tests.client.key_files import KeyFiles, key_files
 
@@ -108,22 +108,3 @@ async def test_the_official_client_receives_our_chunks(
     assert all(message.data() == content(size) for message, size in zip(messages, SIZES, strict=True))
     assert [triple(message.message_id()) for message in messages] == [(*one.entry, one.batch_index) for one in ids]
     consumer.close()
-
-
-@pytest.mark.parametrize("kind", [ConsumerType.Exclusive, ConsumerType.Shared])
-@on_both
-async def test_refused_and_received_again(broker: Address, admin: Admin, topic: str, kind: ConsumerType) -> None:
-    async with (
-        connect(broker.service_url) as client,
-        client.subscribe(topic, "s", consumer_type=kind, negative_ack_redelivery_delay=0.1) as consumer,
-        client.create_producer(
-            topic, chunking_enabled=True, batching_enabled=False, chunk_max_message_size=1000
-        ) as producer,
-    ):
-        await producer.send(content(9000))
-        for _ in range(2):
-            message = await consumer.receive()
-            assert message.data() == content(9000)
-            consumer.negative_acknowledge(message)
-        await consumer.acknowledge(await consumer.receive())
-        await settled(admin, topic)

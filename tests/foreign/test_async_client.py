@@ -42,21 +42,6 @@ async def test_the_official_client_reads_what_we_send(
 
 
 @on_both
-async def test_our_client_consumes_what_it_sends(broker: Address, topic: str) -> None:
-    async with (
-        connect(broker.service_url) as client,
-        client.subscribe(topic, "s", initial_position=InitialPosition.Earliest) as consumer,
-        client.create_producer(topic) as producer,
-    ):
-        for content in CONTENTS:
-            producer.send_nowait(content)
-        for content in CONTENTS:
-            message = await consumer.receive()
-            assert message.data() == content
-            await consumer.acknowledge(message)
-
-
-@on_both
 async def test_a_broker_that_is_killed_and_comes_back(launch: Launch, data: str) -> None:
     """What has a receipt is there; the rest is sent again, in order."""
     process = launch("--data", data)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-import anyio
 import pulsar
 import pytest
 
-from pulsarium.client import ConsumerType, InitialPosition, MessageId, Reader, connect
+from pulsarium.client import InitialPosition, MessageId, Reader, connect
 from tests.client.both import on_both
 
-from .admin import Admin
 from .broker_process import Address
 
 CONTENTS = [b"%d " % n * 300 for n in range(25)]
@@ -103,48 +99,6 @@ async def test_messages_acknowledged_by_one_client_are_not_delivered_to_another(
 
 
 @on_both
-async def test_nacks_count_and_seek_goes_back(broker: Address, official: pulsar.Client, topic: str) -> None:
-    write(official, topic, batched=False)
-    async with (
-        connect(broker.service_url) as client,
-        client.subscribe(
-            topic,
-            "s",
-            initial_position=Earliest,
-            consumer_type=ConsumerType.Shared,
-            negative_ack_redelivery_delay=0.01,
-            start_message_id_inclusive=True,
-        ) as consumer,
-    ):
-        messages = [await consumer.receive() for _ in CONTENTS]
-        consumer.negative_acknowledge(messages[3])
-        again = await consumer.receive()
-        assert (again.data(), again.redelivery_count()) == (CONTENTS[3], 1)
-        consumer.negative_acknowledge(again)
-        again = await consumer.receive()
-        assert (again.data(), again.redelivery_count()) == (CONTENTS[3], 2)
-        await consumer.seek(messages[20].message_id())
-        assert [(await consumer.receive()).data() for _ in range(5)] == CONTENTS[20:]
-
-
-@on_both
-async def test_a_nack_on_exclusive_keeps_the_order(broker: Address, official: pulsar.Client, topic: str) -> None:
-    write(official, topic, batched=False)
-    async with (
-        connect(broker.service_url) as client,
-        client.subscribe(
-            topic, "s", initial_position=Earliest, receiver_queue_size=6, negative_ack_redelivery_delay=0.01
-        ) as consumer,
-    ):
-        messages = [await consumer.receive() for _ in range(8)]
-        for message in messages[:3]:
-            await consumer.acknowledge(message)
-        consumer.negative_acknowledge(messages[5])
-        await anyio.sleep(0.1)
-        assert [(await consumer.receive()).data() for _ in CONTENTS[3:]] == CONTENTS[3:]
-
-
-@on_both
 async def test_reading_on_from_a_kept_id(broker: Address, official: pulsar.Client, topic: str) -> None:
     """An id that the official client kept, in the middle of a batch, and one of ours that it reads on from."""
     write(official, topic)
@@ -160,70 +114,3 @@ async def test_reading_on_from_a_kept_id(broker: Address, official: pulsar.Clien
         assert await all_of(reader) == CONTENTS[11:]
     theirs = official.create_reader(topic, pulsar.MessageId.deserialize(ours.serialize()))
     assert theirs.read_next(5000).data() == CONTENTS[11]
-
-
-@on_both
-async def test_going_to_a_time_and_to_both_ends(broker: Address, official: pulsar.Client, topic: str) -> None:
-    write(official, topic, CONTENTS[:10])
-    await anyio.sleep(0.002)  # publish times of both halves differ
-    write(official, topic, CONTENTS[10:])
-    async with connect(broker.service_url) as client:
-        async with client.create_reader(topic, MessageId.earliest) as reader:
-            middle = [await reader.read_next() for _ in range(11)][-1].publish_timestamp()
-            await reader.seek(middle)
-            assert await all_of(reader) == CONTENTS[10:]
-            await reader.seek(MessageId.earliest)
-            assert await all_of(reader) == CONTENTS
-            await reader.seek(MessageId.latest)
-            assert await all_of(reader) == []
-            await reader.seek(datetime.fromtimestamp(middle / 1000, UTC))
-            assert await all_of(reader) == CONTENTS[10:]
-        async with client.subscribe(topic, "s") as consumer:
-            await consumer.seek(middle)
-            assert [(await consumer.receive()).data() for _ in CONTENTS[10:]] == CONTENTS[10:]
-        async with client.create_reader(topic, MessageId.latest) as reader:
-            assert await all_of(reader) == []
-            write(official, topic, [b"new"])
-            assert await all_of(reader) == [b"new"]
-        async with client.create_reader(topic, MessageId.latest, start_message_id_inclusive=True) as reader:
-            assert await all_of(reader) == [b"new"]
-
-
-@on_both
-async def test_an_unloaded_topic_is_taken_up_again(
-    broker: Address, admin: Admin, official: pulsar.Client, topic: str
-) -> None:
-    write(official, topic)
-    async with (
-        connect(broker.service_url) as client,
-        client.subscribe(topic, "s", initial_position=Earliest, receiver_queue_size=4) as consumer,
-        client.create_reader(topic, MessageId.earliest, receiver_queue_size=4) as reader,
-    ):
-        seen: set[bytes] = set()
-        for number, content in enumerate(CONTENTS):
-            if number % 10 == 5:
-                admin.unload(topic)
-            assert await reader.has_message_available()
-            assert (await reader.read_next()).data() == content
-            while content not in seen:
-                message = await consumer.receive()
-                seen.add(message.data())
-                await consumer.acknowledge(message)
-        assert not await reader.has_message_available()
-
-
-@on_both
-async def test_a_terminated_topic_ends_both_loops(
-    broker: Address, admin: Admin, official: pulsar.Client, topic: str
-) -> None:
-    write(official, topic)
-    admin.terminate(topic)
-    async with connect(broker.service_url) as client:
-        async with client.subscribe(topic, "s", initial_position=Earliest) as consumer:
-            seen = []
-            async for message in consumer:
-                seen.append(message.data())
-                await consumer.acknowledge(message)
-            assert seen == CONTENTS
-        async with client.create_reader(topic, MessageId.earliest) as reader:
-            assert [message.data() async for message in reader] == CONTENTS

@@ -49,7 +49,7 @@ async def received(consumer: Consumer[bytes], count: int) -> list[Message[bytes]
 
 @pytest.mark.req("S415-28", "S415-29", "S415-30", "S415-41")
 @on_both
-async def test_the_recipe(stamping: BrokerProcess) -> None:
+async def test_the_index_recipe_starts_inside_a_batch(stamping: BrokerProcess) -> None:
     """Batches of 3 and 2: from index 1 the application sees 1, 2, 3, 4."""
     address = stamping.address
     async with connect(address.service_url, admin_url=address.admin_url) as client:

@@ -22,7 +22,6 @@ from tests.client.both import on_both
 from tests.foreign.async_secured import by_token
 from tests.foreign.secured import OTHER, Secured, secured
 
-from .admin import Admin
 from .broker_process import Address, is_pulsarium
 from .conftest import Launch
 
@@ -54,14 +53,6 @@ async def test_a_topic_is_looked_up_over_http(broker: Address, topic: str) -> No
 
 
 @on_both
-async def test_partitions_over_http(broker: Address, topic: str, admin: Admin) -> None:
-    admin.create_partitioned(topic, 3)
-    async with connect(broker.admin_url) as client:
-        assert await client.get_topic_partitions(topic) == [f"{topic}-partition-{n}" for n in range(3)]
-        await there_and_back(client, topic)
-
-
-@on_both
 async def test_a_pattern_over_http(broker: Address, own_namespace: str) -> None:
     """Where there is no connection for a watcher, the list is asked for."""
     name = f"{own_namespace}/t-{uuid.uuid4().hex[:6]}"
@@ -78,24 +69,6 @@ async def test_a_pattern_over_http(broker: Address, own_namespace: str) -> None:
             await producer.send(b"x")
         with anyio.fail_after(30):
             assert (await consumer.receive()).data() == b"x"
-
-
-@on_both
-async def test_a_watcher_hears_of_new_topics(broker: Address, own_namespace: str) -> None:
-    async with (
-        connect(broker.service_url) as client,
-        client.subscribe(
-            re.compile(f"persistent://{own_namespace}/t-.*"),
-            "s",
-            initial_position=EARLIEST,
-            pattern_auto_discovery_period=3600,
-        ) as consumer,
-    ):
-        for content in (b"x", b"y"):
-            async with client.create_producer(f"{own_namespace}/t-{uuid.uuid4().hex[:6]}") as producer:
-                await producer.send(content)
-            with anyio.fail_after(30):
-                assert (await consumer.receive()).data() == content
 
 
 @pytest.mark.parametrize("over", ["http", "binary"])

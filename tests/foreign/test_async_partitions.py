@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import anyio
 import pulsar
 import pytest
@@ -67,41 +65,6 @@ async def test_we_read_what_the_official_client_sends(broker: Address, official:
             while await reader.has_message_available():
                 read.append((await reader.read_next()).data())
         assert sorted(read) == sorted(CONTENTS)
-
-
-@on_both
-async def test_partitions_that_come_later(broker: Address, admin: Admin, parts: str) -> None:
-    async with (
-        connect(broker.service_url) as client,
-        client.subscribe(parts, "s", auto_update_partitions_interval=0.1) as consumer,
-        client.create_producer(parts, auto_update_partitions_interval=0.1) as producer,
-    ):
-        admin.grow(parts, 5)
-        seen: set[int] = set()
-        with anyio.fail_after(30):
-            while seen != {0, 1, 2, 3, 4}:
-                await producer.send(b"x")
-                seen.add((await consumer.receive()).message_id().partition)
-
-
-@on_both
-async def test_our_consumer_finds_topics_by_pattern(broker: Address, admin: Admin, own_namespace: str) -> None:
-    names = [f"persistent://{own_namespace}/{name}" for name in ("a-1", "a-2", "b-1", "a-parts")]
-    admin.create_partitioned(names[3], 2)
-    pattern = re.compile(f"persistent://{own_namespace}/a-.*")
-    async with (
-        connect(broker.service_url) as client,
-        client.subscribe(pattern, "s", pattern_auto_discovery_period=0.1) as consumer,
-    ):
-        for name in names:
-            async with client.create_producer(name) as producer:
-                if name != names[2]:
-                    with anyio.fail_after(30):
-                        while not any(part.topic.startswith(name) for part in consumer._parts.all):
-                            await client._core.brokers.partitions(name)
-                await producer.send(name.encode())
-        found = sorted([(await consumer.receive()).data().decode() for _ in range(3)])
-    assert found == sorted([names[0], names[1], names[3]])
 
 
 @pytest.mark.skipif(not is_pulsarium(), reason="needs three brokers in one process")

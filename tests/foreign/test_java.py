@@ -104,7 +104,9 @@ def test_java_passes_on_exclusive_and_failover(java: LineProgram, topic: str, sc
         for scenario, (kind, row) in SUBSCRIBING.items()
     ],
 )
-def test_subscription(java: LineProgram, topic: str, own_namespace: str, scenario: str, subscription: str) -> None:
+def test_java_subscribes_in_each_scenario(
+    java: LineProgram, topic: str, own_namespace: str, scenario: str, subscription: str
+) -> None:
     java.run(scenario, topic=topic, namespace=own_namespace, subscription=subscription)
 
 
@@ -120,7 +122,9 @@ def test_on_shared_types(java: LineProgram, topic: str, scenario: str, subscript
 @pytest.mark.parametrize(
     "scenario", [pytest.param(scenario, marks=pytest.mark.req(*rows)) for scenario, rows in COMPACTED.items()]
 )
-def test_compacted(java: LineProgram, broker: Address, topic: str, scenario: str) -> None:
+def test_java_compacts_into_batches_with_compression_and_encryption(
+    java: LineProgram, broker: Address, topic: str, scenario: str
+) -> None:
     """The example of PIP-429."""
     java.run(scenario, topic=topic)
     with RawConsumer(broker, topic, "raw") as consumer:

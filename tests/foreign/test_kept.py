@@ -231,7 +231,7 @@ def test_sequence_ids(kept: Kept) -> None:
 
 
 @pytest.mark.req("B-21")
-def test_delays(kept: Kept) -> None:
+def test_a_delayed_message_arrives_when_due_after_a_restart(kept: Kept) -> None:
     arrivals = kept.delayed.arrivals
     eventually(lambda: len(arrivals) == 2, what="the delayed message and the plain one")
     # A tick early at most, and two hundredths for the time between the producer's clock and ours.

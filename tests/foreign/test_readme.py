@@ -103,7 +103,7 @@ def test_the_example_of_a_scalable_topic(program: Path) -> None:
     assert output([sys.executable, "-P", program]) == "order-1 created\norder-1 paid\norder-1 shipped\n"
 
 
-def test_transactions(launch: Launch, tmp_path: Path) -> None:
+def test_the_transaction_example_commits(launch: Launch, tmp_path: Path) -> None:
     """Against a broker of its own: their numbers count."""
     broker = launch().address
     text = (ROOT / "examples/python/transactions.py").read_text()

@@ -19,7 +19,7 @@ FREE = ["--tls-port", "0", "--https-port", "0"]
 pytestmark = pytest.mark.skipif(not is_pulsarium(), reason="the example is about our broker")
 
 
-def test_the_example(tmp_path: Path) -> None:
+def test_the_secure_example_runs_with_its_own_keys(tmp_path: Path) -> None:
     folder = shutil.copytree(EXAMPLE, tmp_path / "secure")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # its python3 is to have the extra
     subprocess.run(["./keys.sh"], cwd=folder, env={**os.environ, "PATH": path}, check=True, capture_output=True)

@@ -61,14 +61,14 @@ def test_large_messages_over_tls(secured: Secured) -> None:
 
 
 @pytest.mark.req("B-45", "B-46")
-def test_a_password(secured: Secured) -> None:
+def test_a_client_logs_in_with_a_password(secured: Secured) -> None:
     name = topic()
     with secured.client(pulsar.AuthenticationBasic("admin", "123456")) as client:
         client.create_producer(name).send(b"x")
 
 
 @pytest.mark.req("B-45", "B-46")
-def test_a_certificate(secured: Secured) -> None:
+def test_a_client_logs_in_with_a_certificate(secured: Secured) -> None:
     files = secured.authority.sign("maker")
     authentication = pulsar.AuthenticationTLS(str(files.certificate), str(files.key))
     name = topic()

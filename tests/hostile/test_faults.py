@@ -166,7 +166,9 @@ async def test_a_store_that_raises_at_once(caplog: pytest.LogCaptureFixture, aut
         await other.publish(plain(b"kept"))
 
 
-async def test_a_dispatcher(bed: Bed, wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_of_a_dispatcher_ends_one_connection_only(
+    bed: Bed, wire: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
     """Its subscription is served again with the next reason for it."""
     await wire.subscribe(type=Shared, initialPosition=Earliest)
     await wire.producer()
@@ -180,7 +182,7 @@ async def test_a_dispatcher(bed: Bed, wire: Wire, caplog: pytest.LogCaptureFixtu
 
 
 @pytest.mark.parametrize("what", ["trim", "compact", "check_backlog"])
-async def test_upkeep(
+async def test_a_fault_of_upkeep_in_one_topic_spares_the_others(
     what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, autojump_clock: object
 ) -> None:
     """One topic's fault, again and again."""

@@ -77,7 +77,7 @@ def test_html_stands_alone_and_leads_to_the_files() -> None:
     assert "http" not in text
 
 
-def test_files(tmp_path: Path) -> None:
+def test_the_report_is_written_in_four_formats(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     written = write(RESULTS, tmp_path)
     assert [path.name for path in written] == ["matrix.html", "matrix.md", "matrix.json", "matrix.parquet"]

@@ -84,7 +84,7 @@ def results(folder: Path, *clients: str, scenarios: list[Scenario] = SCENARIOS) 
     return {result.cell.scenario: result for result in found}
 
 
-def test_outcomes(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
+def test_each_answer_of_a_program_has_its_outcome(tmp_path: Path, calls: list[tuple[str, str, object]]) -> None:
     found = results(tmp_path, "fake")
     told = {name: (result.outcome, result.reason) for name, result in found.items()}
     assert told == {

@@ -63,7 +63,7 @@ def test_a_missing_required_option_is_refused(given: dict[str, str]) -> None:
         Connection.of(Options(given))
 
 
-def test_numbers() -> None:
+def test_a_number_is_read_from_its_option() -> None:
     options = Options({"a": " 7 ", "b": "-1", "c": "x", "d": "", "e": "²", "f": "1.5", "g": "0"})
     assert options.number("a", 1) == 7
     assert options.number("nobody", 1) == 1
@@ -88,7 +88,7 @@ def test_flags_and_choices() -> None:
         options.choice("c", {"True": 1, "Other": 2}, "Other")
 
 
-def test_a_connection() -> None:
+def test_the_options_of_a_connection_are_read() -> None:
     assert Connection.of(Options(URL)) == Connection(URL["service.url"])
     made = connection(
         tlsTrustCertsFilePath="ca.pem",
@@ -122,7 +122,7 @@ def data_of(made: Authentication | None) -> bytes:
 
 @pytest.mark.parametrize("plugin", ["AuthenticationToken", "org.apache.pulsar.client.impl.auth.AuthenticationToken"])
 @pytest.mark.parametrize("params", [f"token:{SECRET}", SECRET, json.dumps({"token": SECRET})])
-def test_tokens(plugin: str, params: str) -> None:
+def test_a_token_is_read_in_each_form(plugin: str, params: str) -> None:
     made = connection(authPluginClassName=plugin, authParams=params)
     assert isinstance(made.authentication(), AuthenticationToken)
     assert data_of(made.authentication()) == SECRET.encode()
@@ -172,7 +172,7 @@ def test_both_forms_of_parameters(plugin: str, as_json: bool) -> None:
         ("AuthenticationToken", f'{{"other": "{SECRET}"}}', "the token is empty"),
     ],
 )
-def test_what_nobody_can_log_in_with(plugin: str, params: str, reason: str) -> None:
+def test_unusable_credentials_are_refused_without_showing_the_secret(plugin: str, params: str, reason: str) -> None:
     with pytest.raises(BadOption, match=reason) as raised:
         connection(authPluginClassName=plugin, authParams=params)
     assert SECRET not in str(raised.value)

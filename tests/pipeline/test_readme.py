@@ -48,7 +48,9 @@ def run(spark: SparkSession, fresh: Address, tmp_path: Path) -> Iterator[Callabl
         spark.conf.set(key, value)
 
 
-def test_the_examples(run: Callable[[str], None], fresh: Address, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_spark_examples_of_the_readme_run(
+    run: Callable[[str], None], fresh: Address, capsys: pytest.CaptureFixture[str]
+) -> None:
     run("spark_write.py")
     run("spark_read.py")
     assert "three apples" in capsys.readouterr().out

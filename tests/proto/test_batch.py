@@ -22,7 +22,7 @@ def single(key: str, size: int = 0) -> SingleMessageMetadata:
 TWO = batch.pack([(single("a"), b"first"), (single("b"), b"")])
 
 
-def test_pack() -> None:
+def test_a_packed_batch_has_these_bytes() -> None:
     assert TWO.hex() == "00000005" + "120161" + "1805" + b"first".hex() + "00000005" + "120162" + "1800"
     assert batch.unpack(TWO, 2) == [(single("a", 5), b"first"), (single("b"), b"")]
 
@@ -61,7 +61,7 @@ def test_golden_batches(golden: Golden) -> None:
         (bytes.fromhex("0000000618ffffffff07"), 1, "message 0 of 2147483647 bytes is beyond"),
     ],
 )
-def test_broken(payload: bytes, count: int, error: str) -> None:
+def test_a_broken_batch_is_refused(payload: bytes, count: int, error: str) -> None:
     with pytest.raises(BatchError, match=error):
         batch.unpack(payload, count)
 

@@ -40,7 +40,7 @@ def test_zeros_of_each_size_come_back(kind: CompressionType, size: int) -> None:
     assert compression.decompress(kind, packed, size) == data
 
 
-def test_no_compression() -> None:
+def test_without_compression_the_size_is_ignored() -> None:
     """Pulsar does not look at the size then."""
     assert compression.compress(NONE, b"abc") == b"abc"
     assert compression.decompress(NONE, b"abc", 2**32 - 1) == b"abc"
@@ -120,7 +120,7 @@ def test_a_bomb_does_not_explode() -> None:
 
 
 @kinds
-def test_limit(kind: CompressionType) -> None:
+def test_a_size_over_the_limit_is_refused(kind: CompressionType) -> None:
     packed = compression.compress(kind, bytes(1000))
     assert compression.decompress(kind, packed, 1000, limit=1000) == bytes(1000)
     with pytest.raises(CompressionError, match="1000 bytes are over the limit of 999"):

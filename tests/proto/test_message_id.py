@@ -67,7 +67,7 @@ def test_bytes_of_something_else(data: str) -> None:
         ("7:1:0;7:3:0", MessageId(7, 3, 0, first_chunk=MessageId(7, 1, 0))),
     ],
 )
-def test_text(text: str, expected: MessageId) -> None:
+def test_a_message_id_is_read_from_its_text(text: str, expected: MessageId) -> None:
     assert str(expected) == text
     assert MessageId.parse(text) == expected
 
@@ -85,7 +85,7 @@ def test_short_text() -> None:
         ";1:2", "1:2;", "1:2;3:4;5:6", "1" * 10_000 + ":1",
     ],
 )  # fmt: skip
-def test_bad_text(text: str) -> None:
+def test_a_text_that_is_no_message_id_is_refused(text: str) -> None:
     with pytest.raises(InvalidMessageId):
         MessageId.parse(text)
 
@@ -107,7 +107,7 @@ def test_a_message_id_of_garbage_raises_nothing_else(text: str, data: bytes) -> 
         MessageId.from_bytes(data)
 
 
-def test_data() -> None:
+def test_earliest_has_unsigned_ids_on_the_wire() -> None:
     data = MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
     assert MessageId.from_data(data) == MessageId.EARLIEST
     assert MessageId.EARLIEST.to_data() == MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1, batch_size=0)

@@ -124,7 +124,7 @@ def test_bytes_that_are_not_utf8() -> None:
         TopicName.parse(b"persistent://\xff\xfe/default/x")
 
 
-def test_parts() -> None:
+def test_a_topic_name_has_domain_tenant_namespace_and_local_name() -> None:
     name = TopicName.parse("non-persistent://t/ns/x")
     assert (name.domain, name.tenant, name.namespace, name.local_name) == ("non-persistent", "t", "ns", "x")
     assert not name.is_persistent
@@ -166,7 +166,7 @@ def test_partition_index(local_name: str, index: int) -> None:
     assert name.partitioned_name.local_name == base
 
 
-def test_partitions() -> None:
+def test_a_partition_is_named_by_its_number() -> None:
     name = TopicName.parse("x")
     assert str(name.partition(3)) == "persistent://public/default/x-partition-3"
     assert name.partition(3).partitioned_name == name

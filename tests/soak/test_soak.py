@@ -15,7 +15,7 @@ from tests.soak.run import broker, run
 @pytest.mark.heavy
 @pytest.mark.foreign
 @pytest.mark.timeout(300)
-def test_a_minute(tmp_path: Path) -> None:
+def test_a_minute_of_mixed_load_loses_nothing(tmp_path: Path) -> None:
     with broker(tmp_path, memory=False) as process:
         outcome = run(process, 60.0, seed=1, workers=1)
     assert outcome.violations == []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from google.protobuf.message import Message
 
 from pulsarium.broker.commands import answers
+from pulsarium.broker.lab.faults.tapped import WITH_ENTRY
 from pulsarium.broker.lab.faults.which import FaultError
 from pulsarium.proto.commands import CommandSpec
 from pulsarium.proto.entry import checksum_matches, strip_broker_metadata
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from pulsarium.broker.lab.faults.strike import Piece, Strike
     from pulsarium.broker.lab.faults.tapped import TappedFrame
 
-_T = pb.BaseCommand
-WITH_ENTRY = {_T.SEND, _T.MESSAGE}
 MOST_COPIES = 100
 LONGEST = 10**9  # seconds: 30 years
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pulsarium.proto.batch import unpack
 from pulsarium.proto.commands import CommandSpec, Direction, parse
-from pulsarium.proto.errors import InvalidTopicName
+from pulsarium.proto.compression import decompress
+from pulsarium.proto.entry import parse_metadata, payload_of
+from pulsarium.proto.errors import EntryError, InvalidTopicName, ProtocolError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.text import text_of
 from pulsarium.proto.topic_name import TopicName
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
 _T = pb.BaseCommand
 OPENED = {_T.SUCCESS, _T.PRODUCER_SUCCESS}
 SPARE = 100  # closed producers or consumers that are remembered
+WITH_ENTRY = (_T.SEND, _T.MESSAGE)
+_SHARED = {*pb.SingleMessageMetadata.DESCRIPTOR.fields_by_name} & {*pb.MessageMetadata.DESCRIPTOR.fields_by_name}
 _OF_PRODUCERS = {_T.SEND, _T.SEND_RECEIPT, _T.SEND_ERROR, _T.CLOSE_PRODUCER}
 
 
@@ -60,27 +66,57 @@ class TappedFrame:
             named = text_of(self._of_transaction.topic)
         if named:
             return _topic_name(named)
-        if self._producer is not None:
-            return self._producer.topic.name
-        return "" if self._consumer is None else self._consumer.subscription.topic.name
+        if self.open_producer is not None:
+            return self.open_producer.topic.name
+        return "" if self.open_consumer is None else self.open_consumer.subscription.topic.name
 
     @property
     def subscription(self) -> str:
         """Return the name of the subscription, or ""."""
         if self._of_transaction is not None:
             return text_of(self._of_transaction.subscription)
-        known = "" if self._consumer is None else self._consumer.subscription.name
+        known = "" if self.open_consumer is None else self.open_consumer.subscription.name
         return self._text("subscription") or known
 
     @property
     def producer(self) -> str:
         """Return the name of the producer, or ""."""
-        return self._text("producer_name") or ("" if self._producer is None else self._producer.name)
+        return self._text("producer_name") or ("" if self.open_producer is None else self.open_producer.name)
 
     @property
     def consumer(self) -> str:
         """Return the name of the consumer, or ""."""
-        return self._text("consumer_name") or ("" if self._consumer is None else self._consumer.name)
+        return self._text("consumer_name") or ("" if self.open_consumer is None else self.open_consumer.name)
+
+    @cached_property
+    def metadata(self) -> pb.MessageMetadata | None:
+        """Return the metadata of the entry, or None when there is none or it is damaged."""
+        try:
+            return parse_metadata(self.entry) if self.spec.type in WITH_ENTRY else None
+        except EntryError:
+            return None
+
+    @property
+    def payload(self) -> bytes:
+        """Return the payload of an entry that has metadata, as the producer compressed and encrypted it."""
+        return payload_of(self.entry)
+
+    @cached_property
+    def messages(self) -> list[tuple[Any, bytes]]:
+        """Return the metadata and the value of each message of the entry. An encrypted or damaged entry has none.
+
+        The metadata of a message outside a batch has the fields that the entry's metadata shares with it.
+        """
+        metadata = self.metadata
+        if metadata is None or metadata.encryption_keys:
+            return []
+        try:
+            payload = decompress(metadata.compression, self.payload, metadata.uncompressed_size)
+            if metadata.HasField("num_messages_in_batch"):
+                return unpack(payload, metadata.num_messages_in_batch)
+        except ProtocolError:
+            return []
+        return [(_single(metadata, len(payload)), payload)]
 
     def _text(self, field: str) -> str:
         """Return a text field of the command, or "" when the command has no such field."""
@@ -99,14 +135,16 @@ class TappedFrame:
         return None
 
     @cached_property
-    def _producer(self) -> Producer | None:
+    def open_producer(self) -> Producer | None:
+        """Return the producer that the frame concerns, or None."""
         if self.spec.type in _OF_PRODUCERS:
             return self._present.producer(self.body.producer_id)
         migrated = self.spec.type == _T.TOPIC_MIGRATED and self.body.resource_type == pb.CommandTopicMigrated.Producer
         return self._present.producer(self.body.resource_id) if migrated else None
 
     @cached_property
-    def _consumer(self) -> Consumer | None:
+    def open_consumer(self) -> Consumer | None:
+        """Return the consumer that the frame concerns, or None."""
         if "consumer_id" in self.body.DESCRIPTOR.fields_by_name:
             return self._present.consumer(self.body.consumer_id)
         migrated = self.spec.type == _T.TOPIC_MIGRATED and self.body.resource_type == pb.CommandTopicMigrated.Consumer
@@ -120,6 +158,35 @@ def _topic_name(text: str) -> TopicName | str:
         return text
 
 
+def _single(metadata: pb.MessageMetadata, size: int) -> pb.SingleMessageMetadata:
+    """Return the metadata of a message outside a batch as that of a message in a batch."""
+    single = pb.SingleMessageMetadata(payload_size=size)
+    for field, value in metadata.ListFields():
+        if field.name in _SHARED:
+            if field.is_repeated:
+                getattr(single, field.name).extend(value)
+            else:
+                setattr(single, field.name, value)
+    return single
+
+
+def names_of(topic: TopicName | str) -> Iterator[str]:
+    """Yield all names of a topic that a glob may match."""
+    if isinstance(topic, str):
+        if topic:
+            yield topic
+        return
+    for each in {topic, _partitioned(topic)}:
+        yield from (str(each), f"{each.namespace_name}/{each.local_name}", each.local_name)
+
+
+def _partitioned(topic: TopicName) -> TopicName:
+    try:
+        return topic.partitioned_name
+    except InvalidTopicName:
+        return topic
+
+
 class Present:
     """The producers and consumers of a session, by id.
 
@@ -128,22 +195,22 @@ class Present:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._producers: dict[int, Producer] = {}
-        self._consumers: dict[int, Consumer] = {}
+        self.open_producers: dict[int, Producer] = {}
+        self.open_consumers: dict[int, Consumer] = {}
         self.look()
 
     def look(self) -> None:
         """Remember the producers and consumers that are open now."""
         session = self._session
-        if len(self._producers) > 2 * len(session.producers) + SPARE:
-            self._producers.clear()
-        if len(self._consumers) > 2 * len(session.consumers) + SPARE:
-            self._consumers.clear()
-        self._producers |= session.waiting_producers | session.producers
-        self._consumers |= session.consumers
+        if len(self.open_producers) > 2 * len(session.producers) + SPARE:
+            self.open_producers.clear()
+        if len(self.open_consumers) > 2 * len(session.consumers) + SPARE:
+            self.open_consumers.clear()
+        self.open_producers |= session.waiting_producers | session.producers
+        self.open_consumers |= session.consumers
 
     def producer(self, producer_id: int) -> Producer | None:
-        return self._session.producers.get(producer_id) or self._producers.get(producer_id)
+        return self._session.producers.get(producer_id) or self.open_producers.get(producer_id)
 
     def consumer(self, consumer_id: int) -> Consumer | None:
-        return self._session.consumers.get(consumer_id) or self._consumers.get(consumer_id)
+        return self._session.consumers.get(consumer_id) or self.open_consumers.get(consumer_id)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import Unpack
 
 from pulsarium.broker.lab.arguments import ANY, Selected, When, arguments_of
-from pulsarium.broker.lab.faults.tapped import TappedFrame
+from pulsarium.broker.lab.faults.expression import ExpressionError
+from pulsarium.broker.lab.faults.names import condition
+from pulsarium.broker.lab.faults.tapped import TappedFrame, names_of
 from pulsarium.broker.logs import Log
 from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction
-from pulsarium.proto.errors import InvalidTopicName
 from pulsarium.proto.text import did_you_mean
-from pulsarium.proto.topic_name import TopicName
 
 log = Log("lab")
 
@@ -38,11 +38,17 @@ class Selector:
     """
 
     def __init__(self, command: str, sender: Direction, which: Selected) -> None:
+        """Create a selector. Raise `FaultError` when the expression `when` is not valid."""
         self.command = command
         self.sender = sender
         self.which = which
         given: dict[str, object] = {**which}
         self._globs = [(name, str(given[name])) for name in GLOBS if given.get(name, ANY) != ANY]
+        when = which.get("when")
+        try:
+            self._condition = None if when is None else condition(when, spec_of(command))
+        except ExpressionError as error:
+            raise FaultError(f"when: {error}") from None
 
     def fits(self, frame: TappedFrame) -> bool:
         """Return whether the frame matches."""
@@ -52,6 +58,7 @@ class Selector:
             and self.sender in (Direction.BOTH, frame.sender)
             and all(any(fnmatchcase(called, glob) for called in _names(frame, name)) for name, glob in self._globs)
             and (broker is None or frame.session.broker is frame.session.broker.cluster.brokers[broker])
+            and (self._condition is None or self._condition(frame))
             and (predicate is None or self._told(predicate, frame))
         )
 
@@ -69,23 +76,6 @@ def _names(frame: TappedFrame, name: str) -> Iterable[str]:
         return names_of(frame.topic)
     called: str = getattr(frame, name)
     return (called,) if called or name == "client_version" else ()
-
-
-def names_of(topic: TopicName | str) -> Iterator[str]:
-    """Yield all names of a topic that a glob may match."""
-    if isinstance(topic, str):
-        if topic:
-            yield topic
-        return
-    for each in {topic, _partitioned(topic)}:
-        yield from (str(each), f"{each.namespace_name}/{each.local_name}", each.local_name)
-
-
-def _partitioned(topic: TopicName) -> TopicName:
-    try:
-        return topic.partitioned_name
-    except InvalidTopicName:
-        return topic
 
 
 def spec_of(command: str) -> CommandSpec | None:

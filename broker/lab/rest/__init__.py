@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from pulsarium.broker.lab.rest import capture, clients, clock, cluster, faults, live
+from pulsarium.broker.lab.rest import capture, clients, clock, cluster, faults, live, waiting
 
-MODULES: tuple[ModuleType, ...] = (capture, clients, clock, cluster, faults, live)
+MODULES: tuple[ModuleType, ...] = (capture, clients, clock, cluster, faults, live, waiting)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import trio
 
 from pulsarium.broker.http.call import Call
@@ -12,11 +10,9 @@ from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, done, json_reply
 from pulsarium.broker.lab.faults import FaultError, FaultRemoved, Rule
 from pulsarium.broker.lab.faults.text import add_from_json, rule_to_json
-from pulsarium.broker.lab.rest.find import lab_of, numbered
+from pulsarium.broker.lab.rest.find import MOST_PATIENCE, PATIENCE, lab_of, number, numbered
 
 ROOT = "/lab/faults"
-PATIENCE = 30.0  # seconds of the machine's clock
-MOST_PATIENCE = 3600.0
 
 
 @route("GET", ROOT)
@@ -62,8 +58,8 @@ async def wait_for_fault(call: Call) -> Reply:
     Answer 408 after `timeout` seconds (30).
     """
     rule = _rule(call)
-    n = int(_number(call, "n", 1, 2**31))
-    timeout = _number(call, "timeout", PATIENCE, MOST_PATIENCE)
+    n = int(number(call, "n", 1, 2**31))
+    timeout = number(call, "timeout", PATIENCE, MOST_PATIENCE)
     try:
         with trio.fail_after(timeout):
             await rule.wait(n)
@@ -79,14 +75,3 @@ async def wait_for_fault(call: Call) -> Reply:
 
 def _rule(call: Call) -> Rule:
     return numbered(call, "fault", lab_of(call).faults.find, lab_of(call).faults.rules)
-
-
-def _number(call: Call, name: str, default: float, most: float) -> float:
-    given = call.query.get(name)
-    try:
-        value = default if given is None else float(given)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value <= most:
-        raise AdminError(400, f"{name} is {given!r}; it must be a number from 0 to {most:g}")
-    return value

@@ -1,7 +1,8 @@
-"""Find the lab, and the rule, mask or capture that a path below /lab names."""
+"""Find the lab, the rule, mask or capture that a path below /lab names, and the numbers of a query."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol, TypeVar
 
@@ -10,6 +11,8 @@ from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.lab.lab import Lab
 
 _MOST: Final = 20  # ids that an error lists
+PATIENCE: Final = 30.0  # seconds of the machine's clock
+MOST_PATIENCE: Final = 3600.0
 
 
 class Numbered(Protocol):
@@ -38,3 +41,15 @@ def numbered(call: Call, what: str, find: Callable[[int], N | None], there: Iter
             404, f"There is no {what} {given}" + (f"; there are {', '.join(ids)}" if ids else ", nor any other")
         )
     return found
+
+
+def number(call: Call, name: str, default: float, most: float) -> float:
+    """Return a number of the query, from 0 to `most`. Raise `AdminError` 400 for another value."""
+    given = call.query.get(name)
+    try:
+        value = default if given is None else float(given)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= most:
+        raise AdminError(400, f"{name} is {given!r}; it must be a number from 0 to {most:g}")
+    return value

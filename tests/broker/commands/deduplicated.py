@@ -7,7 +7,6 @@ from typing import Any
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.deduplication import Deduplication
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, position_of
 
@@ -31,14 +30,8 @@ async def ask(wire: Wire, sequence_id: int, entry: bytes | None = None, **fields
     return position_of(receipt.message_id)
 
 
-def topic_of(bed: Bed) -> PersistentTopic:
-    topic = bed.broker.topics.find(NAME)
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
 def deduplication_of(bed: Bed) -> Deduplication:
-    found = topic_of(bed).deduplication
+    found = bed.topic().deduplication
     assert found is not None
     return found
 

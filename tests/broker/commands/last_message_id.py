@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pulsarium.broker.model.ledger.position import Position
-from tests.broker.compacted import Retained, compacted, compacted_batch, topic_of
+from tests.broker.compacted import Retained, compacted, compacted_batch
 from tests.broker.wire import Bed, Type, Wire, batch_of, plain, position_of
 
 
@@ -51,5 +51,5 @@ async def stage_of(bed: Bed, entry: bytes = EXAMPLE) -> Stage:
     positions = await sender.publish(*[plain(b"%d" % i) for i in range(3)])
     positions += await sender.publish(batch_of(b"v0", b"v1", b"v0", b""))
     retained = Retained(positions[3], {positions[1]: plain(b"1"), positions[3]: entry})
-    compacted(topic_of(bed), retained)
+    compacted(bed.topic(), retained)
     return Stage(bed, sender, positions, retained)

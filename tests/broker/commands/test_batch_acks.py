@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.broker.config import PIP, PROFILES, PULSAR_4_2, Config, Profile
-from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -31,18 +29,8 @@ TYPES = pytest.mark.parametrize("type", [Exclusive, Shared])
 OFF = Config(acknowledgmentAtBatchIndexLevelEnabled=False)
 
 
-def topic_of(bed: Bed) -> PersistentTopic:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
-def cursor_of(bed: Bed) -> ManagedCursor:
-    return topic_of(bed).subscriptions["sub"].cursor
-
-
 def consumers_of(bed: Bed) -> list[Consumer]:
-    return list(topic_of(bed).subscriptions["sub"].consumers)
+    return list(bed.topic().subscriptions["sub"].consumers)
 
 
 def batch(size: int) -> bytes:
@@ -154,7 +142,7 @@ async def test_all_of_it_one_after_the_other(bed: Bed, wire: Wire, sender: Wire,
     await wire.flow()
     (position,) = await sender.publish(batch(5))
     await wire.message()
-    cursor = cursor_of(bed)
+    cursor = bed.subscription().cursor
     for left, index in zip((4, 3, 2, 1), (4, 0, 2, 3), strict=True):
         await ack_set(wire, position, set_without(5, index))
         assert (cursor.backlog(), cursor.batch_acks.remaining(position)) == (1, left)
@@ -175,7 +163,7 @@ async def test_without_a_set_or_with_an_empty_one_all_of_it(
     (position,) = await sender.publish(batch(5))
     await ack_set(wire, position, [28])
     await wire.ack(message_id=[message_id(position, **fields)])
-    assert (cursor_of(bed).mark_delete, len(cursor_of(bed).batch_acks)) == (position, 0)
+    assert (bed.subscription().cursor.mark_delete, len(bed.subscription().cursor.batch_acks)) == (position, 0)
 
 
 @pytest.mark.req("S54-16")
@@ -317,23 +305,22 @@ async def test_in_pulsar_4_2_parts_of_batches_outlive_an_unload_beside_too_many_
 
 @pytest.mark.req("S54-06", "S54-20")
 @TYPES
-async def test_switched_off(autojump_clock: object, type: int) -> None:
+@pytest.mark.serving(OFF)
+async def test_switched_off(bed: Bed, wire: Wire, type: int) -> None:
     """A partial ack is answered and acknowledges nothing; the whole batch comes again."""
-    async with serving(OFF) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.subscribe(type=type)
-        await wire.flow()
-        (position,) = await wire.publish(batch(5))
-        await wire.message()
-        for words in ([16], [0]):
-            await ack_set(wire, position, words)
-            await again(wire, type)
-            assert remaining(await wire.message()) == []
-        assert (cursor_of(bed).backlog(), len(cursor_of(bed).batch_acks)) == (1, 0)
-        assert consumers_of(bed)[0].permits == 995
-        await wire.ack(position)
-        assert cursor_of(bed).backlog() == 0
+    await wire.producer()
+    await wire.subscribe(type=type)
+    await wire.flow()
+    (position,) = await wire.publish(batch(5))
+    await wire.message()
+    for words in ([16], [0]):
+        await ack_set(wire, position, words)
+        await again(wire, type)
+        assert remaining(await wire.message()) == []
+    assert (bed.subscription().cursor.backlog(), len(bed.subscription().cursor.batch_acks)) == (1, 0)
+    assert consumers_of(bed)[0].permits == 995
+    await wire.ack(position)
+    assert bed.subscription().cursor.backlog() == 0
 
 
 @pytest.mark.req("S54-21")
@@ -341,15 +328,15 @@ async def test_cumulative_inside_a_batch(bed: Bed, wire: Wire, sender: Wire) -> 
     await wire.subscribe()
     positions = await sender.publish(plain(b"a"), batch(5), plain(b"b"))
     await ack_set(wire, positions[1], set_without(5, 0, 1, 2), type=Cumulative)
-    assert (cursor_of(bed).mark_delete, cursor_of(bed).backlog()) == (positions[0], 2)
+    assert (bed.subscription().cursor.mark_delete, bed.subscription().cursor.backlog()) == (positions[0], 2)
     await wire.flow()
     assert [remaining(message) for message in await wire.messages(2)] == [[24], []]
     await ack_set(wire, positions[1], [0], type=Cumulative)  # not the entry itself, as in Pulsar
-    assert cursor_of(bed).mark_delete == positions[0]
+    assert bed.subscription().cursor.mark_delete == positions[0]
     await wire.ack(positions[1], type=Cumulative)
-    assert cursor_of(bed).mark_delete == positions[1]
+    assert bed.subscription().cursor.mark_delete == positions[1]
     await ack_set(wire, positions[1], [24], type=Cumulative)  # backwards
-    assert (cursor_of(bed).mark_delete, len(cursor_of(bed).batch_acks)) == (positions[1], 0)
+    assert (bed.subscription().cursor.mark_delete, len(bed.subscription().cursor.batch_acks)) == (positions[1], 0)
 
 
 @pytest.mark.req("S54-22")
@@ -379,7 +366,7 @@ async def test_anybody_may_acknowledge_on_shared(bed: Bed, wire: Wire, sender: W
     await ack_set(other, position, set_without(5, 2))
     assert [consumer.unacked for consumer in consumers_of(bed)] == [4, 0]
     await ack_set(other, position, [0])
-    assert (owner.unacked, cursor_of(bed).backlog()) == (0, 0)
+    assert (owner.unacked, bed.subscription().cursor.backlog()) == (0, 0)
 
 
 @pytest.mark.req("S54-27")
@@ -407,12 +394,12 @@ async def test_sets_are_not_compared_with_the_batch(bed: Bed, wire: Wire, sender
     await ack_set(wire, positions[0], [21, 1])
     await ack_set(wire, positions[1], [6])
     await ack_set(wire, positions[2], [-1, -1, 0])
-    assert cursor_of(bed).backlog() == 3
+    assert bed.subscription().cursor.backlog() == 3
     await wire.flow()
     assert [remaining(message) for message in await wire.messages(3)] == [[21, 1], [6], [-1, -1]]
     for position in positions:
         await ack_set(wire, position, [0])
-    assert (cursor_of(bed).mark_delete, len(cursor_of(bed).batch_acks)) == (positions[2], 0)
+    assert (bed.subscription().cursor.mark_delete, len(bed.subscription().cursor.batch_acks)) == (positions[2], 0)
 
 
 @pytest.mark.req("B-17")
@@ -426,5 +413,5 @@ async def test_sets_of_nothing_change_nothing(bed: Bed, wire: Wire, sender: Wire
         for words in ([1], [0]):
             for ack_type in (pb.CommandAck.Individual, Cumulative):
                 await ack_set(wire, position, words, type=ack_type)
-                cursor = cursor_of(bed)
+                cursor = bed.subscription().cursor
                 assert (cursor.mark_delete, cursor.backlog(), len(cursor.batch_acks)) == (positions[0], 1, 0)

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pulsarium.broker.config import PULSAR_4_2
-from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import (
     Bed,
-    Message,
     Shared,
     Type,
     Wire,
-    plain,
-    serving,
 )
 
 LOOSE = "non-persistent://public/default/t"
 
 
-def numbers(messages: list[Message]) -> list[int]:
-    return [message.position.entry_id for message in messages]
-
-
-async def publish(wire: Wire, count: int) -> list[Position]:
-    """So many messages whose payloads are their numbers."""
-    return await wire.publish(*[plain(b"%d" % i) for i in range(count)])
-
-
 async def test_stats_of_a_consumer(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe(type=Shared, consumer_name="me")
     await wire.flow(10)
-    await publish(sender, 4)
+    await sender.publish_numbered(4)
     positions = [message.position for message in await wire.messages(4)]
     await wire.ack(positions[0])
     stats = await wire.ask(Type.CONSUMER_STATS, consumer_id=0)
@@ -48,7 +37,7 @@ async def test_stats_of_a_consumer(bed: Bed, wire: Wire, sender: Wire) -> None:
 async def test_stats_of_an_exclusive_or_loose_consumer(wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     await wire.subscribe(topic=LOOSE, consumer_id=1)
-    await publish(sender, 2)
+    await sender.publish_numbered(2)
     stats = await wire.ask(Type.CONSUMER_STATS, consumer_id=0)
     assert (stats.type, stats.msgBacklog, stats.unackedMessages) == ("Exclusive", 2, 0)
     assert (await wire.ask(Type.CONSUMER_STATS, consumer_id=1)).msgBacklog == 0
@@ -60,8 +49,7 @@ async def test_stats_of_an_unknown_consumer(wire: Wire) -> None:
     await wire.alive()
 
 
-async def test_stats_of_an_unknown_consumer_as_the_release_answers(autojump_clock: object) -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        wire = await bed.connect()
-        await wire.write(wire.numbered(Type.CONSUMER_STATS, consumer_id=7))
-        assert await wire.closed() == []
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_stats_of_an_unknown_consumer_as_the_release_answers(wire: Wire) -> None:
+    await wire.write(wire.numbered(Type.CONSUMER_STATS, consumer_id=7))
+    assert await wire.closed() == []

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -20,30 +18,15 @@ from tests.broker.wire import (
     Exclusive,
     Failover,
     Individual,
-    Message,
     Shared,
     Type,
     Wire,
     batch_of,
+    entry_ids,
     message_id,
     plain,
     serving,
 )
-
-
-def cursor_of(bed: Bed, name: str = "sub") -> ManagedCursor:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic.subscriptions[name].cursor
-
-
-def numbers(messages: list[Message]) -> list[int]:
-    return [message.position.entry_id for message in messages]
-
-
-async def publish(wire: Wire, count: int) -> list[Position]:
-    """So many messages whose payloads are their numbers."""
-    return await wire.publish(*[plain(b"%d" % i) for i in range(count)])
 
 
 @pytest.mark.req("B-15")
@@ -51,11 +34,11 @@ async def publish(wire: Wire, count: int) -> list[Position]:
 async def test_single_acks_leave_holes(bed: Bed, wire: Wire, sender: Wire, type: int) -> None:
     await wire.subscribe(type=type)
     await wire.flow()
-    positions = await publish(sender, 6)
+    positions = await sender.publish_numbered(6)
     if type == Failover:
         await wire.expect(Type.ACTIVE_CONSUMER_CHANGE)
     await wire.messages(6)
-    cursor = cursor_of(bed)
+    cursor = bed.subscription().cursor
     await wire.ack(positions[1], positions[3])
     assert (cursor.mark_delete.entry_id, cursor.backlog()) == (-1, 4)
     await wire.ack(positions[0])
@@ -70,11 +53,11 @@ async def test_single_acks_leave_holes(bed: Bed, wire: Wire, sender: Wire, type:
 async def test_acks_of_all_so_far(bed: Bed, wire: Wire, sender: Wire, type: int, taken: bool) -> None:
     await wire.subscribe(type=type)
     await wire.flow()
-    positions = await publish(sender, 5)
+    positions = await sender.publish_numbered(5)
     if type == Failover:
         await wire.expect(Type.ACTIVE_CONSUMER_CHANGE)
     await wire.messages(5)
-    cursor = cursor_of(bed)
+    cursor = bed.subscription().cursor
     await wire.ack(positions[4])
     await wire.ack(positions[2], type=Cumulative)  # answered as success either way
     assert cursor.backlog() == (1 if taken else 4)
@@ -86,10 +69,10 @@ async def test_acks_of_all_so_far(bed: Bed, wire: Wire, sender: Wire, type: int,
 
 async def test_acks_without_a_request_id_are_not_answered(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
-    (position,) = await publish(sender, 1)
+    (position,) = await sender.publish_numbered(1)
     await wire.send(Type.ACK, consumer_id=0, ack_type=Individual, message_id=[message_id(position)])
     await wire.alive()
-    assert cursor_of(bed).backlog() == 0
+    assert bed.subscription().cursor.backlog() == 0
 
 
 @pytest.mark.parametrize("version", [0, 16, 17, 21])
@@ -113,7 +96,7 @@ ODD = [2**64 - 1, 2**64 - 2, 2**63, 2**33, 2**32, 2**32 - 1, 99]
 async def test_ids_that_make_no_sense_change_nothing(bed: Bed, wire: Wire, sender: Wire, type: int) -> None:
     await wire.subscribe(type=type)
     await wire.flow()
-    await publish(sender, 2)
+    await sender.publish_numbered(2)
     bed.broker.topics.unload(TopicName.parse(TOPIC))
     for connection, kind in ((sender, Type.CLOSE_PRODUCER), (wire, Type.CLOSE_CONSUMER)):
         while (await connection.next()).command.type != kind:
@@ -121,10 +104,10 @@ async def test_ids_that_make_no_sense_change_nothing(bed: Bed, wire: Wire, sende
     await sender.producer()
     await wire.subscribe(type=type)
     await wire.flow(1_000_000)
-    positions = await publish(sender, 3)
+    positions = await sender.publish_numbered(3)
     first, second = (await wire.messages(5))[0].position.ledger_id, positions[0].ledger_id
     await wire.ack(positions[1])
-    cursor = cursor_of(bed)
+    cursor = bed.subscription().cursor
     for ledger_id in (first, second, first + 1000, 2**64 - 1, 2**63 - 1):
         for entry_id in ODD:
             ids = [{"ledgerId": ledger_id, "entryId": entry_id}]
@@ -151,55 +134,52 @@ async def test_ids_that_make_no_sense_change_nothing(bed: Bed, wire: Wire, sende
 
 async def test_transactional_acks_are_refused(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
-    (position,) = await publish(sender, 1)
+    (position,) = await sender.publish_numbered(1)
     fields: dict[str, Any] = {"consumer_id": 0, "ack_type": Individual, "message_id": [message_id(position)]}
     response = await wire.ask(Type.ACK, txnid_most_bits=0, txnid_least_bits=1, **fields)
     assert (response.error, response.message) == (pb.NotAllowedError, "Server don't support transaction ack!")
-    assert cursor_of(bed).backlog() == 1
+    assert bed.subscription().cursor.backlog() == 1
 
 
 async def test_acks_before_delivery_count(wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     await wire.subscribe(name="shared", type=Shared, consumer_id=1)
-    positions = await publish(sender, 4)
+    positions = await sender.publish_numbered(4)
     for consumer_id in (0, 1):
         await wire.ack(positions[0], positions[2], consumer_id=consumer_id)
         await wire.flow(consumer_id=consumer_id)
-        assert numbers(await wire.messages(2)) == [1, 3]
+        assert entry_ids(await wire.messages(2)) == [1, 3]
     await wire.quiet()
 
 
 async def test_acks_between_a_redelivery_and_its_dispatch_count(wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     await wire.flow(3)
-    positions = await publish(sender, 3)
+    positions = await sender.publish_numbered(3)
     await wire.messages(3)
     await wire.redeliver()  # no permits are left
     await wire.ack(positions[0], positions[1])
     await wire.flow()
-    assert numbers(await wire.messages(1)) == [2]
+    assert entry_ids(await wire.messages(1)) == [2]
     await wire.quiet()
 
 
 @pytest.mark.req("B-13")
-async def test_the_answer_to_an_ack_waits_for_its_commit(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.subscribe()
-        (position,) = await wire.publish(plain(b"x"))
-        store.holding = True
-        ids = [message_id(position)]
-        await wire.write(wire.numbered(Type.ACK, consumer_id=0, ack_type=Individual, message_id=ids))
-        await wire.quiet()
-        store.fail()
-        response = await wire.expect(Type.ACK_RESPONSE)
-        assert response.error == pb.PersistenceError
-        await wire.write(wire.numbered(Type.ACK, consumer_id=0, ack_type=Individual, message_id=ids))
-        await wire.quiet()
-        store.release()
-        assert not (await wire.expect(Type.ACK_RESPONSE)).HasField("error")
+async def test_the_answer_to_an_ack_waits_for_its_commit(store: HeldStorage, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe()
+    (position,) = await wire.publish(plain(b"x"))
+    store.holding = True
+    ids = [message_id(position)]
+    await wire.write(wire.numbered(Type.ACK, consumer_id=0, ack_type=Individual, message_id=ids))
+    await wire.quiet()
+    store.fail()
+    response = await wire.expect(Type.ACK_RESPONSE)
+    assert response.error == pb.PersistenceError
+    await wire.write(wire.numbered(Type.ACK, consumer_id=0, ack_type=Individual, message_id=ids))
+    await wire.quiet()
+    store.release()
+    assert not (await wire.expect(Type.ACK_RESPONSE)).HasField("error")
 
 
 @pytest.mark.req("B-13", "B-15")
@@ -210,7 +190,7 @@ async def test_acks_outlive_the_broker(autojump_clock: object) -> None:
         await wire.producer()
         for name in ("waited for", "not waited for"):
             await wire.subscribe(name=name, consumer_id=len(name))
-        positions = await publish(wire, 5)
+        positions = await wire.publish_numbered(5)
         await wire.ack(positions[0], positions[3], consumer_id=len("waited for"))
         ids = [message_id(positions[i]) for i in (0, 3)]
         await wire.send(Type.ACK, consumer_id=len("not waited for"), ack_type=Individual, message_id=ids)
@@ -234,20 +214,20 @@ async def test_cursors_are_written_at_a_rate(autojump_clock: object, rate: float
         wire = await bed.connect()
         await wire.producer()
         await wire.subscribe()
-        saved = cursor_of(bed).saves
-        for position in await publish(wire, 100):
+        saved = bed.subscription().cursor.saves
+        for position in await wire.publish_numbered(100):
             await wire.send(Type.ACK, consumer_id=0, ack_type=Individual, message_id=[message_id(position)])
             await wire.quiet(0.03)
-        assert most / 2 <= cursor_of(bed).saves - saved <= most
+        assert most / 2 <= bed.subscription().cursor.saves - saved <= most
 
 
 async def test_properties_of_a_cumulative_ack_are_kept(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
-    positions = await publish(sender, 2)
+    positions = await sender.publish_numbered(2)
     await wire.ack(positions[0], properties=[{"key": "a", "value": 1}])
-    assert cursor_of(bed).properties == {}
+    assert bed.subscription().cursor.properties == {}
     await wire.ack(positions[1], type=Cumulative, properties=[{"key": "a", "value": 1}, {"key": "b", "value": 2}])
-    assert cursor_of(bed).properties == {"a": 1, "b": 2}
+    assert bed.subscription().cursor.properties == {"a": 1, "b": 2}
 
 
 @pytest.mark.parametrize(
@@ -266,12 +246,12 @@ async def test_whatever_properties_an_ack_has_can_be_kept(
         wire = await bed.connect()
         await wire.producer()
         await wire.subscribe()
-        positions = await publish(wire, 2)
+        positions = await wire.publish_numbered(2)
         await wire.ack(positions[0], type=Cumulative, properties=[given])
-        assert cursor_of(bed).properties == kept
+        assert bed.subscription().cursor.properties == kept
     async with serving(storage=store) as bed:
-        assert cursor_of(bed).properties == kept
-        assert cursor_of(bed).mark_delete == positions[0]
+        assert bed.subscription().cursor.properties == kept
+        assert bed.subscription().cursor.mark_delete == positions[0]
 
 
 @pytest.mark.req("B-05")
@@ -289,7 +269,7 @@ async def test_the_rest_of_a_batch_is_redelivered_and_costs_its_own_permits(
     await wire.flow(5)
     message = await wire.message()
     assert (message.position, list(message.command.ack_set)) == (position, [0b11])
-    await publish(sender, 4)
+    await sender.publish_numbered(4)
     assert len(await wire.messages(3)) == 3
     await wire.quiet()
 
@@ -304,21 +284,20 @@ async def test_cumulative_acks_may_end_inside_a_batch(bed: Bed, wire: Wire, send
     assert [message.position for message in messages] == positions[1:]
     assert messages[0].command.ack_set == [0b100]
     await wire.ack(type=Cumulative, message_id=[message_id(positions[1], ack_set=[0])])  # changes nothing, as in Pulsar
-    assert cursor_of(bed).mark_delete == positions[0]
+    assert bed.subscription().cursor.mark_delete == positions[0]
     await wire.ack(message_id=[message_id(positions[1], ack_set=[0])])  # this does
-    assert cursor_of(bed).mark_delete == positions[1]
+    assert bed.subscription().cursor.mark_delete == positions[1]
 
 
-async def test_parts_of_batches_may_be_nothing(autojump_clock: object) -> None:
-    async with serving(Config(acknowledgmentAtBatchIndexLevelEnabled=False)) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.subscribe()
-        (position,) = await wire.publish(batch_of(b"a", b"b"))
-        for ack_type in (Individual, Cumulative):
-            for ack_set in ([1], [0]):
-                await wire.ack(type=ack_type, message_id=[message_id(position, ack_set=ack_set)])
-        await wire.flow()
-        assert (await wire.message()).command.ack_set == []
-        await wire.ack(message_id=[message_id(position, batch_index=1)])  # without a set: all of it
-        assert cursor_of(bed).backlog() == 0
+@pytest.mark.serving(Config(acknowledgmentAtBatchIndexLevelEnabled=False))
+async def test_parts_of_batches_may_be_nothing(bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe()
+    (position,) = await wire.publish(batch_of(b"a", b"b"))
+    for ack_type in (Individual, Cumulative):
+        for ack_set in ([1], [0]):
+            await wire.ack(type=ack_type, message_id=[message_id(position, ack_set=ack_set)])
+    await wire.flow()
+    assert (await wire.message()).command.ack_set == []
+    await wire.ack(message_id=[message_id(position, batch_index=1)])  # without a set: all of it
+    assert bed.subscription().cursor.backlog() == 0

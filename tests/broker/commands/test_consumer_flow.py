@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
-from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import (
@@ -15,11 +12,11 @@ from tests.broker.wire import (
     Bed,
     Earliest,
     Exclusive,
-    Message,
     Shared,
     Type,
     Wire,
     batch_of,
+    entry_ids,
     plain,
     serving,
 )
@@ -27,34 +24,19 @@ from tests.broker.wire import (
 INT_MAX = 2**31 - 1
 
 
-def cursor_of(bed: Bed, name: str = "sub") -> ManagedCursor:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic.subscriptions[name].cursor
-
-
-def numbers(messages: list[Message]) -> list[int]:
-    return [message.position.entry_id for message in messages]
-
-
-async def publish(wire: Wire, count: int) -> list[Position]:
-    """So many messages whose payloads are their numbers."""
-    return await wire.publish(*[plain(b"%d" % i) for i in range(count)])
-
-
 @pytest.mark.req("B-05")
 @pytest.mark.parametrize("type", [Exclusive, Shared])
 async def test_permits_add_up(wire: Wire, sender: Wire, type: int) -> None:
     await wire.subscribe(type=type)
-    await publish(sender, 10)
+    await sender.publish_numbered(10)
     for permits in (1, 2, 3):
         await wire.flow(permits)
         await wire.messages(permits)
         await wire.quiet()
     await wire.flow(2)
     await wire.flow(3)
-    assert numbers(await wire.messages(4)) == [6, 7, 8, 9]
-    await publish(sender, 3)
+    assert entry_ids(await wire.messages(4)) == [6, 7, 8, 9]
+    await sender.publish_numbered(3)
     await wire.messages(1)
     await wire.quiet()
 
@@ -92,20 +74,20 @@ async def test_permits_that_are_none_close(wire: Wire, permits: int) -> None:
 async def test_permits_for_nobody_are_lost(wire: Wire, sender: Wire) -> None:
     await wire.flow(10, consumer_id=7)
     await wire.subscribe(consumer_id=7)
-    await publish(sender, 1)
+    await sender.publish_numbered(1)
     await wire.quiet()
 
 
 async def test_permits_wrap_around(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe(type=Shared)
     await wire.flow(INT_MAX)
-    await publish(sender, 1)
+    await sender.publish_numbered(1)
     await wire.messages(1)
     await wire.flow(INT_MAX)
     await wire.alive()
     (consumer,) = bed.broker.topics.find(TopicName.parse(TOPIC)).subscriptions["sub"].consumers
     assert consumer.permits == -3
-    await publish(sender, 1)
+    await sender.publish_numbered(1)
     await wire.quiet()
 
 
@@ -143,7 +125,7 @@ async def test_unreadable_metadata_reaches_nobody_and_holds_nobody_up(bed: Bed, 
         await wire.flow(consumer_id=sub_type)
     await sender.publish(b"\0\0\0\3xyzgarbage", plain(b"", marker_type=21), plain(b"good"))
     assert await wire.payloads(2) == [b"good", b"good"]
-    assert [cursor_of(bed, name).backlog() for name in ("ex", "sh")] == [1, 1]
+    assert [bed.subscription(name).cursor.backlog() for name in ("ex", "sh")] == [1, 1]
 
 
 @pytest.mark.req("W-03")

@@ -9,28 +9,19 @@ from tests.broker.wire import (
     Bed,
     Exclusive,
     Failover,
-    Message,
     Shared,
     Type,
     Wire,
+    entry_ids,
     plain,
 )
-
-
-def numbers(messages: list[Message]) -> list[int]:
-    return [message.position.entry_id for message in messages]
-
-
-async def publish(wire: Wire, count: int) -> list[Position]:
-    """So many messages whose payloads are their numbers."""
-    return await wire.publish(*[plain(b"%d" % i) for i in range(count)])
 
 
 @pytest.mark.req("B-18", "B-19", "B-20")
 async def test_redelivery_on_shared(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe(type=Shared)
     await wire.flow(100)
-    positions = await publish(sender, 6)
+    positions = await sender.publish_numbered(6)
     await wire.messages(6)
     await wire.ack(positions[0])
 
@@ -71,11 +62,11 @@ async def _first_is(wire: Wire) -> bool:
 async def test_replays_come_before_new_messages(wire: Wire, sender: Wire) -> None:
     await wire.subscribe(type=Shared)
     await wire.flow(2)
-    await publish(sender, 4)
+    await sender.publish_numbered(4)
     first = await wire.messages(2)
     await wire.redeliver([message.position for message in first])
     await wire.flow(4)
-    assert numbers(await wire.messages(4)) == [0, 1, 2, 3]
+    assert entry_ids(await wire.messages(4)) == [0, 1, 2, 3]
 
 
 @pytest.mark.req("B-18", "B-19")
@@ -83,7 +74,7 @@ async def test_messages_left_by_a_closed_consumer_count_no_redelivery(bed: Bed, 
     other = await bed.connect()
     await wire.subscribe(type=Shared)
     await wire.flow(100)
-    await publish(sender, 4)
+    await sender.publish_numbered(4)
     messages = await wire.messages(4)
     await wire.redeliver([messages[1].position])
     await wire.message()
@@ -103,7 +94,7 @@ async def test_messages_left_by_a_closed_consumer_count_no_redelivery(bed: Bed, 
 async def test_redelivery_in_order(wire: Wire, sender: Wire, type: int) -> None:
     await wire.subscribe(type=type)
     await wire.flow(100)
-    positions = await publish(sender, 5)
+    positions = await sender.publish_numbered(5)
     if type == Failover:
         await wire.expect(Type.ACTIVE_CONSUMER_CHANGE)
     await wire.messages(5)
@@ -111,7 +102,7 @@ async def test_redelivery_in_order(wire: Wire, sender: Wire, type: int) -> None:
     for ids in ([positions[4]], []):  # ids are ignored
         await wire.redeliver(ids)
         again = await wire.messages(4)
-        assert numbers(again) == [0, 1, 3, 4]
+        assert entry_ids(again) == [0, 1, 3, 4]
         assert [m.redelivery_count for m in again] == [0, 0, 0, 0]
         assert not any(m.command.HasField("consumer_epoch") for m in again)
         await wire.quiet()
@@ -127,7 +118,7 @@ async def test_redelivery_in_order(wire: Wire, sender: Wire, type: int) -> None:
 async def test_an_epoch_given_at_the_start(wire: Wire, sender: Wire, type: int, epoch: int) -> None:
     await wire.subscribe(type=type, consumer_epoch=epoch)
     await wire.flow()
-    await publish(sender, 1)
+    await sender.publish_numbered(1)
     command = (await wire.message()).command
     assert command.HasField("consumer_epoch") is (type == Exclusive)
     assert command.consumer_epoch == (epoch if type == Exclusive else 0)
@@ -140,7 +131,7 @@ async def test_an_epoch_given_at_the_start(wire: Wire, sender: Wire, type: int, 
 async def test_an_epoch_that_is_negative_is_not_greater(wire: Wire, sender: Wire) -> None:
     await wire.subscribe(consumer_epoch=3)
     await wire.flow()
-    await publish(sender, 1)
+    await sender.publish_numbered(1)
     await wire.message()
     await wire.redeliver(consumer_epoch=2**64 - 1)
     assert (await wire.message()).command.consumer_epoch == 3
@@ -155,7 +146,7 @@ async def test_a_standby_cannot_rewind(bed: Bed, wire: Wire, sender: Wire) -> No
     assert not (await other.expect(Type.ACTIVE_CONSUMER_CHANGE)).is_active
     assert (await wire.expect(Type.ACTIVE_CONSUMER_CHANGE)).is_active
     assert not (await other.expect(Type.ACTIVE_CONSUMER_CHANGE)).is_active
-    await publish(sender, 2)
+    await sender.publish_numbered(2)
     await wire.messages(2)
     await other.redeliver()
     await other.quiet()

@@ -10,7 +10,7 @@ import pytest
 from pulsarium.broker.config import PIP, PULSAR_4_2, Profile
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.commands.deduplicated import DUPLICATE, NAME, ON, ask, send, topic_of
+from tests.broker.commands.deduplicated import DUPLICATE, NAME, ON, ask, send
 from tests.broker.held import HeldStorage
 from tests.broker.wire import TOPIC, Bed, Earliest, Type, Wire, batch_of, frame_of, plain, position_of, serving
 
@@ -88,7 +88,7 @@ async def test_each_name_is_on_its_own(bed: Bed, p: Wire) -> None:
 async def test_a_duplicate_counts_as_received(bed: Bed, p: Wire) -> None:
     for number in (0, 0):
         await ask(p, number)
-    assert topic_of(bed).messages_in == 2
+    assert bed.topic().messages_in == 2
 
 
 async def test_without_it_everything_is_stored(autojump_clock: object) -> None:
@@ -98,7 +98,7 @@ async def test_without_it_everything_is_stored(autojump_clock: object) -> None:
         assert [(await ask(wire, 7)).entry_id for _ in range(3)] == [0, 1, 2]
         await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
         assert (await wire.producer(producer_name="p")).last_sequence_id == -1
-        assert topic_of(bed).deduplication is None
+        assert bed.topic().deduplication is None
 
 
 # coming back

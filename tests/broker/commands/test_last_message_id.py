@@ -14,7 +14,7 @@ from pulsarium.proto.entry import strip_broker_metadata, with_broker_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.last_entry import last_kept, take_apart
 from tests.broker.commands.last_message_id import EXAMPLE, Last, Stage, last, stage_of
-from tests.broker.compacted import Retained, compacted, compacted_batch, topic_of, trim
+from tests.broker.compacted import Retained, compacted, compacted_batch, trim
 from tests.broker.model.compaction.topics import compact, keyed_batch
 from tests.broker.wire import Bed, Type, Wire, batch_of, plain, serving
 
@@ -101,7 +101,7 @@ async def test_a_topic_that_was_never_compacted(stage: Stage) -> None:
 @pytest.mark.req("S429-33")
 async def test_an_empty_topic_has_no_last_message_id(bed: Bed, wire: Wire) -> None:
     await wire.subscribe(read_compacted=False)
-    compacted(topic_of(bed), Retained(NOWHERE, {})).horizon = None
+    compacted(bed.topic(), Retained(NOWHERE, {})).horizon = None
     assert (await last(wire))[:2] == (NOWHERE, -1)
     await wire.subscribe(name="compacted", read_compacted=True, consumer_id=1)
     assert (await last(wire, 1))[:2] == (NOWHERE, -1)
@@ -117,7 +117,7 @@ async def test_a_compacted_topic_that_kept_nothing_has_no_last_message_id(stage:
 
 
 async def test_a_trimmed_topic_has_what_was_kept_of_it(stage: Stage) -> None:
-    trim(topic_of(stage.bed))
+    trim(stage.bed.topic())
     assert (await last(await stage.client(V21)))[:2] == (stage.positions[3], 1)
     assert (await last(await stage.client(V21, read_compacted=False)))[:2] == (NOWHERE, -1)
 
@@ -176,10 +176,10 @@ async def test_the_last_message_id_of_the_proposals_example(bed: Bed) -> None:
     await sender.producer()
     example = keyed_batch(("k0", b"v0"), ("k0", b"v1"), ("k1", b"v0"), ("k1", b""), compression=pb.LZ4)
     (position,) = await sender.publish(example, num_messages=4)
-    await compact(topic_of(bed))
+    await compact(bed.topic())
     for unloaded in (False, True):
         if unloaded:
-            bed.broker.topics.unload(topic_of(bed).name)
+            bed.broker.topics.unload(bed.topic().name)
         new, old = await bed.connect(V22), await bed.connect(V21)
         for wire, name in ((new, "new"), (old, "old")):
             await wire.subscribe(name=f"{name}{unloaded}", read_compacted=True, initialPosition=1)

@@ -9,11 +9,8 @@ import pytest
 from pulsarium.broker import slices
 from pulsarium.broker.commands import consumer as consumer_commands
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import TOPIC, Bed, Individual, Shared, Type, Wire, frame_of, message_id, plain
+from tests.broker.wire import Bed, Individual, Shared, Type, Wire, frame_of, message_id, plain
 
 COUNT = 300  # ids of one command, each of which takes a slice
 
@@ -34,14 +31,8 @@ async def owed(wire: Wire, sender: Wire) -> list[Position]:
     return positions
 
 
-def subscription_of(bed: Bed) -> PersistentSubscription:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic.subscriptions["sub"]
-
-
 def redelivered(bed: Bed) -> int:
-    dispatcher = subscription_of(bed).dispatcher
+    dispatcher = bed.subscription().dispatcher
     assert dispatcher is not None
     return len(dispatcher.redeliveries)
 
@@ -55,9 +46,9 @@ async def test_a_bystander_is_answered_before_the_last_id_of_an_ack(bed: Bed, wi
     bystander = await bed.connect()
     await wire.write(ack_of(owed, request_id=77))
     await bystander.alive()
-    assert subscription_of(bed).cursor.backlog() > 0
+    assert bed.subscription().cursor.backlog() > 0
     await wire.reply(77)
-    assert subscription_of(bed).cursor.backlog() == 0
+    assert bed.subscription().cursor.backlog() == 0
 
 
 async def test_a_bystander_is_answered_before_the_last_id_of_a_redelivery(
@@ -99,17 +90,17 @@ async def test_an_ack_is_handled_to_its_end_when_its_client_leaves(
     await wire.write(ack_of(owed))
     await wire.aclose()
     await sender.quiet()
-    assert subscription_of(bed).cursor.backlog() == 0
+    assert bed.subscription().cursor.backlog() == 0
 
 
 async def test_an_ack_ends_with_its_consumer(bed: Bed, wire: Wire, owed: list[Position]) -> None:
     bystander = await bed.connect()
     await wire.write(ack_of(owed, request_id=77))
     await bystander.alive()
-    subscription_of(bed).disconnect_consumers()
-    left = subscription_of(bed).cursor.backlog()
+    bed.subscription().disconnect_consumers()
+    left = bed.subscription().cursor.backlog()
     assert [each.command.type for each in await wire.rest()] == [pb.BaseCommand.CLOSE_CONSUMER]
-    assert subscription_of(bed).cursor.backlog() == left > 0
+    assert bed.subscription().cursor.backlog() == left > 0
 
 
 async def test_an_id_that_is_named_twice_is_delivered_again_once(wire: Wire, owed: list[Position]) -> None:

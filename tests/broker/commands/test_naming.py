@@ -40,13 +40,13 @@ async def test_names_of_consumers_and_producers(bed: Bed, wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("type", [Type.GET_TOPICS_OF_NAMESPACE, Type.WATCH_TOPIC_LIST])
-async def test_patterns(wire: Wire, type: int) -> None:
+async def test_a_pattern_that_is_no_utf_8_is_answered(wire: Wire, type: int) -> None:
     more = {"watcher_id": 0} if type == Type.WATCH_TOPIC_LIST else {}
     await wire.write(broken(type, namespace="public/default", topics_pattern=MARK, **more))
     assert (await wire.next()).command.type in (Type.GET_TOPICS_OF_NAMESPACE_RESPONSE, Type.WATCH_TOPIC_LIST_SUCCESS)
 
 
-async def test_listeners(wire: Wire) -> None:
+async def test_a_listener_name_that_is_no_utf_8_is_shown_with_replacements(wire: Wire) -> None:
     await wire.write(broken(Type.LOOKUP, topic=TOPIC, advertised_listener_name=MARK))
     assert (await wire.expect(Type.LOOKUP_RESPONSE)).message == f"the broker do not have {READ} listener"
 
@@ -58,7 +58,7 @@ async def test_brokers_that_a_proxy_names(bed: Bed) -> None:
     await wire.expect(Type.CONNECTED)
 
 
-def test_texts() -> None:
+def test_texts_are_read_as_utf_8_and_the_last_value_of_a_key_counts() -> None:
     assert text_of("a") == "a"
     assert text_of(b"\xc3\xbc") == "ü"
     assert texts_of([pb.KeyValue(key="a", value="1"), pb.KeyValue(key="a", value="2")]) == {"a": "2"}

@@ -11,7 +11,7 @@ import pytest
 from pulsarium.broker.model.ledger.position import EARLIEST, LATEST, Position
 from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.proto import entry
-from tests.broker.compacted import Retained, compacted, compacted_batch, topic_of, trim
+from tests.broker.compacted import Retained, compacted, compacted_batch, trim
 from tests.broker.model.compaction.topics import compact
 from tests.broker.wire import (
     Bed,
@@ -40,7 +40,7 @@ class Stage(NamedTuple):
         return [self.positions[place] for place in places]
 
     def subscription(self) -> Any:
-        return topic_of(self.bed).subscriptions["sub"]
+        return self.bed.topic().subscriptions["sub"]
 
 
 HORIZON = 7
@@ -56,7 +56,7 @@ async def stage(bed: Bed) -> Stage:
     positions = await sender.publish(*entries)
     kept = {positions[2]: entries[2], positions[5]: entries[5], positions[6]: compacted_batch(None, b"y")}
     retained = Retained(positions[HORIZON], kept)
-    compacted(topic_of(bed), retained)
+    compacted(bed.topic(), retained)
     return Stage(bed, sender, positions, retained)
 
 
@@ -149,7 +149,7 @@ async def test_everything_kept_is_acknowledged(stage: Stage, wire: Wire) -> None
     await get(wire, stage.at(*NEWER))
 
 
-async def test_cumulative(stage: Stage, wire: Wire) -> None:
+async def test_a_cumulative_ack_covers_entries_that_were_compacted_out(stage: Stage, wire: Wire) -> None:
     await subscribe(wire)
     await wire.messages(5)
     await wire.ack(*stage.at(5), type=Cumulative)
@@ -181,7 +181,9 @@ async def test_part_of_a_compacted_batch_is_read(stage: Stage, wire: Wire) -> No
 @pytest.mark.parametrize(
     ("target", "then"), [(0, (*KEPT, *NEWER)), (3, (5, 6, *NEWER)), (6, (6, 8, 9)), (7, NEWER), (9, (9,))]
 )
-async def test_seek(stage: Stage, wire: Wire, target: int, then: tuple[int, ...]) -> None:
+async def test_a_seek_to_any_entry_continues_with_the_compacted_ones(
+    stage: Stage, wire: Wire, target: int, then: tuple[int, ...]
+) -> None:
     """Inclusive, and to entries that were not kept too."""
     await subscribe(wire)
     await wire.messages(5)
@@ -249,7 +251,7 @@ async def test_markers_are_passed_over(stage: Stage, wire: Wire) -> None:
 
 
 async def test_a_reader_gets_what_is_left_of_trimmed_ledgers(stage: Stage, wire: Wire) -> None:
-    trim(topic_of(stage.bed))
+    trim(stage.bed.topic())
     (newer,) = await stage.sender.publish(plain(b"new"))
     await subscribe(wire, durable=False, start_message_id=message_id(EARLIEST))
     await get(wire, [*stage.at(*KEPT), newer])
@@ -261,7 +263,7 @@ async def test_a_reader_gets_what_is_left_of_trimmed_ledgers(stage: Stage, wire:
 
 
 async def test_a_reader_whose_permits_end_between_trimmed_and_other_ledgers(stage: Stage, wire: Wire) -> None:
-    topic = topic_of(stage.bed)
+    topic = stage.bed.topic()
     trim(topic)
     (newer,) = await stage.sender.publish(plain(b"new"))
     stage.retained.horizon = newer
@@ -274,7 +276,7 @@ async def test_a_reader_whose_permits_end_between_trimmed_and_other_ledgers(stag
 
 
 async def test_a_reader_from_an_id_in_trimmed_ledgers(stage: Stage, wire: Wire) -> None:
-    trim(topic_of(stage.bed))
+    trim(stage.bed.topic())
     (newer,) = await stage.sender.publish(plain(b"new"))
     await subscribe(wire, durable=False, start_message_id=message_id(stage.positions[5]))
     await get(wire, [*stage.at(5, 6), newer])
@@ -283,7 +285,7 @@ async def test_a_reader_from_an_id_in_trimmed_ledgers(stage: Stage, wire: Wire) 
 
 
 async def test_a_reader_that_seeks_in_a_trimmed_topic(stage: Stage, wire: Wire) -> None:
-    trim(topic_of(stage.bed))
+    trim(stage.bed.topic())
     (newer,) = await stage.sender.publish(plain(b"new"))
     await subscribe(wire, durable=False, start_message_id=message_id(EARLIEST))
     await get(wire, [*stage.at(*KEPT), newer])
@@ -297,7 +299,7 @@ async def test_a_reader_that_seeks_in_a_trimmed_topic(stage: Stage, wire: Wire) 
 
 async def test_a_reader_at_the_end_of_a_trimmed_topic(stage: Stage, wire: Wire) -> None:
     """It does not begin again with what was kept, although the only ledger that there is holds nothing."""
-    topic = topic_of(stage.bed)
+    topic = stage.bed.topic()
     trim(topic)
     topic.ledger.last_confirmed = topic.ledger.first_position()  # as after a restart
     await subscribe(wire, durable=False, start_message_id=message_id(LATEST), initialPosition=Latest)
@@ -310,7 +312,7 @@ async def test_a_reader_at_the_end_of_a_trimmed_topic(stage: Stage, wire: Wire) 
 
 async def test_a_trimmed_topic_in_which_nothing_is_new(stage: Stage, wire: Wire) -> None:
     stage.retained.horizon = stage.positions[9]
-    trim(topic_of(stage.bed))
+    trim(stage.bed.topic())
     await subscribe(wire, 1, durable=False, start_message_id=message_id(EARLIEST))
     for place in KEPT:
         await get(wire, stage.at(place))
@@ -322,7 +324,7 @@ async def test_a_trimmed_topic_in_which_nothing_is_new(stage: Stage, wire: Wire)
 
 async def test_a_durable_subscription_of_a_trimmed_topic(stage: Stage, wire: Wire) -> None:
     """As in Pulsar: it begins with the first ledger that there is."""
-    trim(topic_of(stage.bed))
+    trim(stage.bed.topic())
     (newer,) = await stage.sender.publish(plain(b"new"))
     await subscribe(wire)
     await get(wire, [newer])
@@ -358,10 +360,10 @@ async def test_a_table_is_complete_whenever_the_topic_is_compacted(bed: Bed, wir
             await wire.flow(chance.randrange(1, 4))
             await take()
         if chance.random() < 0.2:
-            await compact(topic_of(bed))
+            await compact(bed.topic())
         if chance.random() < 0.1:
-            topic_of(bed).ledger.reopen()  # the next ledger: what is compacted may be trimmed
-            topic_of(bed).trim_soon()
+            bed.topic().ledger.reopen()  # the next ledger: what is compacted may be trimmed
+            bed.topic().trim_soon()
     await wire.flow()
     await take()
     missing = {key for key in truth if table.get(key) != truth[key]}

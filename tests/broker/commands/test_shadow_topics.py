@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,7 @@ import trio
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import NAMESPACES, TOPICS, Rest, rest_of
 from tests.broker.held import HeldStorage
 from tests.broker.model.transaction.buffered import in_txn, txn
@@ -40,6 +37,7 @@ SMALL_LEDGERS = Config(
     transactionCoordinatorEnabled=True,
     forceDeleteNamespaceAllowed=True,
 )
+pytestmark = pytest.mark.serving(SMALL_LEDGERS)
 
 
 async def make(rest: Rest, name: str = "shadow", source: str = TOPIC) -> None:
@@ -60,19 +58,6 @@ async def reading(bed: Bed, topic: str = SHADOW, name: str = "sub", **fields: An
 
 async def last_id(wire: Wire) -> Position:
     return position_of((await wire.ask(Type.GET_LAST_MESSAGE_ID, consumer_id=0)).last_message_id)
-
-
-def topic_of(bed: Bed, name: str = TOPIC) -> PersistentTopic:
-    topic = bed.broker.topics.find(TopicName.parse(name))
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
-@pytest.fixture
-async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
-    """A broker whose ledgers hold two entries, and which serves transactions."""
-    async with serving(SMALL_LEDGERS) as bed:
-        yield bed
 
 
 @pytest.fixture
@@ -150,44 +135,30 @@ async def test_a_shadow_has_shadows(bed: Bed, rest: Rest, sender: Wire) -> None:
     assert await consumer.payloads(1) == [b"a"]
 
 
-async def test_nothing_is_shown_before_its_commit(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        rest = rest_of(bed)
-        await rest.done("PUT", f"{TOPICS}/t")
-        await make(rest)
-        await listed(rest, SHADOW)
-        sender = await bed.connect()
-        await sender.producer()
-        consumer = await reading(bed)
-        store.holding = True
-        await sender.write(sender.sends(plain(b"a")))
-        await consumer.quiet()
-        store.release(1)
-        assert await consumer.payloads(1) == [b"a"]
+async def test_nothing_is_shown_before_its_commit(store: HeldStorage, bed: Bed, rest: Rest, sender: Wire) -> None:
+    consumer = await reading(bed)
+    store.holding = True
+    await sender.write(sender.sends(plain(b"a")))
+    await consumer.quiet()
+    store.release(1)
+    assert await consumer.payloads(1) == [b"a"]
 
 
-async def test_a_failed_commit_is_not_shown_and_the_shadow_goes_on(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        rest = rest_of(bed)
-        await rest.done("PUT", f"{TOPICS}/t")
-        await make(rest)
-        await listed(rest, SHADOW)
-        sender = await bed.connect()
-        await sender.producer()
-        consumer = await reading(bed)
-        store.holding = True
-        await sender.write(sender.sends(plain(b"lost")))
-        await sender.quiet()
-        store.fail()
-        await sender.expect(Type.SEND_ERROR)
-        await sender.expect(Type.CLOSE_PRODUCER)
-        store.release()
-        await sender.producer()
-        await sender.publish(plain(b"kept"))
-        assert await consumer.payloads(1) == [b"kept"]
-        await consumer.quiet()
+async def test_a_failed_commit_is_not_shown_and_the_shadow_goes_on(
+    store: HeldStorage, bed: Bed, rest: Rest, sender: Wire
+) -> None:
+    consumer = await reading(bed)
+    store.holding = True
+    await sender.write(sender.sends(plain(b"lost")))
+    await sender.quiet()
+    store.fail()
+    await sender.expect(Type.SEND_ERROR)
+    await sender.expect(Type.CLOSE_PRODUCER)
+    store.release()
+    await sender.producer()
+    await sender.publish(plain(b"kept"))
+    assert await consumer.payloads(1) == [b"kept"]
+    await consumer.quiet()
 
 
 # subscriptions
@@ -198,8 +169,8 @@ async def test_subscriptions_of_both_topics_are_independent(bed: Bed, rest: Rest
     positions = await sender.publish(*(plain(b"%d" % number) for number in range(5)))
     await consumer.messages(5)
     await consumer.ack(positions[3], type=Cumulative)
-    assert topic_of(bed, SHADOW).subscriptions["sub"].cursor.backlog() == 1
-    assert topic_of(bed).subscriptions["sub"].cursor.backlog() == 5
+    assert bed.topic(SHADOW).subscriptions["sub"].cursor.backlog() == 1
+    assert bed.topic().subscriptions["sub"].cursor.backlog() == 5
     assert await source.payloads(5) == [b"0", b"1", b"2", b"3", b"4"]
     backlogs = (await rest.get(f"{TOPICS}/shadow/stats"))["subscriptions"]
     assert {name: each["msgBacklog"] for name, each in backlogs.items()} == {"sub": 1}
@@ -250,7 +221,7 @@ async def test_transactions_of_the_source_are_seen_as_there(bed: Bed, rest: Rest
     await sender.publish(plain(b"behind"))
     await consumer.quiet()
     assert await last_id(consumer) == before
-    buffer = topic_of(bed).transactions
+    buffer = bed.topic().transactions
     assert buffer is not None
     buffer.end(txn(5), commit=commit, low_watermark=-1)
     assert await consumer.payloads(2 if commit else 1) == ([b"in", b"behind"] if commit else [b"behind"])
@@ -331,8 +302,8 @@ async def test_a_shadow_loses_what_its_source_deletes(bed: Bed, rest: Rest, send
     await source.messages(5)
     await source.ack(positions[-1], type=Cumulative)
     await source.quiet()
-    assert topic_of(bed).ledger.count == 1
-    shadow = topic_of(bed, SHADOW)
+    assert bed.topic().ledger.count == 1
+    shadow = bed.topic(SHADOW)
     assert (shadow.ledger.count, shadow.subscriptions["sub"].cursor.backlog()) == (1, 1)
     await consumer.redeliver()
     assert [each.position for each in await consumer.messages(1)] == positions[4:]
@@ -492,7 +463,7 @@ async def test_all_of_it_is_there_after_a_restart(tmp_path: Path) -> None:
         await sender.publish(plain(b"new"))
         assert await consumer.payloads(1) == [b"new"]
         await consumer.ack(positions[1], positions[3])
-        assert topic_of(bed, SHADOW).subscriptions["sub"].cursor.backlog() == 1
+        assert bed.topic(SHADOW).subscriptions["sub"].cursor.backlog() == 1
 
 
 async def test_a_source_that_was_trimmed_before_a_restart(tmp_path: Path) -> None:
@@ -507,9 +478,9 @@ async def test_a_source_that_was_trimmed_before_a_restart(tmp_path: Path) -> Non
             positions += await sender.publish(plain(b"%d" % number))
         await source.messages(5)
         await source.ack(positions[-1], type=Cumulative)
-        assert topic_of(bed).ledger.count == 1
+        assert bed.topic().ledger.count == 1
     async with serving(SMALL_LEDGERS, data=tmp_path) as bed:
         consumer = await reading(bed)
         assert [each.position for each in await consumer.messages(1)] == positions[-1:]
         await consumer.ack(positions[-1])
-        assert topic_of(bed, SHADOW).subscriptions["sub"].cursor.backlog() == 0
+        assert bed.topic(SHADOW).subscriptions["sub"].cursor.backlog() == 0

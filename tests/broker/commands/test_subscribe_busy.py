@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.commands.refusals import refused_consumer
@@ -19,20 +18,12 @@ from tests.broker.wire import (
     Shared,
     Type,
     Wire,
-    batch_of,
     plain,
     serving,
 )
 
 LOOSE = "non-persistent://public/default/t"
 BUSY = (pb.ConsumerBusy, "Exclusive consumer is already connected")
-
-
-@pytest.fixture
-async def five(wire: Wire) -> list[Position]:
-    """A topic with four messages and a batch of three; their positions."""
-    await wire.producer(producer_id=50)
-    return await wire.publish(*[plain(b"%d" % i) for i in range(4)], batch_of(b"x", b"y", b"z"), producer_id=50)
 
 
 @pytest.mark.req("C-04", "B-01")

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import (
     TOPIC,
@@ -19,26 +18,12 @@ from tests.broker.wire import (
     Shared,
     Type,
     Wire,
-    batch_of,
     message_id,
     plain,
 )
 
 EARLIEST = {"ledgerId": 2**64 - 1, "entryId": 2**64 - 1}
 LATEST = {"ledgerId": 2**63 - 1, "entryId": 2**63 - 1}
-
-
-def topic_of(bed: Bed) -> PersistentTopic:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
-@pytest.fixture
-async def five(wire: Wire) -> list[Position]:
-    """A topic with four messages and a batch of three; their positions."""
-    await wire.producer(producer_id=50)
-    return await wire.publish(*[plain(b"%d" % i) for i in range(4)], batch_of(b"x", b"y", b"z"), producer_id=50)
 
 
 @pytest.mark.parametrize("type", [Exclusive, Shared, Failover])
@@ -121,12 +106,12 @@ async def test_readers_in_other_ledgers(bed: Bed, wire: Wire, five: list[Positio
 @pytest.mark.req("B-14")
 async def test_a_reader_is_gone_with_its_consumer(bed: Bed, wire: Wire, five: list[Position]) -> None:
     await wire.subscribe(durable=False, start_message_id=EARLIEST)
-    assert list(topic_of(bed).subscriptions) == ["sub"]
+    assert list(bed.topic().subscriptions) == ["sub"]
     await wire.flow()
     await wire.ack(*[message.position for message in await wire.messages(3)])
     await wire.messages(2)
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
-    assert list(topic_of(bed).subscriptions) == []
+    assert list(bed.topic().subscriptions) == []
     await wire.subscribe(durable=False, start_message_id=message_id(five[1]))  # its start counts again
     await wire.flow()
     assert (await wire.message()).position == five[1]

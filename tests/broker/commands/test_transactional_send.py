@@ -144,7 +144,7 @@ async def test_redelivery_includes_a_late_message_only_once(bed: Broker, type: i
     await consumer.quiet()
 
 
-async def test_batches(bed: Broker) -> None:
+async def test_batches_of_an_aborted_transaction_are_not_delivered(bed: Broker) -> None:
     producer, consumer = await opened(bed, Shared)
     of = txn(3)
     await send(producer, of, batch_of(b"a", b"b", **in_txn(of)), num_messages=2)

@@ -11,7 +11,7 @@ import pytest
 from pulsarium.proto import compression
 from pulsarium.proto.entry import build, parse_metadata, payload_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.compacted import Retained, compacted, topic_of
+from tests.broker.compacted import Retained, compacted
 from tests.broker.model.compaction.topics import compact, keyed_batch
 from tests.broker.wire import Bed, Type, Wire
 
@@ -57,7 +57,7 @@ async def test_the_last_compacted_entry_stays_compressed(
 ) -> None:
     await wire.producer()
     await wire.publish(keyed_batch(*BATCH, compression=kind), num_messages=4)
-    topic = topic_of(bed)
+    topic = bed.topic()
     await compact(topic)
     assert decompressed  # compaction had to
     decompressed.clear()

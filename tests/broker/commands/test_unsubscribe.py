@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import (
-    TOPIC,
     Bed,
     Earliest,
     Failover,
@@ -17,30 +14,16 @@ from tests.broker.wire import (
     Shared,
     Type,
     Wire,
-    batch_of,
     plain,
 )
 
 LOOSE = "non-persistent://public/default/t"
 
 
-def topic_of(bed: Bed) -> PersistentTopic:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic
-
-
-@pytest.fixture
-async def five(wire: Wire) -> list[Position]:
-    """A topic with four messages and a batch of three; their positions."""
-    await wire.producer(producer_id=50)
-    return await wire.publish(*[plain(b"%d" % i) for i in range(4)], batch_of(b"x", b"y", b"z"), producer_id=50)
-
-
 async def test_unsubscribing_deletes_the_subscription(bed: Bed, wire: Wire, five: list[Position]) -> None:
     await wire.subscribe(initialPosition=Earliest)
     await wire.ask(Type.UNSUBSCRIBE, consumer_id=0)
-    assert list(topic_of(bed).subscriptions) == []
+    assert list(bed.topic().subscriptions) == []
     assert await wire.refused(Type.UNSUBSCRIBE, consumer_id=0) == (pb.MetadataError, "Consumer not found")
     await wire.subscribe()
     await wire.flow()
@@ -58,7 +41,7 @@ async def test_a_consumer_unsubscribes_others_only_with_force(bed: Bed, wire: Wi
         consumer.inbox.clear()
     await wire.ask(Type.UNSUBSCRIBE, consumer_id=0, force=True)
     assert (await other.expect(Type.CLOSE_CONSUMER)).request_id == 2**64 - 1
-    assert list(topic_of(bed).subscriptions) == []
+    assert list(bed.topic().subscriptions) == []
     await other.subscribe(type=type)
 
 
@@ -86,5 +69,5 @@ async def test_a_closed_subscription_stays_and_goes_on(wire: Wire, five: list[Po
 
 async def test_consumers_without_a_name_have_none(bed: Bed, wire: Wire) -> None:
     await wire.subscribe()
-    (consumer,) = topic_of(bed).subscriptions["sub"].consumers
+    (consumer,) = bed.topic().subscriptions["sub"].consumers
     assert consumer.name == ""

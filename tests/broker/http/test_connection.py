@@ -257,7 +257,7 @@ async def test_a_tunnel_is_not_made() -> None:
         (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 10_000 + b"\r\n\r\n", 431),
     ],
 )
-async def test_what_is_refused_is_told(request_: bytes, status: int) -> None:
+async def test_a_malformed_request_gets_its_status_and_closes_the_connection(request_: bytes, status: int) -> None:
     async with served() as http:
         said = await everything(http, request_)
     assert said.startswith(b"HTTP/1.1 %d " % status)
@@ -322,7 +322,7 @@ async def test_a_fault_outside_the_handlers_is_answered_500(caplog: pytest.LogCa
     assert "the site failed to answer a request" in caplog.text
 
 
-async def test_nobody_stays_who_asks_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "IDLE_SECONDS", 0.05)
     async with served() as http:
         assert (await everything(http, GET)).endswith(TENANTS)

@@ -44,7 +44,7 @@ async def test_a_topic_of_another_broker_is_redirected(bed: Bed, first: Rest, se
     assert (await first.get(f"{T}/stats"))["msgInCounter"] == 0
 
 
-async def test_nobody_s_topic_is_the_leader_s_to_give(bed: Bed, second: Rest) -> None:
+async def test_only_the_leader_assigns_an_unowned_topic(bed: Bed, second: Rest) -> None:
     answer = await second.call("PUT", T)
     assert answer.headers["location"] == f"http://broker.internal:8080{T}?authoritative=false"
     assert bed.broker.cluster.ownership.owner(TopicName.parse(TOPIC)) is None
@@ -59,7 +59,7 @@ async def test_any_broker_answers_for_partitions_wherever_they_are(first: Rest, 
         assert len(await rest.get(TOPICS)) == 8
 
 
-async def test_what_all_brokers_know_any_one_tells(bed: Bed, first: Rest) -> None:
+async def test_any_broker_answers_from_the_shared_metadata(bed: Bed, first: Rest) -> None:
     give(bed, 1)
     assert (await first.call("GET", f"{T}/partitions")).status == 404
 

@@ -52,7 +52,7 @@ async def test_a_body_that_no_handler_wants_does_not_end_the_connection() -> Non
         assert (await answer(stream))[1] == TENANTS
 
 
-async def test_what_is_not_http_harms_nobody() -> None:
+async def test_bytes_that_are_not_http_harm_no_other_connection() -> None:
     async with served() as http, await http.connect() as good:
         for nonsense in NONSENSE:
             async with await http.connect() as bad:
@@ -104,7 +104,7 @@ async def test_the_certificate_of_a_connection_is_the_role_of_its_requests(autho
 
 
 @pytest.mark.parametrize("data", NONSENSE, ids=range(len(NONSENSE)))
-async def test_what_is_not_https_harms_nobody(
+async def test_bytes_that_are_not_tls_harm_no_other_connection(
     data: bytes, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with served(tls=context_of(authority)) as https:

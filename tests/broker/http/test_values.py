@@ -112,7 +112,7 @@ def test_a_value_that_jackson_does_not_read_is_refused(kind: Kind, value: Any, t
 
 
 @given(st.sampled_from(ALL), VALUES)
-def test_what_was_read_is_read_alike_again(kind: Kind, value: Any) -> None:
+def test_reading_a_value_twice_changes_nothing(kind: Kind, value: Any) -> None:
     try:
         once = kind.value_of(value)
     except UnreadableBody:

@@ -25,7 +25,7 @@ def test_each_rule_about_clients_has_a_program() -> None:
 
 @pytest.mark.parametrize("mended", [False, True], ids=["broken", "mended"])
 @pytest.mark.parametrize("rule", PROGRAMS)
-async def test_program(rule: str, mended: bool, autojump_clock: object) -> None:
+async def test_each_program_breaks_its_rule_until_it_is_mended(rule: str, mended: bool, autojump_clock: object) -> None:
     program = PROGRAMS[rule]
     async with serving(program.config()) as bed:
         lab = bed.broker.cluster.lab

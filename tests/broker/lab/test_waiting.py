@@ -91,7 +91,7 @@ async def test_a_week_passes_in_one_step() -> None:
         assert await wire.payloads(1) == [b"week"]
 
 
-async def test_by_itself() -> None:
+async def test_auto_advance_delivers_a_delayed_message_at_once() -> None:
     async with stage() as (_, lab, wire):
         lab.clock.auto_advance = True
         await wire.subscribe(type=Shared)

@@ -52,7 +52,7 @@ def kept_at(position: Position, sequence_id: int, highest_sequence_id: int) -> P
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.lists(st.tuples(positions, ids, ids), max_size=4)), max_size=4))
-def test_receipts(program: list[tuple[int, list[tuple[Position, int, int]]]]) -> None:
+def test_receipts_from_templates_equal_encoded_ones(program: list[tuple[int, list[tuple[Position, int, int]]]]) -> None:
     outgoing, expected = Outgoing(), b""
     for producer_id, entries in program:
         outgoing.receipts(producer_id, [kept_at(*entry) for entry in entries])

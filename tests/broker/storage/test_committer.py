@@ -159,7 +159,7 @@ async def test_a_failure_in_the_middle_fails_what_waits_behind_it(
     assert [len(store.stored_runs(ledger_id)) for ledger_id in range(1, 10)] == [1, *[0] * 8]
 
 
-async def test_what_is_before_a_failure_is_kept(
+async def test_commits_before_a_failure_are_kept(
     store: SqliteStorage, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(committer, "GROUP_BYTES", 1)

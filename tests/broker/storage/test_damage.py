@@ -345,7 +345,7 @@ def test_a_commit_that_was_being_written_is_no_damage(
 
 
 @pytest.mark.parametrize("name", [DATABASE_NAME, WAL_NAME, ""])
-def test_what_may_not_be_written_is_refused(
+def test_a_file_without_write_permission_is_refused(
     kept: Kept, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = kept.copy(tmp_path / "data")

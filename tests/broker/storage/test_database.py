@@ -65,7 +65,7 @@ def directory(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [text_file, other_database, newer_store, directory])
-def test_what_is_not_ours_is_refused_and_left_alone(tmp_path: Path, make: object) -> None:
+def test_a_foreign_file_is_refused_and_left_unchanged(tmp_path: Path, make: object) -> None:
     path = tmp_path / DATABASE_NAME
     assert callable(make)
     make(path)

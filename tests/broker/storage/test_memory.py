@@ -46,7 +46,7 @@ async def test_a_commit_is_done_at_once_and_keeps_no_entries(store: Storage) -> 
         store.read_now(1, 0, 0)
 
 
-async def test_what_is_spilled_can_be_read(store: Storage) -> None:
+async def test_spilled_entries_can_be_read(store: Storage) -> None:
     await ask(store.spill, 1, Run(0, [b"a", b"b"]))
     await ask(store.spill, 1, Run(2, [b"c"]))
     await ask(store.spill, 2, Run(0, [b"x"]))

@@ -11,7 +11,7 @@ entry_lists = st.lists(st.binary(max_size=40), max_size=20)
 
 
 @given(entry_lists)
-def test_what_is_packed_unpacks(entries: list[bytes]) -> None:
+def test_packed_entries_unpack(entries: list[bytes]) -> None:
     data = pack(entries)
     assert unpack(data) == entries
     assert len(data) == header_size(len(entries)) + sum(map(len, entries))

@@ -99,7 +99,7 @@ async def test_nothing_is_taken_any_more(
     assert said in line
 
 
-async def test_one_that_is_back_as_it_was_is_written_again(store: SqliteStorage, data: Path) -> None:
+async def test_a_deleted_log_that_is_put_back_is_written_again(store: SqliteStorage, data: Path) -> None:
     moved(data)
     with pytest.raises(StorageError, match="is gone"):
         await ask(store.commit, batch_of(1, 1, b"lost"))
@@ -111,7 +111,7 @@ async def test_one_that_is_back_as_it_was_is_written_again(store: SqliteStorage,
     assert await ask(store.read, 1, 0, 1) == [b"kept", b"next"]
 
 
-async def test_what_was_committed_before_a_log_was_deleted_is_there_after_the_end(data: Path) -> None:
+async def test_entries_survive_the_deletion_of_the_log_while_the_store_runs(data: Path) -> None:
     store = SqliteStorage(data)
     async with trio.open_nursery() as nursery:
         await nursery.start(store.run)

@@ -45,7 +45,7 @@ async def test_the_store_has_exactly_the_new_state(store: Storage) -> None:
     assert (store.load_metadata(), store.stored_runs(1), store.stored_runs(7)) == ({}, [], [])
 
 
-async def test_what_fails_changes_nothing(store: Storage) -> None:
+async def test_a_failed_replacement_changes_nothing(store: Storage) -> None:
     store.replace({"old": b"1"}, [(1, Run(0, [b"old"]))])
 
     def failing() -> Iterator[tuple[int, Run]]:
@@ -63,7 +63,7 @@ async def ask_commit(store: Storage, batch: Batch) -> None:
     await done.wait()
 
 
-async def test_what_was_handed_over_is_kept_when_it_is_settled(tmp_path: Path) -> None:
+async def test_settling_stores_all_commits_that_were_handed_over(tmp_path: Path) -> None:
     store = SqliteStorage(tmp_path)
     answers: list[Exception | None] = []
     async with trio.open_nursery() as nursery:
@@ -188,7 +188,7 @@ async def test_all_of_one_moment(tmp_path: Path) -> None:
         nursery.cancel_scope.cancel()
 
 
-def test_what_another_process_of_this_number_left(tmp_path: Path) -> None:
+def test_a_leftover_file_of_an_earlier_process_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / f"s.{os.getpid()}.part").write_bytes(b"SQLite format 3")
     snapshot.write(tmp_path / "s", {"a": b"1"}, [], {})
     with Snapshot(tmp_path / "s") as found:

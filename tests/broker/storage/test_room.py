@@ -42,7 +42,7 @@ async def no_longer_full(store: SqliteStorage, era: int = 0) -> None:
     raise AssertionError("the disk stays full")
 
 
-async def test_what_is_deleted_makes_room(small_disk: Path, nursery: trio.Nursery) -> None:
+async def test_deleted_ledgers_make_room_on_a_full_disk(small_disk: Path, nursery: trio.Nursery) -> None:
     store = SqliteStorage(small_disk / "data")
     await nursery.start(store.run)
     entries = 0

@@ -24,7 +24,7 @@ def reopened(directory: Path) -> SqliteStorage:
     return SqliteStorage(directory)
 
 
-async def test_what_is_committed_can_be_read_at_once(store: Storage) -> None:
+async def test_committed_entries_can_be_read_at_once(store: Storage) -> None:
     assert store.keeps_entries
     await ask(store.commit, batch_of(1, 0, b"a", b"b", b"c"))
     await ask(store.commit, batch_of(1, 3, b"d"))
@@ -146,7 +146,7 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
         store.load_metadata()
 
 
-async def test_what_is_asked_before_it_runs_waits(tmp_path: Path, nursery: trio.Nursery) -> None:
+async def test_a_commit_before_the_store_runs_waits_for_the_start(tmp_path: Path, nursery: trio.Nursery) -> None:
     store = SqliteStorage(tmp_path)
     answers: list[Exception | None] = []
     store.commit(batch_of(1, 0, b"a"), answers.append)

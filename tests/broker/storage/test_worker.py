@@ -126,7 +126,7 @@ def test_an_event_loop_that_is_gone_stops_no_thread(caplog: pytest.LogCaptureFix
     assert "a result is dropped" in caplog.text
 
 
-async def test_what_failed_is_not_remembered_without_end(echo: Echo, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_memory_of_reported_errors_is_bounded(echo: Echo, caplog: pytest.LogCaptureFixture) -> None:
     """Each damaged range has a line of its own."""
     for number in range(3 * REMEMBERED):
         for _ in range(2):

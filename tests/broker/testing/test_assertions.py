@@ -9,8 +9,8 @@ from typing import Any
 import pulsar
 import pytest
 
+from pulsarium.broker.lab.expectations import OfSubscription
 from pulsarium.broker.testing import PulsarBroker
-from pulsarium.broker.testing.expectations import _OfSubscription
 
 SOON = 0.02  # seconds, to wait for what does not come
 
@@ -21,7 +21,9 @@ def fails(said: Callable[..., None], *args: object) -> str:
     return str(failed.value)
 
 
-def test_produced(broker: PulsarBroker, client: Any, topic: str) -> None:
+def test_the_number_and_payloads_of_published_messages_are_asserted(
+    broker: PulsarBroker, client: Any, topic: str
+) -> None:
     broker.assert_produced(topic, 0)
     producer = client.create_producer(topic, producer_name="till", batching_enabled=False)
     for each in ("a", "b"):
@@ -106,7 +108,7 @@ def test_a_delivered_message_is_asserted(broker: PulsarBroker, client: Any, topi
     assert fails(broker.assert_delivered, topic, "s", 2).endswith("consumers: none")
 
 
-def test_acked(broker: PulsarBroker, client: Any, topic: str) -> None:
+def test_acknowledged_messages_are_asserted(broker: PulsarBroker, client: Any, topic: str) -> None:
     producer = client.create_producer(topic, batching_enabled=False)
     producer.send(b"before")
     consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared, consumer_name="c")
@@ -152,13 +154,13 @@ def test_of_many_messages_only_those_that_are_shown_are_explained(
     broker: PulsarBroker, client: Any, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    why = _OfSubscription.why
+    why = OfSubscription.why
 
-    def counted(self: _OfSubscription, *about: Any) -> str:
+    def counted(self: OfSubscription, *about: Any) -> str:
         asked.append(about)
         return why(self, *about)
 
-    monkeypatch.setattr(_OfSubscription, "why", counted)
+    monkeypatch.setattr(OfSubscription, "why", counted)
     client.subscribe(topic, "s")
     producer = client.create_producer(topic, batching_enabled=False)
     for _ in range(12):

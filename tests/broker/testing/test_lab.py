@@ -84,7 +84,9 @@ def clock(broker: PulsarBroker) -> Iterator[BrokerClock]:
     broker.clock.reset()
 
 
-def test_the_clock(broker: PulsarBroker, clock: BrokerClock, client: Any, topic: str) -> None:
+def test_a_delayed_message_arrives_when_the_clock_is_advanced(
+    broker: PulsarBroker, clock: BrokerClock, client: Any, topic: str
+) -> None:
     clock.freeze()
     now = clock.now_ms()
     consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
@@ -144,7 +146,9 @@ def test_a_test_masks_its_broker(broker: PulsarBroker, topic: str) -> None:
     assert broker.masks.worn == []
 
 
-def test_captures(broker: PulsarBroker, client: Any, topic: str, tmp_path: Path) -> None:
+def test_captures_in_memory_and_in_a_file_hold_the_same_frames(
+    broker: PulsarBroker, client: Any, topic: str, tmp_path: Path
+) -> None:
     with broker.captures.start() as capture, broker.captures.start(tmp_path / "capture") as file:
         assert [each.id for each in broker.captures.running] == [capture.id, file.id]
         client.create_producer(topic).send(b"a")
@@ -156,7 +160,7 @@ def test_captures(broker: PulsarBroker, client: Any, topic: str, tmp_path: Path)
     assert len(file.records()) == len(records)
 
 
-def test_the_linter(broker: PulsarBroker, client: Any, topic: str) -> None:
+def test_a_clean_client_passes_the_linter(broker: PulsarBroker, client: Any, topic: str) -> None:
     linter = broker.linter
     linter.start()
     client.create_producer(topic).send(b"a")
@@ -215,7 +219,7 @@ def test_its_state(tmp_path: Path) -> None:
         client.close()
 
 
-def test_seeds(broker: PulsarBroker, topic: str, tmp_path: Path) -> None:
+def test_a_seed_file_fills_a_topic(broker: PulsarBroker, topic: str, tmp_path: Path) -> None:
     seeds = tmp_path / "seeds.toml"
     seeds.write_text(f'[[topics]]\nname = "{topic}"\nmessages = ["a", "b"]\n')
     assert broker.seed(seeds)["messages"] == 2

@@ -36,7 +36,7 @@ class Run:
         return self._pytester.run(*PYTEST, *options)
 
 
-def test_fixtures(run: Run) -> None:
+def test_one_broker_serves_all_tests_and_each_test_has_its_own_topic(run: Run) -> None:
     result = run("""
         from pathlib import Path
         import pytest

@@ -38,7 +38,7 @@ def test_a_planted_anomaly_is_found(promise: str, plant: Callable[[History], Non
 
 
 @pytest.mark.parametrize(("promise", "plant"), POSSIBLE)
-def test_what_rest_may_explain_is_not_proven(promise: str, plant: Callable[[History], None]) -> None:
+def test_a_violation_that_rest_calls_may_explain_is_not_proven(promise: str, plant: Callable[[History], None]) -> None:
     assert not judged(history(plant)).broken
     assert dict(judged(history(plant), nothing_unseen=True).broken) == {promise: 1}
 

@@ -22,7 +22,7 @@ def authorization(played: Played, *options: str, env: dict[str, str | None] | No
 
 @pytest.mark.parametrize("plugin", ["token", f"{JAVA}Token"])
 @pytest.mark.parametrize("params", [f"token:{SECRET}", SECRET, f'{{"token": "{SECRET}"}}'])
-def test_a_token(plugin: str, params: str, played: Played) -> None:
+def test_a_token_goes_out_as_bearer(plugin: str, params: str, played: Played) -> None:
     assert authorization(played, "--auth-plugin", plugin, "--auth-params", params) == f"Bearer {SECRET}"
 
 
@@ -42,12 +42,12 @@ def test_a_token_of_its_own_option_or_of_the_environment(played: Played) -> None
 
 @pytest.mark.parametrize("plugin", ["basic", f"{JAVA}Basic"])
 @pytest.mark.parametrize("params", [f'{{"userId": "u", "password": "{SECRET}"}}', f"userId:u,password:{SECRET}"])
-def test_basic(plugin: str, params: str, played: Played) -> None:
+def test_a_user_and_a_password_go_out_as_basic(plugin: str, params: str, played: Played) -> None:
     expected = base64.b64encode(f"u:{SECRET}".encode()).decode()
     assert authorization(played, "--auth-plugin", plugin, "--auth-params", params) == f"Basic {expected}"
 
 
-def test_nobody(played: Played) -> None:
+def test_without_credentials_no_authorization_goes_out(played: Played) -> None:
     assert authorization(played) is None
     assert authorization(played, "--auth-plugin", f"{JAVA}Disabled", "--auth-params", "x") is None
 

@@ -20,7 +20,7 @@ JSON = st.recursive(
 )
 
 
-def test_jackson() -> None:
+def test_json_is_indented_as_jackson_does() -> None:
     data = {"a": [], "b": {}, "c": ["x", 1, True, None], "d": {"e": 0.5}, "f": [{"g": 1}, {"h": []}], "i": "é\n"}
     assert output.jackson(data) == textwrap.dedent(
         """\
@@ -78,7 +78,7 @@ def test_texts_lists_and_pairs() -> None:
     assert output.pairs(data) == "k    v\nlist    [a, b]\nmap    {x=1}\nflag    true"
 
 
-def test_tables() -> None:
+def test_a_value_is_shown_as_an_aligned_table() -> None:
     assert table(None) == "not set"
     assert table([]) == table({}) == "nothing"
     assert table(["a", "b"]) == "a\nb"

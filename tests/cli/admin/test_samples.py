@@ -41,7 +41,7 @@ def test_the_recorded_samples_are_whole() -> None:
     assert len(samples()) == 101
 
 
-async def test_the_session() -> None:
+async def test_the_recorded_session_of_pulsar_admin_has_the_same_output() -> None:
     async with live(Config(forceDeleteNamespaceAllowed=True, forceDeleteTenantAllowed=True)) as admin:
         for sample in samples():
             result = await admin.run(*sample.arguments)

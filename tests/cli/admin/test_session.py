@@ -73,7 +73,7 @@ def test_a_client_conf_that_is_binary_is_refused(played: Played, tmp_path: Path)
     assert "client.conf is a binary file; a client.conf is text" in said
 
 
-def test_tls(tmp_path: Path) -> None:
+def test_the_tls_options_set_verification_and_host_names(tmp_path: Path) -> None:
     def context(**options: object) -> ssl.SSLContext:
         session = Session(admin_url="https://x", **options)  # type: ignore[arg-type]
         found = session.api._tls

@@ -65,7 +65,7 @@ def test_numbers_have_their_bounds() -> None:
             values.INT.convert(wrong, None, None)
 
 
-def test_positions() -> None:
+def test_positions_are_read_from_their_text() -> None:
     assert values.CURSOR_POSITION.convert("latest", None, None) == Place(2**63 - 1, 2**63 - 1)
     assert values.CURSOR_POSITION.convert("earliest", None, None) == Place(-1, -1)
     assert values.CURSOR_POSITION.convert("5:6", None, None) == Place(5, 6)

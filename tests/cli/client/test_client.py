@@ -132,7 +132,7 @@ def test_a_pattern_and_an_end(url: str) -> None:
     assert done(*consume, f"{name}-1", "-s", "other", "-n", "0", "--end-timestamp", "5") == []
 
 
-def test_encrypted(url: str, topic: str, tmp_path: Path) -> None:
+def test_an_encrypted_message_is_read_with_the_private_key(url: str, topic: str, tmp_path: Path) -> None:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
 

@@ -68,7 +68,7 @@ def test_the_help_of_capture_teaches() -> None:
     assert run().output == text
 
 
-def test_lines(capture: str) -> None:
+def test_a_capture_is_shown_with_a_line_for_each_frame(capture: str) -> None:
     lines = shown(capture)
     assert lines[0] == "    0.000000 #0   → opened"
     assert lines[1].startswith("    0.001000 #0   → CONNECT                client_version=Pulsar-Test-v1.2.3 protocol_")
@@ -98,11 +98,11 @@ def test_lines(capture: str) -> None:
         (["--topic", "other"], 0),
     ],
 )
-def test_filters(capture: str, chosen: list[str], count: int) -> None:
+def test_options_select_the_frames_that_are_shown(capture: str, chosen: list[str], count: int) -> None:
     assert len(shown(capture, *chosen)) == count
 
 
-def test_full(capture: str) -> None:
+def test_a_frame_is_shown_in_full_with_its_entry(capture: str) -> None:
     text = "\n".join(shown(capture, "--command", "SEND", "--full"))
     assert "\n                 entry:\n" in text
     assert "\n                     producer_name: p\n" in text
@@ -119,7 +119,7 @@ def test_a_capture_is_shown_as_json(capture: str) -> None:
     assert [json.loads(line) for line in exported.stdout.splitlines()] == lines
 
 
-def test_parquet(capture: str, tmp_path: Path) -> None:
+def test_a_capture_is_exported_as_parquet_tables(capture: str, tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     result = run("export", capture, "--parquet", str(tmp_path / "tables"))
     assert result.exit_code == 0
@@ -134,7 +134,7 @@ def test_parquet(capture: str, tmp_path: Path) -> None:
     ]
 
 
-def test_no_difference(tmp_path: Path) -> None:
+def test_captures_that_differ_in_times_and_versions_only_are_equal(tmp_path: Path) -> None:
     """Times, ids of connections and the versions of the client do not count."""
     old, new = small(), Talk(9)
     new.now = 5_000_000_000

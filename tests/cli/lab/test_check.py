@@ -109,7 +109,7 @@ def test_a_running_broker_is_followed_until_ctrl_c(monkeypatch: pytest.MonkeyPat
     assert said.stdout.startswith("key-order: 1:0 of key 'k' came first after 1:1")
 
 
-def test_a_broker_that_does_not_answer_is_not_judged() -> None:
+def test_a_missing_broker_is_not_checked() -> None:
     assert check("--live", "--admin-url", "http://127.0.0.1:1").exit_code == 2
 
 

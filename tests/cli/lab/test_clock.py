@@ -20,7 +20,7 @@ async def clock() -> AsyncIterator[LabLine]:
         yield LabLine(here, "clock")
 
 
-async def test_a_week(clock: LabLine) -> None:
+async def test_the_clock_is_advanced_by_a_week_and_reset(clock: LabLine) -> None:
     assert (await clock.said("show")).endswith("Z, the machine's time, no timer waits\n")
     said = await clock.said("advance", "7d")
     assert said.startswith("advanced by 7d\n")
@@ -81,7 +81,7 @@ def test_durations_of_the_clock_are_read(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-1", "d", "7 d", "1x", "1d-", "d1"])
-def test_no_durations(text: str) -> None:
+def test_a_text_that_is_no_duration_is_refused(text: str) -> None:
     from click import BadParameter
 
     with pytest.raises(BadParameter, match="is no duration"):
@@ -91,5 +91,5 @@ def test_no_durations(text: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0s"), (0.0004, "0s"), (59.9996, "1m"), (UNITS["d"] + 3661.5, "1d 1h 1m 1.5s")]
 )
-def test_spoken(seconds: float, text: str) -> None:
+def test_seconds_are_shown_in_days_hours_and_minutes(seconds: float, text: str) -> None:
     assert _spoken(seconds) == text

@@ -80,6 +80,7 @@ async def test_everything_that_can_be_said(fault: Fault) -> None:
         "subscription": "s*",
         "sender": "client",
         "broker": 0,
+        "when": 'metadata.partition_key == "a" and payload_size > 100',
         "count": 7,
         "skip": 1,
         "every": 2,
@@ -93,7 +94,7 @@ async def test_everything_that_can_be_said(fault: Fault) -> None:
     assert "7 times, after 1, 1 of 2, p=0.5 seed=9" in said
     (rule,) = fault.faults.rules
     assert rule.action == faults.Delay(3.5)
-    assert rule.selector.which["client_version"] == "w*"
+    assert (rule.selector.which["client_version"], rule.selector.which["when"]) == ("w*", options["when"])
     assert (rule.selector.which["broker"], rule.occurrence.every, rule.occurrence.seed) == (0, 2, 9)
 
 
@@ -107,14 +108,14 @@ async def test_everything_that_can_be_said(fault: Fault) -> None:
         (("wrong-request-id",), faults.WrongRequestId()),
     ],
 )
-async def test_actions(fault: Fault, words: tuple[str, ...], action: faults.Action) -> None:
+async def test_each_action_is_read_from_its_words(fault: Fault, words: tuple[str, ...], action: faults.Action) -> None:
     await fault.said("add", "SEND", *words, "--forever")
     (rule,) = fault.faults.rules
     assert rule.action == action
     assert rule.occurrence.count is None
 
 
-async def test_counting(fault: Fault) -> None:
+async def test_a_wait_counts_hits_until_its_timeout(fault: Fault) -> None:
     sender = await fault.sender()
     await fault.said("observe", "SEND", "--topic", "t")
     await sender.publish(A, A)
@@ -132,6 +133,7 @@ async def test_fault_refuses_what_cannot_be(fault: Fault) -> None:
         (("add", "SNED", "drop"), "no command 'SNED'; did you mean SEND"),
         (("add", "SEND", "answer", "--error", "No"), "no error 'No'; there are UnknownError"),
         (("add", "SEND", "drop", "--seconds", "1"), "the action drop has no 'seconds'"),
+        (("add", "SEND", "drop", "--when", "payload_sise > 1"), "no payload_sise; did you mean payload_size?"),
         (("add", "SEND", "explode"), "'explode' is not one of 'answer', 'drop'"),
         (("add", "SEND", "drop", "--forever", "--count", "2"), "not both"),
         (("remove",), "the IDs of the faults to remove, or --all"),
@@ -153,7 +155,7 @@ def test_the_command_line_knows_every_action_and_argument() -> None:
     assert options == arguments | fields | {"command", "action"}
 
 
-def test_help() -> None:
+def test_the_help_lists_every_action() -> None:
     text = CliRunner().invoke(cli, ["fault", "add", "--help"], prog_name="pulsarium").output
     assert "Actions:" in text
     for name, does in command_line.ACTIONS.items():

@@ -76,7 +76,7 @@ def test_a_broker_that_does_not_answer_is_not_judged() -> None:
     assert lint("--live", "--admin-url", "http://127.0.0.1:1").exit_code == 2
 
 
-def test_one_side(tmp_path: Path, broken: Path) -> None:
+def test_a_side_alone_can_be_linted(tmp_path: Path, broken: Path) -> None:
     capture_of(tmp_path / "both.pulscap", plant("permits-exceeded", Talk(1)), plant("pong-unasked", Talk(2)))
     both = json.loads(lint(tmp_path, "--format", "json").stdout)
     assert both["counts"] == {"permits-exceeded": 1, "pong-unasked": 1, "num-messages-mismatch": 1}
@@ -85,7 +85,7 @@ def test_one_side(tmp_path: Path, broken: Path) -> None:
     assert [each["side"] for each in broker["violations"]] == ["broker"]
 
 
-def test_a_page(tmp_path: Path) -> None:
+def test_texts_of_clients_are_escaped_in_the_html_page(tmp_path: Path) -> None:
     """Whatever a client writes is text there."""
     talk = Talk(1)
     talk.greet()
@@ -115,7 +115,7 @@ def test_findings_are_reported_as_junit(broken: Path, clean: Path) -> None:
     assert (clean_suite.get("tests"), clean_suite.get("failures")) == (str(len(ALL_RULES)), "0")
 
 
-def test_the_rules() -> None:
+def test_the_list_of_rules_has_every_rule_in_each_format() -> None:
     assert lint("--rules").stdout.count("\n  Mend: ") == len(ALL_RULES)
     known = json.loads(lint("--rules", "--format", "json").stdout)
     assert [each["rule"] for each in known] == list(ALL_RULES)

@@ -48,7 +48,7 @@ def test_the_help_of_matrix_teaches() -> None:
         assert example in text
 
 
-def test_the_list() -> None:
+def test_the_list_shows_every_scenario() -> None:
     _, text, _ = line("--list")
     assert len(text.splitlines()) >= 25
     assert text.startswith("produce-consume ")

@@ -355,6 +355,7 @@ async def test_a_consumer_that_is_thrown_out_while_it_unsubscribes_does_not_come
 
         async def throw_out() -> None:
             unsubscribe = await played.sent(Type.UNSUBSCRIBE)
+            assert unsubscribe.force
             await peer.say(Type.CLOSE_CONSUMER, consumer_id=0, request_id=2**64 - 1)
             await anyio.sleep(0.1)  # longer than the backoff
             await peer.say(Type.SUCCESS, request_id=unsubscribe.request_id)

@@ -205,6 +205,12 @@ async def test_a_batch_ends_it_and_goes_to_another(autojump_clock: MockClock) ->
             await consumer.receive()
 
 
+async def test_a_consumer_without_a_queue_refuses_batch_receive(autojump_clock: MockClock) -> None:
+    async with started() as (_, client), unqueued(client) as consumer:
+        with pytest.raises(InvalidConfiguration, match="needs a queue"):
+            await consumer.batch_receive()
+
+
 async def test_a_queue_of_none_is_refused_for_partitions(autojump_clock: MockClock) -> None:
     async with started() as (inside, client):
         inside.partitioned(TOPIC, 1)

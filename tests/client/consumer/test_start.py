@@ -32,7 +32,7 @@ def last(entry: int, index: int = -1, ledger: int = 1) -> MessageId:
         (MessageId.latest, True, last(5), False),
     ],
 )
-def test_whether_there_is_something_to_read(
+def test_a_reader_has_messages_up_to_the_last_position_of_its_topic(
     start: MessageId, inclusive: bool, topics_last: MessageId, expected: bool
 ) -> None:
     assert Start(start, inclusive).is_before(topics_last) is expected

@@ -57,7 +57,9 @@ def script(request: pytest.FixtureRequest, client: Any, admin: Admin, topic: str
 
 @pytest.mark.req("S429-03", "S429-09", "S429-13", "S429-16", "B-32")
 @pytest.mark.parametrize("read_compacted", [False, True])
-def test_a_consumer(client: Any, topic: str, script: Script, read_compacted: bool) -> None:
+def test_a_consumer_reads_the_compacted_or_all_messages(
+    client: Any, topic: str, script: Script, read_compacted: bool
+) -> None:
     expected = script.got if read_compacted else script.everything()
     consumer = client.subscribe(topic, "s", initial_position=EARLIEST, is_read_compacted=read_compacted)
     last = place_of(consumer.get_last_message_id())
@@ -69,7 +71,9 @@ def test_a_consumer(client: Any, topic: str, script: Script, read_compacted: boo
 
 
 @pytest.mark.parametrize("read_compacted", [False, True])
-def test_a_reader(client: Any, topic: str, script: Script, read_compacted: bool) -> None:
+def test_a_reader_reads_the_compacted_or_all_messages(
+    client: Any, topic: str, script: Script, read_compacted: bool
+) -> None:
     expected = script.got if read_compacted else script.everything()
     reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=read_compacted)
     assert read_all(reader) == [place for place, _, _ in expected]

@@ -16,7 +16,7 @@ class Person(Record):  # type: ignore[misc]
     age = Integer()
 
 
-def test_strings(client: Any, topic: str) -> None:
+def test_a_string_arrives_with_its_string_schema(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s", schema=StringSchema())
     client.create_producer(topic, schema=StringSchema()).send("grüße")
     assert receive(consumer, 1)[0].value() == "grüße"

@@ -49,7 +49,7 @@ def test_violations_in_captures_are_a_table(run: Captures) -> None:
     ]
 
 
-def test_who_sends_what_is_a_matrix(run: Captures) -> None:
+def test_the_matrix_counts_commands_of_each_client_by_outcome(run: Captures) -> None:
     assert [tuple(row) for row in run.matrix.collect()] == [
         (*WHO, command, outcome, count)
         for command, outcome, count in [
@@ -70,7 +70,7 @@ def test_who_sends_what_is_a_matrix(run: Captures) -> None:
     ]
 
 
-def test_latencies(run: Captures) -> None:
+def test_latencies_are_counted_for_commands_with_an_answer(run: Captures) -> None:
     found = {row.command: tuple(row)[3:] for row in run.latencies.collect()}
     assert found["SEND"] == (4, 1000.0, 1000.0, 1000.0, 1000.0)
     assert "FLOW" not in found
@@ -124,12 +124,12 @@ def test_a_folder_stays_as_it_was_when_something_fails(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["matrix.parquet"]
 
 
-def test_sources(folder: Path) -> None:
+def test_captures_are_found_by_folder_pattern_and_name(folder: Path) -> None:
     both = [str(folder / name) for name in ("faulty.pulscap", "small.pulscap")]
     assert found([folder]) == found([f"{folder}/*.pulscap"]) == found([*both, folder]) == both
 
 
-def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_capture_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.pulscap").write_text("hello")
     for source, why in (
         (tmp_path / "absent", "no capture at"),
@@ -142,7 +142,7 @@ def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
         found([])
 
 
-def test_what_cannot_be_moved_is_moved_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_move_restores_all_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_text("old")
     (tmp_path / "b").write_text("old")
     real = Path.rename
@@ -177,7 +177,7 @@ def test_ctrl_c_between_two_moves_moves_all_back(after: int, tmp_path: Path, mon
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == old
 
 
-def test_what_was_not_made_anew_goes(tmp_path: Path) -> None:
+def test_an_old_file_of_the_results_goes_with_the_next_run(tmp_path: Path) -> None:
     for name in ("differences.parquet", "mine.txt"):
         (tmp_path / name).write_text("old")
     with output.beside(tmp_path, ["differences.parquet", "absent"]) as new:

@@ -40,7 +40,7 @@ def test_a_frame_is_a_row(tmp_path: Path) -> None:
     assert picked(FRAMES, found, "time monotonic_ns")[4] == (6_000, 6_000_000)
 
 
-def test_exchanges(tmp_path: Path) -> None:
+def test_a_request_and_its_answer_are_one_row(tmp_path: Path) -> None:
     found = list(rows.exchanges(str(write(tmp_path / "run.pulscap", [small()]))))
     assert picked(EXCHANGES, found, "number command answer outcome error_message latency_us") == [
         (0, "CONNECT", "CONNECTED", "ok", None, 1000.0),

@@ -100,7 +100,7 @@ def test_a_struct_is_its_fields() -> None:
     assert definition(struct(value=fields, __key=StringType())) == definition(fields)
 
 
-def test_what_has_no_schema_of_its_own_is_a_field() -> None:
+def test_a_value_of_a_type_without_a_schema_becomes_a_field() -> None:
     assert [each["name"] for each in definition(struct(value=ArrayType(LongType())))["fields"]] == ["value"]
 
 

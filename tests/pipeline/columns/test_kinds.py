@@ -62,7 +62,7 @@ def spark(kind: Any) -> str:
         (["int", "long", "float"], "struct<member0:int,member1:bigint,member2:float>"),
     ],
 )
-def test_types(avro: Any, expected: str) -> None:
+def test_each_avro_type_has_its_spark_type(avro: Any, expected: str) -> None:
     assert spark(avro) == expected
 
 

@@ -19,7 +19,7 @@ def ids(draw: st.DrawFn) -> MessageId:
 
 
 @given(st.lists(ids(), max_size=4))
-def test_ids(found: list[MessageId]) -> None:
+def test_ids_are_serialized_as_the_client_does(found: list[MessageId]) -> None:
     # neighbours in a batch share what is computed once
     found = [other for each in found for other in (each, MessageId(each.ledger_id, each.entry_id, each.partition, 5))]
     assert serialized([message(b"", id=each) for each in found]) == [each.serialize() for each in found]

@@ -57,7 +57,7 @@ def test_metadata_are_read_with_each_message() -> None:
     assert [second[name] for name in ("__key", "__eventTime", "__index")] == [None] * 3
 
 
-def test_keys() -> None:
+def test_keys_are_bytes_whether_or_not_in_base64() -> None:
     options: list[Any] = [{"partition_key": key} for key in ("é", "", b"\xff", b"text", None)]
     rows = read(Columns.of(None), [message(b"", each) for each in options])
     assert [row["__key"] for row in rows] == ["é".encode(), b"", b"\xff", b"text", None]
@@ -66,7 +66,7 @@ def test_keys() -> None:
     assert read(Columns.of(None), [claimed])[0]["__key"] == b"no base64!"
 
 
-def test_what_no_timestamp_has_room_for_is_null() -> None:
+def test_a_time_beyond_the_range_of_timestamps_is_null() -> None:
     messages = [message(b"", published=2**64 - 1), message(b"", published=2**63 // 1000 + 1), message(b"", published=1)]
     rows = read(Columns.of(None), messages, StructType([METADATA["__publishTime"]]))
     assert [row["__publishTime"] for row in rows] == [None, None, datetime(1970, 1, 1, 0, 0, 0, 1000, UTC)]
@@ -150,7 +150,7 @@ AVRO = AvroSchema(record(("a", "int"), ("b", "string")))
 
 
 @pytest.mark.parametrize("content", [b"", b"\x02", b"\x02\x02\xff"])
-def test_what_is_no_record(content: bytes) -> None:
+def test_a_value_that_is_no_record_fails_with_the_id_of_its_message(content: bytes) -> None:
     columns = Columns.of(AVRO.info)
     schema = columns.client_schema()
     good, bad = (

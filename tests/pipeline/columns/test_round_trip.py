@@ -74,7 +74,7 @@ def histories(draw: st.DrawFn, form: str) -> tuple[Type, list[Any]]:
 
 @given(histories("avro"))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-def test_avro(history: tuple[Type, list[Any]]) -> None:
+def test_avro_values_survive_the_round_trip(history: tuple[Type, list[Any]]) -> None:
     kind, values = history
     check(AvroSchema(kind.definition), values)
 

@@ -263,7 +263,7 @@ def test_enums_and_fixed(form: type[AvroSchema[Any]]) -> None:
 
 
 @FORMS
-def test_decimals(form: type[AvroSchema[Any]]) -> None:
+def test_a_decimal_is_written_if_its_scale_and_precision_fit(form: type[AvroSchema[Any]]) -> None:
     schema = form(record(("a", logical("bytes", "decimal", precision=6, scale=3))))
     found = value_of(schema, DecimalType(5, 2), Decimal("-1.20"))
     assert found == (Decimal("-1.20") if form is AvroSchema else "-1.20")
@@ -273,7 +273,7 @@ def test_decimals(form: type[AvroSchema[Any]]) -> None:
 
 
 @FORMS
-def test_unions(form: type[AvroSchema[Any]]) -> None:
+def test_the_member_that_is_set_chooses_the_branch_of_a_union(form: type[AvroSchema[Any]]) -> None:
     branches = ["null", "string", record(("x", "int"), name="One"), record(("x", "int"), name="Two")]
     schema = form(record(("a", branches), ("b", "int")))
     members = struct(member0=StringType(), member1=struct(x=IntegerType()), member2=struct(x=IntegerType()))

@@ -224,7 +224,7 @@ def test_a_waiting_job_has_no_folder_yet(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_broker_left_goes_with_the_next_compaction(tmp_path: Path) -> None:
+def test_the_next_compaction_deletes_the_folder_of_a_killed_broker(tmp_path: Path) -> None:
     lives = tmp_path / "pulsarium-compaction-lives"
     script = (
         "import os, pathlib, sys; from pulsarium.pipeline.compaction.chunks import work_folder\n"

@@ -73,7 +73,7 @@ def test_a_topic_without_entries(spark: SparkSession, tmp_path: Path) -> None:
     assert run(spark, Work(str(tmp_path), 0)) == Result()
 
 
-def test_what_went_wrong_is_one_line(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_error_of_a_job_is_one_line(spark: SparkSession, tmp_path: Path) -> None:
     work = spool(tmp_path, at_positions([Sent((("a", b"1"),)).entry] * 2, 0), 1)
     work.path(IN, 1).unlink()
     with pytest.raises(Exception, match="FileNotFoundError") as raised:

@@ -125,7 +125,7 @@ def test_work_goes_through_a_file(tmp_path: Path) -> None:
     assert work.finished == 0
 
 
-def test_formats() -> None:
+def test_a_format_is_found_by_its_name_or_module() -> None:
     assert format_of("pulsar") is None
     assert format_of("values") is format_of("pulsarium.proto.compacted_values") is compacted_values
     with pytest.raises(ValueError, match=r"^format must be pulsar, values or module:object, not nowhere: No module"):

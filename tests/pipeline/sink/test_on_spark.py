@@ -221,7 +221,7 @@ def test_a_stream_wants_deduplication(
     assert numbers(official, topic) == list(range(100))
 
 
-def test_topics_are_append_only(
+def test_overwriting_a_topic_is_refused_by_spark_too(
     spark: SparkSession, target: dict[str, str], deduplicated: str, checkpoint: str, tmp_path: Path
 ) -> None:
     with pytest.raises(PySparkException, match="append-only"):

@@ -74,7 +74,7 @@ def test_as_the_connector_and_java_name_them() -> None:
         ({"batchId": "-1"}, "batchId"),
     ],
 )
-def test_nonsense(more: dict[str, str], words: str) -> None:
+def test_a_wrong_option_of_the_sink_is_refused_by_its_name(more: dict[str, str], words: str) -> None:
     with pytest.raises(BadOption, match=words):
         SinkOptions.of({**GIVEN, **more})
 
@@ -89,7 +89,7 @@ class TestWriters:
         with pytest.raises(BadOption, match="append-only"):
             kind(GIVEN, VALUE, True)
 
-    def test_no_topic(self, kind: Any) -> None:
+    def test_rows_need_a_topic_column_or_option(self, kind: Any) -> None:
         with pytest.raises(BadOption, match="__topic"):
             kind({"service.url": "pulsar://here:6650"}, VALUE, False)
         kind({"service.url": "pulsar://here:6650"}, StructType(VALUE.fields).add("__topic", StringType()), False)

@@ -229,7 +229,7 @@ async def test_a_name_that_stays_taken(autojump_clock: MockClock) -> None:
         assert 5 <= anyio.current_time() - begun < 7
 
 
-async def test_room(autojump_clock: MockClock) -> None:
+async def test_all_rows_go_out_through_little_room(autojump_clock: MockClock) -> None:
     """However little there is, everything goes."""
     async with in_process(DEDUPLICATING) as inside:
         inside.partitioned(TOPIC, 2)

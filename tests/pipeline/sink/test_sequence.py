@@ -28,6 +28,6 @@ def test_no_number_is_of_no_batch() -> None:
 
 
 @pytest.mark.parametrize("place", [(-1, 0), (MOST_BATCHES, 0), (0, -1), (0, MOST_ROWS)])
-def test_bounds(place: tuple[int, int]) -> None:
+def test_a_row_beyond_the_range_of_sequence_ids_is_refused(place: tuple[int, int]) -> None:
     with pytest.raises(OutOfNumbers):
         sequence_id(*place)

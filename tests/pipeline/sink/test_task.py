@@ -65,6 +65,6 @@ def test_a_failure_sends_nothing_more(broker: Address, topic: str) -> None:
             write(broker, failing(), producerBusyTimeoutMs="0")
 
 
-def test_figures() -> None:
+def test_the_figures_of_a_batch_are_summed_over_tasks() -> None:
     messages = [Written(0, 3, 1, {"a": 3}), None, Written(1, 2, 0, {"a": 1, "b": 1})]
     assert figures(messages) == "5 rows of 2 tasks, 1 of them written by earlier attempts (a 4, b 1)"

@@ -56,12 +56,12 @@ def test_a_batch_of_an_empty_topic_has_no_rows(broker: Address, topic: str) -> N
 
 
 @pytest.mark.parametrize("compression", list(CompressionType))
-def test_compressed(broker: Address, topic: str, compression: CompressionType) -> None:
+def test_compressed_messages_are_read(broker: Address, topic: str, compression: CompressionType) -> None:
     publish(broker, topic, numbers(30), compression_type=compression)
     assert values(broker, topic) == [numbers(30)]
 
 
-def test_unbatched(broker: Address, topic: str) -> None:
+def test_single_messages_are_cut_into_equal_partitions(broker: Address, topic: str) -> None:
     publish(broker, topic, numbers(30), batching_enabled=False)
     assert values(broker, topic, minPartitions=3) == [numbers(10), numbers(10, 10), numbers(10, 20)]
 
@@ -140,7 +140,7 @@ def test_whole_entries(broker: Address, topic: str) -> None:
     assert values(broker, topic, startingOffsets=start, endingOffsets=end) == [numbers(30, 10)]
 
 
-def test_by_index(broker: Address, topic: str) -> None:
+def test_offsets_by_index_bound_a_read(broker: Address, topic: str) -> None:
     publish(broker, topic, numbers(50))
     assert values(broker, topic, startingOffsets="index:13", endingOffsets="index:38") == [numbers(25, 13)]
     assert values(broker, topic, startingOffsets="index:45", endingOffsets="index:99") == [numbers(5, 45)]
@@ -148,7 +148,7 @@ def test_by_index(broker: Address, topic: str) -> None:
         values(broker, topic, startingOffsets="index:13", admin_url=None)
 
 
-def test_by_time(broker: Address, topic: str) -> None:
+def test_times_of_publishing_bound_a_read(broker: Address, topic: str) -> None:
     publish(broker, topic, numbers(20))
     cut = _a_later_millisecond()
     publish(broker, topic, numbers(20, 20))
@@ -284,7 +284,7 @@ def test_lost_data(broker: Address, topic: str) -> None:
     assert flat(values(broker, topic)) == numbers(20, 20)
 
 
-def test_what_cannot_be_read_says_where(broker: Address, topic: str) -> None:
+def test_a_failed_read_names_the_topic_and_its_positions(broker: Address, topic: str) -> None:
     publish(broker, topic, numbers(5))
     reader = batch_reader(options(broker, topic, pollTimeoutMs=1))
     [split] = reader.partitions()

@@ -33,7 +33,7 @@ def test_from_stats() -> None:
         (Position(9, 6), Position(9, 6), []),
     ],
 )
-def test_runs(start: Position, end: Position, runs: list[tuple[int, int, int]]) -> None:
+def test_a_read_is_cut_into_runs_of_ledgers(start: Position, end: Position, runs: list[tuple[int, int, int]]) -> None:
     found = THREE.runs(start, end)
     assert [(run.ledger, run.start, run.end) for run in found] == runs
 

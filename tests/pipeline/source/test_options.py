@@ -43,7 +43,7 @@ def test_names_in_any_case() -> None:
         (URL | {"failOnDataLoss": "maybe"}, "true or false"),
     ],
 )
-def test_what_is_wrong(given: dict[str, str], match: str) -> None:
+def test_a_wrong_option_is_refused_by_its_name(given: dict[str, str], match: str) -> None:
     with pytest.raises(BadOption, match=match):
         SourceOptions.of(given)
 

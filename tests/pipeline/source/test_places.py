@@ -52,7 +52,7 @@ def test_an_invalid_position_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", '{"t": "x"}', '{"t": [8]}', '{"t": [8, "x"]}', '{"t": null}'])
-def test_what_is_no_json_of_places(text: str) -> None:
+def test_starting_offsets_that_are_no_json_of_positions_are_refused(text: str) -> None:
     with pytest.raises(BadOption, match="startingOffsets"):
         start(text)
 

@@ -25,7 +25,7 @@ def test_behind_a_message() -> None:
     assert Position.behind(MessageId(3, 4, 0, 2)) == Position(3, 4, 3)  # of a batch of unknown size
 
 
-def test_order() -> None:
+def test_positions_are_ordered_by_ledger_entry_and_batch_index() -> None:
     assert FIRST < Position(0, 0) < Position(0, 0, 1) < Position(0, 1) < Position(1, 0)
 
 

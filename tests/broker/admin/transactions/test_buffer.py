@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.message_id import TxnId
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
 from tests.broker.model.transaction.buffered import in_txn, txn
-from tests.broker.wire import TOPIC, Bed, Type, Wire, plain, position_of, serving
+from tests.broker.wire import Bed, Type, Wire, plain, position_of
 
 TRANSACTIONS = "/admin/v3/transactions"
 BUFFER = f"{TRANSACTIONS}/transactionBufferStats/public/default/t"
 IN_BUFFER = f"{TRANSACTIONS}/transactionInBufferStats/public/default/t"
 
 
-@pytest.fixture
-async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
-    """Serve transactions."""
-    async with serving(Config(transactionCoordinatorEnabled=True)) as bed:
-        yield bed
-
-
-@pytest.fixture
-async def sender(bed: Bed) -> Wire:
-    wire = await bed.connect()
-    await wire.producer()
-    return wire
+pytestmark = pytest.mark.serving(Config(transactionCoordinatorEnabled=True))
 
 
 async def send(wire: Wire, of: TxnId, payload: bytes) -> Position:
@@ -41,10 +27,9 @@ async def send(wire: Wire, of: TxnId, payload: bytes) -> Position:
 
 
 async def end(bed: Bed, sender: Wire, of: TxnId, *, commit: bool, low_watermark: int = -1) -> None:
-    topic = bed.broker.cluster.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    assert topic.transactions is not None
-    topic.transactions.end(of, commit=commit, low_watermark=low_watermark)
+    buffer = bed.topic().transactions
+    assert buffer is not None
+    buffer.end(of, commit=commit, low_watermark=low_watermark)
     await sender.alive()
 
 

@@ -60,7 +60,7 @@ async def test_the_coordinators_of_all_brokers_are_listed() -> None:
             assert answer.brokerServiceUrl == url
 
 
-async def test_one_that_no_client_has_opened(rest: Rest) -> None:
+async def test_a_coordinator_that_no_client_has_opened_is_not_found(rest: Rest) -> None:
     for path in ("coordinatorStats", "slowTransactions/0?coordinatorId=0", "slowTransactions/0"):
         assert await rest.refused("GET", f"{ROOT}/{path}") == (404, MISSING.format(0))
     missing = "Transaction coordinator with id 0 not found!"

@@ -212,7 +212,7 @@ async def test_a_capture_that_cannot_go_on_does_not_stop_the_proxy(
         ("pulsar://[::1]", ("::1", 6650)),
     ],
 )
-def test_urls(url: str, target: tuple[str, int]) -> None:
+def test_the_target_of_a_proxy_is_the_first_host_of_its_url(url: str, target: tuple[str, int]) -> None:
     assert Target.of(url) == target
     assert Target.of(str(Target.of(url))) == target
 

@@ -222,7 +222,7 @@ async def test_a_message_with_a_broken_checksum_is_whole_in_the_broker(faults: F
     assert await stored(bed) == [b"a"]
 
 
-async def test_one_byte_is_the_seeds_choice(faults: Faults, bed: Bed, sender: Wire) -> None:
+async def test_the_seed_chooses_the_byte_that_is_corrupted(faults: Faults, bed: Bed, sender: Wire) -> None:
     await sender.publish(A)
     seen = []
     for _ in range(2):

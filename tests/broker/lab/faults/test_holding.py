@@ -153,7 +153,7 @@ async def test_a_client_whose_pong_is_held_is_disconnected(faults: Faults, bed: 
     assert not bed.broker.sessions
 
 
-async def test_one_whose_pongs_are_lost_is_missed(faults: Faults, bed: Bed, wire: Wire) -> None:
+async def test_a_client_whose_pongs_are_lost_is_disconnected(faults: Faults, bed: Bed, wire: Wire) -> None:
     faults.add(Drop(), "PONG", sender="client")
     await wire.expect(Type.PING, within=60)
     await wire.send(Type.PONG)

@@ -51,7 +51,9 @@ def seen(bed: Bed, sender: Wire) -> Seen:
         (Stall(), []),
     ],
 )
-async def test_notes(faults: Faults, seen: Seen, sender: Wire, action: Action, notes: list[Mapping[str, Any]]) -> None:
+async def test_an_observer_sees_the_effect_of_each_action(
+    faults: Faults, seen: Seen, sender: Wire, action: Action, notes: list[Mapping[str, Any]]
+) -> None:
     faults.add(action, "SEND")
     await sender.write(sender.sends(plain(b"a")))
     await sender.rest(2)

@@ -18,7 +18,8 @@ from pulsarium.broker.lab.faults import (
     Stall,
     TappedFrame,
 )
-from pulsarium.broker.lab.faults.which import Occurrence, names_of
+from pulsarium.broker.lab.faults.tapped import names_of
+from pulsarium.broker.lab.faults.which import Occurrence
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.wire import TOPIC, Bed, Failover, Type, Wire, plain, serving
 
@@ -37,7 +38,7 @@ A = plain(b"a")
         ({"probability": 0.0, "count": None}, []),
     ],
 )
-def test_occurrence(options: dict[str, Any], struck: list[int]) -> None:
+def test_skip_count_every_and_probability_select_the_frames(options: dict[str, Any], struck: list[int]) -> None:
     occurrence = Occurrence(**options)
     assert [nth for nth in range(10) if occurrence.strikes()] == struck
 

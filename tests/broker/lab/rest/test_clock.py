@@ -25,7 +25,7 @@ async def post(rest: Rest, path: str, body: Any = None) -> Any:
     return answer.json
 
 
-async def test_the_state(rest: Rest) -> None:
+async def test_the_state_of_the_clock_has_these_fields(rest: Rest) -> None:
     state = await rest.get("/lab/clock")
     assert set(state) == {"now", "nowMs", "offsetMs", "frozen", "autoAdvance", "nextInSeconds", "included"}
     assert state | {"now": 0, "nowMs": 0} == {
@@ -39,7 +39,7 @@ async def test_the_state(rest: Rest) -> None:
     }
 
 
-async def test_moving(rest: Rest) -> None:
+async def test_the_clock_is_frozen_advanced_resumed_and_reset(rest: Rest) -> None:
     before = (await post(rest, "freeze"))["nowMs"]
     state = await post(rest, "advance", {"seconds": 7 * DAY})
     assert (state["nowMs"] - before, state["advancedSeconds"]) == (7 * DAY * 1000, 7 * DAY)
@@ -83,7 +83,7 @@ async def test_the_next_timer(rest: Rest) -> None:
         ("include", {"names": ["ttl"]}, "'ttl' cannot be included"),
     ],
 )
-async def test_what_is_refused(rest: Rest, path: str, body: Any, says: str) -> None:
+async def test_wrong_arguments_of_the_clock_are_refused(rest: Rest, path: str, body: Any, says: str) -> None:
     status, reason = await rest.refused("POST", f"/lab/clock/{path}", body)
     assert status == 400
     assert says in reason

@@ -22,7 +22,7 @@ async def add(rest: Rest, **rule: Any) -> Any:
     return answer.json
 
 
-async def test_a_rule(rest: Rest, sender: Wire) -> None:
+async def test_a_rule_is_added_with_all_its_selectors(rest: Rest, sender: Wire) -> None:
     added = await add(rest, stage="after", topic="t*", clientVersion="w*", seed=3)
     assert added == {
         "id": 1,
@@ -36,6 +36,7 @@ async def test_a_rule(rest: Rest, sender: Wire) -> None:
         "consumer": "*",
         "subscription": "*",
         "broker": None,
+        "when": None,
         "skip": 0,
         "every": 1,
         "count": 1,
@@ -60,7 +61,15 @@ async def test_a_shown_fault_can_be_added_again(rest: Rest) -> None:
     assert again == shown | {"id": 2, "hits": 0, "matched": 0, "spent": False}
 
 
-async def test_removing(rest: Rest, bed: Bed) -> None:
+async def test_an_expression_selects_frames(rest: Rest, sender: Wire) -> None:
+    shown = await add(rest, when="payload_size > 2", count=None)
+    assert shown["when"] == "payload_size > 2"
+    await sender.write(sender.sends(plain(b"a"), plain(b"long"), plain(b"b")))
+    await sender.receipts(1)
+    assert (await rest.get(f"{ROOT}/1"))["hits"] == 1
+
+
+async def test_one_rule_or_all_rules_are_removed(rest: Rest, bed: Bed) -> None:
     for _ in range(3):
         await add(rest)
     assert (await rest.call("DELETE", f"{ROOT}/2")).status == 204
@@ -71,7 +80,7 @@ async def test_removing(rest: Rest, bed: Bed) -> None:
     assert bed.broker.cluster.hooks is None
 
 
-async def test_waiting(rest: Rest, sender: Wire) -> None:
+async def test_a_wait_ends_at_the_asked_number_of_hits(rest: Rest, sender: Wire) -> None:
     await add(rest, count=2)
     async with trio.open_nursery() as nursery:
 
@@ -98,7 +107,7 @@ async def test_waiting(rest: Rest, sender: Wire) -> None:
         await rest.call("DELETE", ROOT)
 
 
-async def test_observing(rest: Rest, wire: Wire) -> None:
+async def test_an_observing_rule_counts_without_a_limit(rest: Rest, wire: Wire) -> None:
     rule = await add(rest, command="PING", action="observe", sender="client")
     assert rule["count"] is None
     await wire.alive()

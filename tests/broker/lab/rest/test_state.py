@@ -91,7 +91,7 @@ async def test_a_file_that_is_no_snapshot_is_refused(here: Bed) -> None:
         assert "the body is not a snapshot" in answer.json["reason"]
 
 
-async def test_a_seed(here: Bed) -> None:
+async def test_a_seed_creates_topics_and_a_broken_one_is_refused(here: Bed) -> None:
     rest = rest_of(here)
     answer = await rest.call("POST", "/lab/seed", body=b'[[topics]]\nname = "t"\nmessages = ["a", "b"]\n')
     assert answer.json == {"tenants": 0, "namespaces": 0, "topics": 1, "subscriptions": 0, "messages": 2}

@@ -52,7 +52,7 @@ async def sent(wire: Wire, type: int, count: int) -> list[Position]:
     return positions
 
 
-async def test_one_by_one() -> None:
+async def test_single_acks_of_a_transaction_hold_back_their_own_messages() -> None:
     async with serving(ON) as bed:
         wire = await bed.connect()
         plain_one, batch, last = await sent(wire, Shared, 2)
@@ -88,7 +88,7 @@ async def test_why_passes_over_pending_messages_to_the_next_one(after: int) -> N
         assert why(bed).details.get("messageId") == (None if after else str(last))
 
 
-async def test_cumulatively() -> None:
+async def test_a_cumulative_ack_of_a_transaction_holds_back_all_before_its_position() -> None:
     async with serving(ON) as bed:
         wire = await bed.connect()
         plain_one, batch, last = await sent(wire, Exclusive, 3)

@@ -54,7 +54,7 @@ def entries(count: int) -> list[bytes]:
 # who could take it
 
 
-async def test_no_consumer(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_subscription_without_a_consumer_is_the_reason(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     (position,) = await sender.publish(plain(b"0"))
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
@@ -71,7 +71,7 @@ async def test_a_subscription_that_nobody_ever_used(bed: Bed, wire: Wire, sender
 
 
 @pytest.mark.parametrize("type", [Exclusive, Shared])
-async def test_no_permits(bed: Bed, sender: Wire, type: int) -> None:
+async def test_a_consumer_without_permits_is_the_reason(bed: Bed, sender: Wire, type: int) -> None:
     wire = await joined(bed, "c", type=type, permits=2)
     sent = await sender.publish(*entries(5))
     assert len(await got(wire)) == 2
@@ -210,7 +210,7 @@ async def test_delivered_again(bed: Bed, sender: Wire) -> None:
     assert why(bed, position).reason == "delivered"
 
 
-async def test_a_delay(bed: Bed, sender: Wire) -> None:
+async def test_a_delayed_message_shows_when_it_is_due(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared)
     due = bed.broker.clock.now_ms() + 3_600_000
     (position,) = await sender.publish(plain(b"0", deliver_at_time=due))
@@ -319,7 +319,7 @@ def chunk(number: int) -> bytes:
     return plain(b"", uuid="x", chunk_id=number, num_chunks_from_msg=3)
 
 
-async def test_chunks(bed: Bed, sender: Wire) -> None:
+async def test_an_orphan_chunk_is_told_from_one_that_waits_for_its_consumer(bed: Bed, sender: Wire) -> None:
     first = await joined(bed, "a", type=Shared, permits=1)
     (orphan,) = await sender.publish(chunk(1))
     await got(first)
@@ -383,7 +383,7 @@ async def test_acknowledged_cumulatively(bed: Bed, wire: Wire, sender: Wire) -> 
     )
 
 
-async def test_expired(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_an_expired_message_shows_when_it_expired(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     (position,) = await sender.publish(fresh(bed.broker, b"0", age=100))
     set_policies(bed.broker, message_ttl_in_seconds=60)
@@ -393,7 +393,7 @@ async def test_expired(bed: Bed, wire: Wire, sender: Wire) -> None:
     assert found.details["at"].startswith("20")
 
 
-async def test_skipped(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_skipped_message_shows_the_request_that_skipped_it(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe(type=Shared)
     sent = await sender.publish(*entries(4))
     skip(subscription(bed), 1)
@@ -524,7 +524,7 @@ async def test_no_such_message(bed: Bed, wire: Wire, sender: Wire) -> None:
     assert why(bed, Position(-1, -1)).reason == "no-such-message"
 
 
-async def test_trimmed(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_message_of_a_trimmed_ledger_shows_that_the_ledger_is_gone(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     (position,) = await sender.publish(plain(b"0"))
     bed.broker.topics.unload(TopicName.parse(TOPIC))  # begins another ledger
@@ -537,7 +537,7 @@ async def test_trimmed(bed: Bed, wire: Wire, sender: Wire) -> None:
     assert (found.reason, found.details["trimmed"]) == ("skipped", True)
 
 
-async def test_a_marker(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_marker_is_not_for_consumers(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     marker = build(pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1, marker_type=21), b"")
     (position,) = await sender.publish(marker)

@@ -17,7 +17,6 @@ from pulsarium.broker.lab.why.explain import explain
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.dispatcher import Reason
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import TOPICS, Rest
 from tests.broker.damaged import flip, until
@@ -42,12 +41,6 @@ async def backlog(data: Path, damaged: int = DAMAGED, type: int = Shared, **conf
         yield bed
 
 
-def subscription_of(bed: Bed) -> PersistentSubscription:
-    topic = bed.broker.topics.loaded[TOPIC]
-    assert isinstance(topic, PersistentTopic)
-    return topic.subscriptions["sub"]
-
-
 def has_tried(subscription: PersistentSubscription, loads: int) -> bool:
     cache = subscription.topic.stores.cache
     return (cache.loads, subscription.reason) == (loads, Reason.UNREADABLE)
@@ -57,7 +50,7 @@ async def stuck(bed: Bed, wire: Wire) -> PersistentSubscription:
     """What is before the damage was delivered, and nothing more."""
     await wire.flow()
     assert await wire.payloads(DAMAGED) == [b"0", b"1"]
-    subscription = subscription_of(bed)
+    subscription = bed.subscription()
     await until(lambda: subscription.reason is Reason.UNREADABLE)
     await wire.alive()
     return subscription
@@ -95,7 +88,7 @@ async def test_damaged_entries_are_skipped_when_configured(
         await wire.flow()
         found = await wire.messages(COUNT - 1)
         assert [message.payload for message in found] == [b"0", b"1", b"3", b"4", b"5"]
-        cursor, last = subscription_of(bed).cursor, found[-1].position
+        cursor, last = bed.subscription().cursor, found[-1].position
         skipped = Position(last.ledger_id, DAMAGED)
         assert cursor.is_acked(skipped)
         assert caplog.text.count("damaged entries are skipped") == 1
@@ -134,7 +127,7 @@ async def test_an_entry_damaged_before_its_redelivery_is_handled(tmp_path: Path,
             frames = {(await wire.next()).command.type for _ in range(2)}
             assert frames == {pb.BaseCommand.SEND_RECEIPT, pb.BaseCommand.MESSAGE}
         flip(tmp_path, DAMAGED)
-        subscription = subscription_of(bed)
+        subscription = bed.subscription()
         await wire.redeliver()
         if skip:
             assert await wire.payloads(COUNT - 1) == [b"0", b"1", b"3", b"4", b"5"]
@@ -175,7 +168,7 @@ async def test_whoever_else_reads_damaged_entries_is_told(tmp_path: Path) -> Non
         code, text = await wire.refused(pb.BaseCommand.SEEK, consumer_id=0, message_publish_time=5)
         assert code == pb.PersistenceError
         assert text.startswith("Error when resetting subscription: ledger")
-        last = subscription_of(bed).topic.ledger.last_confirmed
+        last = bed.subscription().topic.ledger.last_confirmed
         for path in (f"ledger/{last.ledger_id}/entry/{last.entry_id}", f"subscription/sub/position/{COUNT}"):
             assert (await rest.call("GET", f"{TOPICS}/t/{path}")).status == 500
         assert (await rest.call("GET", f"{TOPICS}/t/stats")).status == 200

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import TOPICS, rest_of
@@ -16,12 +15,6 @@ from tests.broker.commands.refusals import refused_consumer
 from tests.broker.wire import TOPIC, Bed, Earliest, KeyShared, Shared, Type, Wire, plain, serving
 
 LOOSE = "non-persistent://public/default/t"
-
-
-def subscription_of(bed: Bed, name: str = "sub") -> Any:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic.subscriptions[name]
 
 
 @pytest.mark.req("C-11")
@@ -50,13 +43,12 @@ async def test_a_name_is_either_durable_or_not(wire: Wire) -> None:
 
 @pytest.mark.req("B-14", "C-13")
 @pytest.mark.parametrize("topic", [TOPIC, LOOSE])
-async def test_the_subscription_of_a_refused_reader_is_removed(autojump_clock: object, topic: str) -> None:
-    async with serving(Config(maxConsumersPerTopic=1)) as bed:
-        wire = await bed.connect()
-        await wire.subscribe(topic)
-        code, _ = await refused_consumer(wire, "reader", consumer_id=1, topic=topic, durable=False)
-        assert code == pb.ConsumerBusy
-        assert list(bed.broker.topics.find(TopicName.parse(topic)).subscriptions) == ["sub"]
+@pytest.mark.serving(Config(maxConsumersPerTopic=1))
+async def test_the_subscription_of_a_refused_reader_is_removed(bed: Bed, wire: Wire, topic: str) -> None:
+    await wire.subscribe(topic)
+    code, _ = await refused_consumer(wire, "reader", consumer_id=1, topic=topic, durable=False)
+    assert code == pb.ConsumerBusy
+    assert list(bed.broker.topics.find(TopicName.parse(topic)).subscriptions) == ["sub"]
 
 
 PROPERTIES = [{"key": "team", "value": "a"}, {"key": "use", "value": "b"}]
@@ -83,7 +75,7 @@ async def test_a_subscription_survives_with_its_properties_and_position(tmp_path
             stats = await shown(bed)
             assert stats["subscriptionProperties"] == {"team": "a", "use": "b"}
             assert (stats["isReplicated"], stats["replicated"], stats["msgBacklog"]) == (True, True, 1)
-            assert subscription_of(bed).cursor.properties == {"pulsar.replicated.subscription": 1, "offset": 7}
+            assert bed.subscription().cursor.properties == {"pulsar.replicated.subscription": 1, "offset": 7}
 
 
 async def test_only_the_first_subscribe_gives_properties(bed: Bed, wire: Wire) -> None:
@@ -95,7 +87,7 @@ async def test_only_the_first_subscribe_gives_properties(bed: Bed, wire: Wire) -
     assert (await shown(bed))["replicated"]
     await wire.subscribe(type=Shared, consumer_id=3)  # nobody takes it away by not asking
     assert (await shown(bed))["replicated"]
-    subscription_of(bed).set_replicated(False)
+    bed.subscription().set_replicated(False)
     assert not (await shown(bed))["replicated"]
 
 
@@ -108,6 +100,6 @@ async def test_subscriptions_of_readers_have_properties_too(bed: Bed, wire: Wire
 async def test_a_consumer_is_shown_as_it_described_itself(bed: Bed, wire: Wire) -> None:
     metadata = [{"key": "k", "value": "v"}]
     await wire.subscribe(type=KeyShared, consumer_name="c", priority_level=3, metadata=metadata)
-    (consumer,) = subscription_of(bed).consumers
+    (consumer,) = bed.subscription().consumers
     assert (consumer.name, consumer.priority_level, consumer.metadata) == ("c", 3, {"k": "v"})
     assert (await shown(bed))["consumers"][0]["metadata"] == {"k": "v"}

@@ -9,7 +9,6 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.config.keys import APPEND_INDEX
 from pulsarium.broker.model.errors import TopicHasClientsError, TopicNotFoundError
 from pulsarium.broker.model.ledger.interceptors import index_of
-from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -17,12 +16,6 @@ from tests.broker.wire import TOPIC, Bed, Earliest, Exclusive, Individual, Type,
 
 NAME = TopicName.parse(TOPIC)
 LOOSE = "non-persistent://public/default/t"
-
-
-def topic_of(bed: Bed, name: str = TOPIC) -> PersistentTopic:
-    topic = bed.broker.topics.find(TopicName.parse(name))
-    assert isinstance(topic, PersistentTopic)
-    return topic
 
 
 @pytest.mark.req("B-40")
@@ -71,45 +64,39 @@ async def test_unloading_what_is_not_loaded_or_not_there(bed: Bed, sender: Wire)
 
 
 @pytest.mark.req("B-50")
-async def test_messages_in_flight_survive_an_unload(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        await wire.write(wire.sends(plain(b"a"), plain(b"b")))
-        await wire.quiet()
-        bed.broker.topics.unload(NAME)
-        await wire.expect(Type.CLOSE_PRODUCER)
-        store.release()
-        assert len(await wire.receipts(2)) == 2
-        await wire.subscribe(initialPosition=Earliest)
-        await wire.flow()
-        assert await wire.payloads(2) == [b"a", b"b"]
+async def test_messages_in_flight_survive_an_unload(store: HeldStorage, bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    store.holding = True
+    await wire.write(wire.sends(plain(b"a"), plain(b"b")))
+    await wire.quiet()
+    bed.broker.topics.unload(NAME)
+    await wire.expect(Type.CLOSE_PRODUCER)
+    store.release()
+    assert len(await wire.receipts(2)) == 2
+    await wire.subscribe(initialPosition=Earliest)
+    await wire.flow()
+    assert await wire.payloads(2) == [b"a", b"b"]
 
 
 @pytest.mark.req("B-50")
-async def test_a_subscribe_that_an_unload_overtakes(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer(producer_id=9)
-        store.holding = True
-        await wire.write(
-            wire.numbered(Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Exclusive, consumer_id=0)
-            + wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=1)
-        )
-        await wire.quiet()
-        bed.broker.topics.unload(NAME)
-        store.release()
-        answers = [received.command for received in await wire.rest()]
-        refused = [base.error for base in answers if base.type == Type.ERROR]
-        assert [error.error for error in refused] == [pb.ServiceNotReady] * 2
-        await wire.subscribe(name="s")
-        await wire.flow()
-        await wire.producer(producer_id=1)
-        await wire.publish(plain(b"x"), producer_id=1)
-        assert await wire.payloads(1) == [b"x"]
+async def test_a_subscribe_that_an_unload_overtakes(store: HeldStorage, bed: Bed, wire: Wire) -> None:
+    await wire.producer(producer_id=9)
+    store.holding = True
+    await wire.write(
+        wire.numbered(Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Exclusive, consumer_id=0)
+        + wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=1)
+    )
+    await wire.quiet()
+    bed.broker.topics.unload(NAME)
+    store.release()
+    answers = [received.command for received in await wire.rest()]
+    refused = [base.error for base in answers if base.type == Type.ERROR]
+    assert [error.error for error in refused] == [pb.ServiceNotReady] * 2
+    await wire.subscribe(name="s")
+    await wire.flow()
+    await wire.producer(producer_id=1)
+    await wire.publish(plain(b"x"), producer_id=1)
+    assert await wire.payloads(1) == [b"x"]
 
 
 async def test_a_topic_with_clients_is_deleted_only_by_force(bed: Bed, wire: Wire, sender: Wire) -> None:
@@ -145,21 +132,19 @@ async def test_a_deleted_topic_stays_deleted(autojump_clock: object) -> None:
         assert not bed.broker.topics.exists(NAME)
 
 
-async def test_sends_in_flight_when_their_topic_is_deleted(autojump_clock: object) -> None:
+@pytest.mark.serving(Config(maxPendingPublishRequestsPerConnection=4))
+async def test_sends_in_flight_when_their_topic_is_deleted(store: HeldStorage, bed: Bed, wire: Wire) -> None:
     """They are answered for: the connection goes on, and may publish as much as before."""
-    store = HeldStorage()
-    async with serving(Config(maxPendingPublishRequestsPerConnection=4), storage=store) as bed:
-        wire = await bed.connect()
-        for _ in range(5):
-            await wire.producer()
-            store.holding = True
-            await wire.write(wire.sends(plain(b"a"), plain(b"b")))
-            await wire.quiet()
-            bed.broker.topics.delete(NAME, force=True)
-            store.release()
-            await wire.rest()
-        (session,) = bed.broker.sessions
-        assert session.gate.unanswered == 0
+    for _ in range(5):
+        await wire.producer()
+        store.holding = True
+        await wire.write(wire.sends(plain(b"a"), plain(b"b")))
+        await wire.quiet()
+        bed.broker.topics.delete(NAME, force=True)
+        store.release()
+        await wire.rest()
+    (session,) = bed.broker.sessions
+    assert session.gate.unanswered == 0
 
 
 @pytest.mark.req("B-36")
@@ -214,9 +199,9 @@ async def test_a_cursor_that_cannot_be_kept_costs_no_other_one(autojump_clock: o
         for consumer_id in (0, 1):  # nobody waits for these
             await wire.send(Type.ACK, consumer_id=consumer_id, ack_type=Individual, message_id=ids)
         await wire.alive()
-        topic_of(bed).subscriptions["bad"].cursor.properties = {"no long": 2**64}
+        bed.topic().subscriptions["bad"].cursor.properties = {"no long": 2**64}
     async with serving(storage=store) as bed:
-        backlogs = {name: each.cursor.backlog() for name, each in topic_of(bed).subscriptions.items()}
+        backlogs = {name: each.cursor.backlog() for name, each in bed.topic().subscriptions.items()}
         assert backlogs == {"bad": 1, "good": 1}
 
 
@@ -280,51 +265,49 @@ async def test_the_stamp_of_a_topic_goes_on_after_an_unload(autojump_clock: obje
                 await wire.publish(*entries, num_messages=1)
                 bed.broker.topics.unload(NAME)
                 await wire.expect(Type.CLOSE_PRODUCER)
-            ledger = topic_of(bed).ledger
+            ledger = bed.topic().ledger
             stamp = pb.BrokerEntryMetadata.FromString(ledger.read_now(ledger.last_confirmed)[6:8])
             stamps.append(stamp.index)
     assert stamps == [2, 5]
 
 
 @pytest.mark.req("S415-31")
-async def test_a_topic_that_is_unloaded_while_messages_are_on_their_way() -> None:
+@pytest.mark.serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)))
+async def test_a_topic_that_is_unloaded_while_messages_are_on_their_way(store: HeldStorage, bed: Bed) -> None:
     """Their indexes are not given again, and who begins with the earliest message gets them."""
-    store = HeldStorage()
-    async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)), storage=store) as bed:
-        sender, wire = await bed.connect(), await bed.connect()
-        await sender.producer()
-        store.holding = True
-        await sender.write(sender.sends(plain(b"a"), plain(b"b")))
-        await sender.alive()
-        bed.broker.topics.unload(NAME)
-        topic = topic_of(bed)
-        subscription = topic.subscribe("sub", earliest=True)
-        store.release()
-        await sender.expect(Type.CLOSE_PRODUCER)
-        assert len(await sender.receipts(2)) == 2
-        assert subscription.cursor.backlog() == 2
-        await sender.producer()
-        await sender.publish(plain(b"c"))
-        assert [index_of(entry) for entry in topic.ledger.all_after(topic.ledger.first_position())] == [0, 1, 2]
-        await wire.subscribe()
-        await wire.flow()
-        assert await wire.payloads(3) == [b"a", b"b", b"c"]
+    sender, wire = await bed.connect(), await bed.connect()
+    await sender.producer()
+    store.holding = True
+    await sender.write(sender.sends(plain(b"a"), plain(b"b")))
+    await sender.alive()
+    bed.broker.topics.unload(NAME)
+    topic = bed.topic()
+    subscription = topic.subscribe("sub", earliest=True)
+    store.release()
+    await sender.expect(Type.CLOSE_PRODUCER)
+    assert len(await sender.receipts(2)) == 2
+    assert subscription.cursor.backlog() == 2
+    await sender.producer()
+    await sender.publish(plain(b"c"))
+    assert [index_of(entry) for entry in topic.ledger.all_after(topic.ledger.first_position())] == [0, 1, 2]
+    await wire.subscribe()
+    await wire.flow()
+    assert await wire.payloads(3) == [b"a", b"b", b"c"]
 
 
-async def test_an_index_that_was_given_to_what_could_not_be_kept_is_given_again() -> None:
-    store = HeldStorage()
-    async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)), storage=store) as bed:
-        sender = await bed.connect()
-        await sender.producer()
-        await sender.publish(plain(b"a"))
-        store.holding = True
-        await sender.write(sender.sends(plain(b"b")))
-        await sender.alive()
-        store.fail()
-        store.release()
-        await trio.testing.wait_all_tasks_blocked()
-        topic = topic_of(bed)
-        again = await bed.connect()
-        await again.producer()
-        await again.publish(plain(b"c"))
-        assert [index_of(entry) for entry in topic.ledger.all_after(topic.ledger.first_position())] == [0, 1]
+@pytest.mark.serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)))
+async def test_an_index_that_was_given_to_what_could_not_be_kept_is_given_again(store: HeldStorage, bed: Bed) -> None:
+    sender = await bed.connect()
+    await sender.producer()
+    await sender.publish(plain(b"a"))
+    store.holding = True
+    await sender.write(sender.sends(plain(b"b")))
+    await sender.alive()
+    store.fail()
+    store.release()
+    await trio.testing.wait_all_tasks_blocked()
+    topic = bed.topic()
+    again = await bed.connect()
+    await again.producer()
+    await again.publish(plain(b"c"))
+    assert [index_of(entry) for entry in topic.ledger.all_after(topic.ledger.first_position())] == [0, 1]

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.lab.expectations import Stored
 from pulsarium.broker.model.topic.persistent import PersistentTopic
-from pulsarium.broker.testing.expectations import Stored
 from pulsarium.proto.message_id import TxnId
-from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.compaction.topics import compact, compacted_entries, messages_in
 from tests.broker.model.transaction.buffered import in_txn, txn
 from tests.broker.model.upkeep.policed import set_policies
-from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Type, Wire, message_id, plain, serving
+from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, message_id, plain
 
-
-@pytest.fixture
-async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
-    """A broker that serves transactions."""
-    async with serving(Config(transactionCoordinatorEnabled=True)) as bed:
-        yield bed
-
-
-def topic_of(bed: Bed) -> PersistentTopic:
-    topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert isinstance(topic, PersistentTopic)
-    return topic
+pytestmark = pytest.mark.serving(Config(transactionCoordinatorEnabled=True))
 
 
 def end(bed: Bed, of: TxnId, *, commit: bool) -> None:
-    buffer = topic_of(bed).transactions
+    buffer = bed.topic().transactions
     assert buffer is not None
     buffer.end(of, commit=commit, low_watermark=-1)
 
@@ -57,7 +44,7 @@ async def test_compaction_ends_before_an_open_one_and_leaves_out_aborted_ones(be
     end(bed, txn(2), commit=True)
     await send(sender, txn(3), b"open", partition_key="a")
     await sender.publish(plain(b"behind", partition_key="b"))
-    topic = topic_of(bed)
+    topic = bed.topic()
     assert (await compact(topic)).status == "SUCCESS"
     assert view(topic) == {"a": b"1", "b": b"committed"}
     end(bed, txn(3), commit=True)
@@ -72,7 +59,7 @@ async def test_a_topic_of_aborted_messages_only_compacts_to_nothing(bed: Bed, se
         await send(sender, txn(1), b"%d" % number, partition_key="a")
     end(bed, txn(1), commit=False)
     await sender.publish(plain(b"plain", partition_key="b"))
-    topic = topic_of(bed)
+    topic = bed.topic()
     assert (await compact(topic)).status == "SUCCESS"
     assert view(topic) == {"b": b"plain"}
 
@@ -86,8 +73,8 @@ async def test_a_duplicate_in_a_transaction_is_dropped(bed: Bed, sender: Wire) -
     assert again.send_receipt.message_id.ledgerId == 2**64 - 1
     end(bed, txn(1), commit=True)
     await wire.alive()
-    assert topic_of(bed).ledger.count == 2  # and the marker
-    assert topic_of(bed).last_sequence_id("p") == 4
+    assert bed.topic().ledger.count == 2  # and the marker
+    assert bed.topic().last_sequence_id("p") == 4
 
 
 async def test_chunks_in_a_transaction_come_with_its_commit(bed: Bed, sender: Wire) -> None:
@@ -107,7 +94,7 @@ async def test_a_seek_to_an_open_transaction_waits_for_it(bed: Bed, sender: Wire
     await consumer.subscribe()
     opened = (await send(sender, txn(1), b"in")).send_receipt.message_id
     await sender.publish(plain(b"behind"))
-    found = topic_of(bed).ledger.last_confirmed._replace(entry_id=opened.entryId)
+    found = bed.topic().ledger.last_confirmed._replace(entry_id=opened.entryId)
     await consumer.request(Type.SEEK, consumer_id=0, message_id=message_id(found))
     await consumer.rest()
     await consumer.subscribe(consumer_id=1)
@@ -133,7 +120,7 @@ async def test_the_end_of_a_terminated_topic_is_told_after_the_transaction(bed: 
     await consumer.subscribe(initialPosition=Earliest)
     await consumer.flow()
     await send(sender, txn(1), b"in")
-    topic_of(bed).terminate()
+    bed.topic().terminate()
     await consumer.quiet()
     end(bed, txn(1), commit=True)
     found = await consumer.message()
@@ -149,9 +136,9 @@ async def test_assertions_see_what_consumers_see(bed: Bed, sender: Wire) -> None
     end(bed, txn(1), commit=False)
     await sender.alive()
     stored = Stored()
-    stored.read(topic_of(bed))
+    stored.read(bed.topic())
     assert stored.values == []
     end(bed, txn(2), commit=True)
     await sender.alive()
-    stored.read(topic_of(bed))
+    stored.read(bed.topic())
     assert stored.values == [b"open", b"behind"]

@@ -128,7 +128,7 @@ MOST_SHOWN = 10
 LONGEST_VALUE = 60
 
 
-class _OfTopic:
+class OfTopic:
     """An expectation of a topic with all its partitions."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
@@ -155,7 +155,7 @@ class _OfTopic:
         return f"there is no topic {self.name}; its namespace has {', '.join(names) or 'none'}"
 
 
-class Produced(_OfTopic):
+class Produced(OfTopic):
     """Expect exactly these messages, or this number of messages, in a topic."""
 
     def __init__(self, cluster: Cluster, topic: str, expected: int | Sequence[bytes | str]) -> None:
@@ -203,7 +203,7 @@ class Produced(_OfTopic):
         return f"; connected producers: {', '.join(names) or 'none'}"
 
 
-class _OfSubscription(_OfTopic):
+class OfSubscription(OfTopic):
     """An expectation of a subscription, over all partitions."""
 
     def __init__(self, cluster: Cluster, topic: str, subscription: str) -> None:
@@ -241,7 +241,7 @@ class _OfSubscription(_OfTopic):
         return f"consumers: {', '.join(known) or 'none'}"
 
 
-class Delivered(_OfSubscription):
+class Delivered(OfSubscription):
     """Expect at least this number of messages to be sent to consumers of a subscription."""
 
     def __init__(self, cluster: Cluster, topic: str, subscription: str, count: int) -> None:
@@ -271,7 +271,7 @@ class Delivered(_OfSubscription):
         return "; ".join([what, *reasons, self.consumers()])
 
 
-class Acked(_OfSubscription):
+class Acked(OfSubscription):
     """Expect this number of messages, or all, to be acknowledged on a subscription."""
 
     def __init__(self, cluster: Cluster, topic: str, subscription: str, count: int | None) -> None:
