@@ -169,8 +169,10 @@ def _is_in_foreground() -> bool:
 
 def environment(running: Urls) -> dict[str, str]:
     """Return this process's environment with the URLs of this broker, without those of any other."""
-    names = {f"{prefix}_{name.upper()}": name for prefix in ("PULSAR", "PULSARIUM") for name in URLS}
-    urls = {variable: getattr(running, name) for variable, name in names.items()}
+    names = {
+        f"{prefix}_{name.upper()}": name for prefix in ("PULSAR", "PULSARIUM") for name in (*URLS, "toxiproxy_url")
+    }
+    urls = {variable: getattr(running, name, None) for variable, name in names.items()}
     others = {variable: value for variable, value in os.environ.items() if variable not in urls}
     return {**others, **{variable: url for variable, url in urls.items() if url is not None}}
 

@@ -157,6 +157,12 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info", seed: s
             help="Write every frame of every connection to FILE, without secrets. A folder gets a new file each time. "
             "See pulsarium capture.",
         ),
+        network(
+            "--toxiproxy-port",
+            type=PORT,
+            metavar="N",
+            help="Answer Toxiproxy's control API on this port; 0 takes a free one. Toxiproxy's own port is 8474.",
+        ),
         output(
             "--lab-dir",
             type=DIRECTORY,
@@ -242,9 +248,11 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
         restore=asked["restore"],
         seed=asked["seed"],
         capture=None if asked["capture"] is None else capture_file(asked["capture"], "--capture"),
+        toxiproxy_port=asked["toxiproxy_port"],
         lab_dir=None if asked["lab_dir"] is None else asked["lab_dir"].absolute(),
     )
     _check_several(options)
+    _check_toxiproxy(options)
     check_engine(options.compaction_engine, options.compaction_options)
     return options, loaded
 
@@ -304,6 +312,18 @@ def _check_several(options: ServeOptions) -> None:
         )
     if max(taken, default=0) > LAST_PORT:
         raise RequestRefused(f"--brokers {count}: the last broker's ports would exceed {LAST_PORT}; choose lower ports")
+
+
+def _check_toxiproxy(options: ServeOptions) -> None:
+    """Refuse to let other machines control Toxiproxy's API past the broker's authentication."""
+    from pulsarium.broker.config.options import is_loopback
+
+    if options.toxiproxy_port is None or not options.config.authenticationEnabled or is_loopback(options.host):
+        return
+    raise RequestRefused(
+        f"--toxiproxy-port: Toxiproxy's API has no authentication, and {options.host} is open to other machines; "
+        "pass --host 127.0.0.1, or leave the option out"
+    )
 
 
 def _free_ports(asked: dict[str, Any], loaded: LoadedConfig) -> dict[str, int]:
