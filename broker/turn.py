@@ -62,13 +62,13 @@ class Turn:
 
     # what a turn can note
 
-    def store_entry(self, ledger_id: int, entry_id: int, entry: bytes) -> None:
-        """Store an entry with this turn's commit. Persist point: the entry."""
+    def store_entries(self, ledger_id: int, first: int, entries: list[bytes]) -> None:
+        """Store consecutive entries with this turn's commit, and own the list. Persist point: the entries."""
         runs = self._batch.entries.setdefault(ledger_id, [])
         if runs:
-            runs[0].entries.append(entry)
+            runs[0].entries.extend(entries)
         else:
-            runs.append(Run(entry_id, [entry]))
+            runs.append(Run(first, entries))
             self._due()
 
     def store(self, path: str, value: bytes | None) -> None:

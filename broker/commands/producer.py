@@ -15,9 +15,10 @@ from pulsarium.broker.model.ledger.position import signed
 from pulsarium.broker.model.schema.data import SchemaError
 from pulsarium.broker.model.topic.base import Topic
 from pulsarium.broker.model.topic.joining import of_producer
-from pulsarium.broker.model.topic.producers import ProducerOptions
+from pulsarium.broker.model.topic.producers import AppendRun, Producer, ProducerOptions
 from pulsarium.broker.model.topic.shadow import NOT_A_SHADOW
 from pulsarium.broker.model.transaction.coordinator import Part
+from pulsarium.proto.commands import parse_plain_send
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import TxnId
 from pulsarium.proto.text import text_of
@@ -143,7 +144,7 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
     sequence_id, highest = cmd.sequence_id, cmd.highest_sequence_id
     if highest < sequence_id or signed(highest) < signed(sequence_id):
         highest = NO_SEQUENCE
-    session.gate.publish_started()
+    session.gate.publish_started(1)
     pending = Pending(publisher, entry, sequence_id, highest, cmd.num_messages, cmd.is_chunk)
     if cmd.HasField("txnid_most_bits") and cmd.HasField("txnid_least_bits"):
         if session.profile.own_faults_close and not publisher.topic.name.is_persistent:
@@ -164,6 +165,54 @@ def send(session: Session, cmd: pb.CommandSend, entry: bytes) -> None:
 
 
 NO_SEQUENCE = 2**64 - 1
+SEND = pb.BaseCommand.SEND
+
+
+class SendRun:
+    """Consecutive SENDs of one producer, which are published together.
+
+    A SEND joins when neither its fields nor its topic ask for a look at each message. A tap may act between two SENDs,
+    so a connection with a tap has no runs.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._publisher: Producer | None = None
+        self._append_run: AppendRun | None = None
+        self._run: list[Pending] = []
+        self._fields = pb.CommandSend()  # of the last SEND; only numbers, so it takes no more memory
+
+    def takes(self, command: bytes, entry: bytes) -> bool:
+        """Return whether a frame is a SEND that joined."""
+        fields = self._fields
+        if not parse_plain_send(command, fields):
+            return False
+        producer_id, sequence_id = fields.producer_id, fields.sequence_id
+        publisher = self._publisher
+        if publisher is None or publisher.producer_id != producer_id:
+            self.publish()
+            if (publisher := self._begin(producer_id)) is None:
+                return False
+        self._run.append(Pending(publisher, entry, sequence_id, NO_SEQUENCE if sequence_id else 0, fields.num_messages))
+        return True
+
+    def _begin(self, producer_id: int) -> Producer | None:
+        session = self._session
+        publisher = session.producers.get(producer_id)
+        if publisher is None or session.outgoing.tap is not None or session.gate.handlers.get(SEND) is not send:
+            return None
+        self._append_run = publisher.topic.append_run
+        if self._append_run is not None:
+            self._publisher = publisher
+        return self._publisher
+
+    def publish(self) -> None:
+        """Publish the SENDs that joined."""
+        publisher, append_run, run = self._publisher, self._append_run, self._run
+        if publisher is not None and append_run is not None:
+            self._publisher, self._run = None, []
+            self._session.gate.publish_started(len(run))
+            publisher.publish_run(run, append_run)
 
 
 @handles(pb.BaseCommand.CLOSE_PRODUCER)

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from pulsarium.broker.commands.producer import SendRun
 from pulsarium.broker.commands.registry import CloseConnection, Handler
 from pulsarium.broker.logs import Log
 from pulsarium.broker.session.hooks import Frame
@@ -29,6 +30,7 @@ class Gate:
         self.unanswered = 0  # SENDs without a receipt (maxPendingPublishRequestsPerConnection)
         self.unread = False  # paused until the client reads its answers
         self._session = session
+        self._run = SendRun(session)
         self._most_unanswered = most_unanswered
         self._limits = 0  # limits that pause the connection
         self._steps: Iterator[None] | None = None  # rest of the command that is handled in slices
@@ -40,9 +42,12 @@ class Gate:
         if self.waits:
             self._waiting.append(coming)
             return
-        session, command = self._session, pb.BaseCommand()
+        session, command, run = self._session, pb.BaseCommand(), self._run
         try:
             for head, trailing in coming:
+                if run.takes(head, trailing):
+                    continue
+                run.publish()
                 spec = parse(head, command, trailing)
                 handler = self.handlers.get(spec.type)
                 if handler is None:
@@ -52,6 +57,7 @@ class Gate:
                 if self.halted:
                     self._waiting.appendleft(coming)
                     return
+            run.publish()
         except Exception as error:
             self._failed(error)
 
@@ -87,8 +93,8 @@ class Gate:
             self._failed(error)
         self._go_on()
 
-    def publish_started(self) -> None:
-        self.unanswered += 1
+    def publish_started(self, count: int) -> None:
+        self.unanswered += count
 
     def publish_finished(self, count: int) -> None:
         was_full = self.unanswered >= self._most_unanswered

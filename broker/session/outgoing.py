@@ -88,18 +88,25 @@ class Outgoing:
 
     def receipts(self, producer_id: int, entries: Iterable[Pending]) -> None:
         """Add SEND_RECEIPT for each entry."""
-        base, add, size = self._receipt, self.parts.append, self.size
-        receipt = base.send_receipt
-        receipt.producer_id = producer_id
+        receipt, command = self._receipt.send_receipt, self._receipt.SerializeToString
         message_id = receipt.message_id
+        receipt.producer_id = producer_id
+        ledger_id = highest = size = -1
+        parts, head = list[bytes](), b""
         for entry in entries:
             receipt.sequence_id = entry.sequence_id
-            receipt.highest_sequence_id = entry.highest_sequence_id
-            message_id.ledgerId, message_id.entryId = entry.position
-            data = frame(base.SerializeToString())
-            add(data)
-            size += len(data)
-        self.size = size
+            if entry.highest_sequence_id != highest:
+                receipt.highest_sequence_id = highest = entry.highest_sequence_id
+            position = entry.position
+            if position[0] != ledger_id:
+                message_id.ledgerId = ledger_id = position[0]
+            message_id.entryId = position[1]
+            data = command()
+            if len(data) != size:
+                size = len(data)
+                head = frame_head(data, 0)[:-size]
+            parts += (head, data)
+        self.add(b"".join(parts))
 
     def last_message_id(
         self, request_id: int, last: Position, partition: int, batch_index: int | None, mark: Position

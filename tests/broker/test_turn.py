@@ -47,7 +47,7 @@ async def test_everything_happens_once_and_in_order(turn: Turn, log: Log, store:
         turn.flush(log)
         turn.dispatch(log)
         turn.store("/path", b"%d" % number)
-        turn.store_entry(1, number, b"x")
+        turn.store_entries(1, number, [b"x"])
         log.note(f"kept {number}")
     assert log.events == []
     turn.finish()
@@ -243,7 +243,7 @@ async def test_dispatch_may_note_more(turn: Turn, log: Log, store: HeldStorage) 
 
 
 async def test_a_ledger_is_deleted_with_the_rest(turn: Turn, store: HeldStorage) -> None:
-    turn.store_entry(1, 0, b"x")
+    turn.store_entries(1, 0, [b"x"])
     turn.store("/a", b"1")
     turn.finish()
     turn.delete_ledger(1)
@@ -265,7 +265,7 @@ async def test_one_run_of_entries_a_ledger(turn: Turn, store: HeldStorage) -> No
     batches: list[Batch] = []
     store.commit = lambda batch, done: batches.append(batch)  # type: ignore[method-assign]
     for ledger_id, entry_id in ((1, 7), (2, 0), (1, 8), (2, 1), (1, 9)):
-        turn.store_entry(ledger_id, entry_id, b"%d" % entry_id)
+        turn.store_entries(ledger_id, entry_id, [b"%d" % entry_id])
     turn.finish()
     (batch,) = batches
     assert batch.entries == {1: [(7, [b"7", b"8", b"9"])], 2: [(0, [b"0", b"1"])]}

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction, parse
+from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction, parse, parse_plain_send
 from pulsarium.proto.errors import CommandError
 from pulsarium.proto.framing import FrameDecoder, frame
-from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, FeatureFlags, ProtocolVersion
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, CommandSend, FeatureFlags, ProtocolVersion
 from tests.proto.golden import golden_frames
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
@@ -148,3 +150,38 @@ def test_every_recorded_frame() -> None:
             assert frame(command.SerializeToString(), trailing) == data
             count += 1
     assert count > 3000
+
+
+@given(
+    producer_id=st.integers(0, 2**64 - 1),
+    sequence_id=st.integers(0, 2**64 - 1),
+    rest=st.fixed_dictionaries(
+        {}, optional={"num_messages": st.integers(-(2**31), 2**31 - 1), "is_chunk": st.booleans()}
+    ),
+)
+def test_a_plain_send_is_parsed_as_any_other(producer_id: int, sequence_id: int, rest: dict[str, int]) -> None:
+    send = CommandSend(producer_id=producer_id, sequence_id=sequence_id, **rest)  # type: ignore[arg-type]
+    command = BaseCommand(type=BaseCommand.SEND, send=send).SerializeToString()
+    found = CommandSend()
+    is_plain = parse_plain_send(command, found)
+    assert is_plain == (max(producer_id, sequence_id) < 2**63 and "is_chunk" not in rest and send.num_messages >= 0)
+    assert not is_plain or found == send
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x08\x06",
+        b"\x08\x06\x32\x02\x08\x00",  # no sequence id
+        b"\x08\x06\x32\x04\x08\x00\x10",  # cut off
+        b"\x08\x06\x32\x04\x08\x00\x10\x80",
+        b"\x08\x06\x32\x03\x08\x00\x10\x00",  # a body that ends inside
+        b"\x08\x06\x32\x05\x08\x00\x10\x00",  # a body that runs over the end
+        b"\x08\x06\x32\x04\x10\x00\x08\x00",  # another order
+        b"\x08\x06\x32\x04\x08\x00\x10\x00\x0a",
+        b"\x08\x07\x32\x04\x08\x00\x10\x00",  # SEND_RECEIPT
+    ],
+)
+def test_other_commands_are_no_plain_sends(data: bytes) -> None:
+    assert not parse_plain_send(data, CommandSend())

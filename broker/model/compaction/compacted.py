@@ -112,7 +112,7 @@ class CompactedWriter:
         packed = pack(position, entry)
         entry_id = self.ledger.append(packed)
         if self._stores.storage.keeps_entries:
-            self._stores.turn.store_entry(self.ledger.id, entry_id, packed)
+            self._stores.turn.store_entries(self.ledger.id, entry_id, [packed])
 
     @property
     def is_committed(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -31,21 +31,28 @@ class Ledger:
 
     def append(self, entry: bytes) -> int:
         """Append an entry, and return its entry id."""
-        block = self.blocks[-1] if self.blocks else None
-        if block is None or block.sealed or block.entries is None:
-            block = self._new_block()
-        assert block.entries is not None
-        block.entries.append(entry)
-        entry_id = self.count
-        self.count = entry_id + 1
-        block.count += 1
-        weight = len(entry) + ENTRY_OVERHEAD
-        block.size += weight
-        self.size += weight - ENTRY_OVERHEAD
-        self._cache.size += weight
-        if block.size >= BLOCK_BYTES or block.count >= BLOCK_ENTRIES:
-            block.sealed = True
-        return entry_id
+        return self.extend([entry])
+
+    def extend(self, entries: Sequence[bytes]) -> int:
+        """Append entries, and return the entry id of the first."""
+        first, done = self.count, 0
+        while done < len(entries):
+            block = self.blocks[-1] if self.blocks else None
+            if block is None or block.sealed or block.entries is None:
+                block = self._new_block()
+            assert block.entries is not None
+            part = entries[done : done + BLOCK_ENTRIES - block.count]
+            block.entries += part
+            size = sum(map(len, part))
+            weight = size + ENTRY_OVERHEAD * len(part)
+            block.count += len(part)
+            block.size += weight
+            self.count += len(part)
+            self.size += size
+            self._cache.size += weight
+            block.sealed = block.size >= BLOCK_BYTES or block.count >= BLOCK_ENTRIES
+            done += len(part)
+        return first
 
     def _new_block(self) -> Block:
         block = Block(self, self.count)

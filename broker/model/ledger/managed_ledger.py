@@ -270,7 +270,12 @@ class ManagedLedger(LedgerSequence):
     # appending
 
     def append(self, pending: Pending) -> Position:
-        """Append an entry, and return its position. Its `publication` receives the result of the commit.
+        """Append an entry, and return its position. See `append_run`."""
+        self.append_run((pending,))
+        return pending.position
+
+    def append_run(self, run: Sequence[Pending]) -> None:
+        """Append entries, and set their positions. The `publication` of each receives the result of the commit.
 
         Raise `LedgerFencedError` after a failed commit, and `LedgerTerminatedError` when the ledger is terminated.
         """
@@ -286,14 +291,14 @@ class ManagedLedger(LedgerSequence):
             turn.after_commit(self._committed)
             self._roll_over_when_due()
         ledger = self._current
-        entry = pending.entry
-        entry_id = ledger.append(entry)
+        ledger_id, entries = ledger.id, [pending.entry for pending in run]
+        first = ledger.extend(entries)
         if self._storage.keeps_entries:
-            turn.store_entry(ledger.id, entry_id, entry)
-        pending.entry = b""
-        pending.position = position = position_of((ledger.id, entry_id))
-        self._pending.append(pending)
-        return position
+            turn.store_entries(ledger_id, first, entries)
+        for entry_id, pending in enumerate(run, first):
+            pending.entry = b""
+            pending.position = position_of((ledger_id, entry_id))
+        self._pending += run
 
     def _roll_over_when_due(self) -> None:
         """Open the next ledger when the current one is full or old, but not while the ledger is young."""

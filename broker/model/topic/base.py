@@ -32,7 +32,7 @@ from pulsarium.broker.model.subscription.consumer import ConsumerOptions
 from pulsarium.broker.model.subscription.dispatcher import Dispatcher
 from pulsarium.broker.model.topic.deduplication import Deduplication
 from pulsarium.broker.model.topic.joining import SubscribeRate
-from pulsarium.broker.model.topic.producers import Producer, ProducerClient, ProducerOptions, Producers
+from pulsarium.broker.model.topic.producers import AppendRun, Producer, ProducerClient, ProducerOptions, Producers
 from pulsarium.broker.model.transaction.buffer import TransactionBuffer
 from pulsarium.broker.model.transaction.coordinator import Participant
 from pulsarium.proto.entry import parse_metadata
@@ -268,6 +268,11 @@ class Topic(ABC):
     @abstractmethod
     def publish(self, producer: Producer, pending: Pending) -> None:
         """Append an entry, perhaps in a transaction. `producer.persisted` or `producer.failed` follows."""
+
+    @property
+    def append_run(self) -> AppendRun | None:
+        """Return a function that publishes entries together, or None when something has to look at each of them."""
+        return None
 
     @abstractmethod
     def publish_unwatched(self, entry: bytes) -> Position:

@@ -55,6 +55,7 @@ class ChangeEventsTopic(PersistentTopic):
     """A topic that reports each entry of a client once it is stored."""
 
     received: Callable[[bytes], None] = staticmethod(lambda entry: None)
+    append_run = None
 
     def append(self, pending: Pending) -> Position:
         entry = pending.entry

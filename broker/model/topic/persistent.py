@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from pulsarium.broker.model.subscription.persistent import PersistentSubscriptio
 from pulsarium.broker.model.topic.base import FAILED_ON_SUBSCRIPTION, NO_PENDING_ACKS, TRANSACTIONS_OFF, Joining, Topic
 from pulsarium.broker.model.topic.deduplication import deduplication_of
 from pulsarium.broker.model.topic.joining import OWN_CURSORS, check_new_subscription
-from pulsarium.broker.model.topic.producers import Producer, ProducerClient, ProducerOptions
+from pulsarium.broker.model.topic.producers import AppendRun, Producer, ProducerClient, ProducerOptions
 from pulsarium.broker.model.topic.upkeep import Trimmer, check_ttl, last_published_before, refuse_producers
 from pulsarium.broker.model.transaction.buffer import FAILED, TransactionBuffer
 from pulsarium.broker.storage.interface import StorageError
@@ -151,8 +151,17 @@ class PersistentTopic(Topic):
         """Append an entry, and return its position."""
         if self._stamps:
             pending.entry = with_broker_metadata(pending.entry, self._stamps.next(pending.messages))
+        self._append_run((pending,))
+        return pending.position
+
+    @property
+    def append_run(self) -> AppendRun | None:
+        looked_at = self.checks is not None or self.deduplication is not None or self._stamps
+        return None if looked_at or self.stores.storage.refusal else self._append_run
+
+    def _append_run(self, run: Sequence[Pending]) -> None:
         try:
-            return self.ledger.append(pending)
+            self.ledger.append_run(run)
         except LedgerFencedError:
             raise PersistenceError(FAILED) from None
         except LedgerTerminatedError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.client import Assigned, Client
@@ -25,6 +26,12 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.topic.base import Topic
+
+
+AppendRun = Callable[[Sequence[Pending]], None]
+"""Append entries of one producer to a topic."""
+
+_MESSAGES = attrgetter("messages")
 
 
 class ProducerClient(Client, Publisher, Protocol):
@@ -138,6 +145,28 @@ class Producer:
             topic.publish(self, pending)
         except BrokerServiceError as error:
             self.refuse(pending, error.code, error.text)
+
+    def publish_run(self, run: Sequence[Pending], append_run: AppendRun) -> None:
+        """Check the checksums of entries, and pass the entries to their topic's `append_run`."""
+        whole = list[Pending]()
+        try:
+            for pending in run:
+                if checksum_matches(pending.entry) is False:
+                    self.refuse(pending, pb.ChecksumError, "Checksum failed on the broker")
+                else:
+                    whole.append(pending)
+        finally:  # an entry too short for a checksum closes the connection, after those before it are published
+            topic = self.topic
+            messages, size = sum(map(_MESSAGES, whole)), sum(len(pending.entry) for pending in whole)
+            self.messages_in += messages
+            self.bytes_in += size
+            topic.messages_in += messages
+            topic.bytes_in += size
+            try:
+                append_run(whole)
+            except BrokerServiceError as error:
+                for pending in whole:
+                    self.refuse(pending, error.code, error.text)
 
     def refuse(self, pending: Pending, code: int, text: str) -> None:
         """Send SEND_ERROR."""

@@ -30,6 +30,7 @@ class ShadowTopic(PersistentTopic):
     """
 
     takes_message_ids = True  # `publish` refuses each of them with an error of its own
+    append_run = None
 
     def __init__(self, name: TopicName, stores: Context, policies: Policies, log: TopicLog) -> None:
         super().__init__(name, stores, policies, log)

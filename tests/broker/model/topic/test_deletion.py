@@ -193,7 +193,7 @@ async def test_a_ledger_of_compaction_that_could_not_be_deleted_twice(autojump_c
         await used(await it.bed.connect())
         record, turn = it.topic.log.compaction, it.bed.broker.turn
         left = record.begin()
-        turn.store_entry(left.id, 0, b"x")
+        turn.store_entries(left.id, 0, [b"x"])
         turn.finish()
         for attempt in (lambda: record.discard(left), record.begin):
             it.store.holding = True
