@@ -50,7 +50,7 @@ class _End(pytest.Item):
 
 
 def _leave(item: pytest.Function, nextitem: pytest.Item | None) -> None:
-    end = _End.from_parent(item.parent, name=item.name)
+    end: _End = _End.from_parent(_parent(item), name=item.name)
     item.ihook.pytest_runtest_setup(item=end)
     item.ihook.pytest_runtest_teardown(item=end, nextitem=nextitem)
 
@@ -102,9 +102,11 @@ def _run(item: pytest.Function, broker: PulsarBroker) -> None:
 def _again(item: pytest.Function, broker: PulsarBroker) -> pytest.Function:
     """Return a copy of the test with new fixtures and this broker."""
     spec = item.callspec
-    params = {**spec.params, "pulsar_broker": Explored(spec.params["pulsar_broker"].options, broker)}
+    asked = spec.params["pulsar_broker"]
+    assert isinstance(asked, Explored)
+    params = {**spec.params, "pulsar_broker": Explored(asked.options, broker)}
     again: pytest.Function = type(item).from_parent(
-        item.parent,
+        _parent(item),
         name=item.name,
         callspec=replace(spec, params=params),
         callobj=item.obj,
@@ -112,3 +114,9 @@ def _again(item: pytest.Function, broker: PulsarBroker) -> pytest.Function:
     )
     again.own_markers[:] = item.own_markers
     return again
+
+
+def _parent(item: pytest.Item) -> pytest.Collector:
+    parent = item.parent
+    assert parent is not None  # only the session has none
+    return parent

@@ -23,9 +23,9 @@ FIXTURES: Final = ("pulsar_broker", "pulsar_namespace")  # the other fixtures us
 HELP: Final = (
     f"{MARKER}({POLICIES}={{...}}, **options): set policies of pulsar_namespace by their names in the "
     f"REST API, and options of pulsar_broker ({', '.join(OPTIONS)}, as in pulsarium.broker.running). Tests with the "
-    f"same options share a broker. {EXPLORE}=N runs the test N times, each time with a new broker that does what Pulsar "
-    f"may do; {EXPLORE}=[decision, ...] repeats one such run. {', '.join(EXPLORATION[1:])} are options of the exploration, "
-    "as in pulsarium explore."
+    f"same options share a broker. {EXPLORE}=N runs the test N times, each time with a new broker that does what "
+    f"Pulsar may do; {EXPLORE}=[decision, ...] repeats one such run. {', '.join(EXPLORATION[1:])} are options of the "
+    "exploration, as in pulsarium explore."
 )
 _KNOWN: Final = (POLICIES, *OPTIONS, *EXPLORATION)
 
@@ -43,7 +43,7 @@ def marked(node: pytest.Item | pytest.Function) -> Marked:
     options: dict[str, Any] = {}
     for mark in reversed(list(node.iter_markers(MARKER))):
         options |= mark.kwargs
-    exploration = {name: options.pop(name) for name in EXPLORATION if name in options}
+    exploration: dict[str, Any] = {name: options.pop(name) for name in EXPLORATION if name in options}
     return Marked(options, options.pop(POLICIES, {}), exploration)
 
 

@@ -12,17 +12,21 @@ const payments = 6
 
 // book books each payment once. The bug: a payment that is booked already is an error, and goes back to the broker for ever.
 func book(client pulsar.Client, mended bool) error {
-	consumer, err := client.Subscribe(pulsar.ConsumerOptions{
-		Topic:                       "payments",
-		SubscriptionName:            "ledger",
-		Type:                        pulsar.Shared,
-		SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
-		NackRedeliveryDelay:         20 * time.Millisecond,
+	consumer, err := again(func() (pulsar.Consumer, error) {
+		return client.Subscribe(pulsar.ConsumerOptions{
+			Topic:                       "payments",
+			SubscriptionName:            "ledger",
+			Type:                        pulsar.Shared,
+			SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+			NackRedeliveryDelay:         20 * time.Millisecond,
+		})
 	})
 	if err != nil {
 		return err
 	}
-	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: "payments", DisableBatching: true})
+	producer, err := again(func() (pulsar.Producer, error) {
+		return client.CreateProducer(pulsar.ProducerOptions{Topic: "payments", DisableBatching: true})
+	})
 	if err != nil {
 		return err
 	}

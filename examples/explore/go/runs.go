@@ -47,6 +47,16 @@ func main() {
 	}
 }
 
+// again repeats a call that may fail while the broker is not ready.
+func again[T any](call func() (T, error)) (T, error) {
+	for range 4 {
+		if result, err := call(); err == nil {
+			return result, nil
+		}
+	}
+	return call()
+}
+
 // run runs the application once, and returns why it failed.
 func run(app application, url string, mended bool) error {
 	logger := logrus.New()

@@ -15,15 +15,20 @@ const events = 8
 //
 // The bug: the next event is taken for the first one, though the seek may have failed.
 func rebuild(client pulsar.Client, mended bool) error {
-	consumer, err := client.Subscribe(pulsar.ConsumerOptions{
-		Topic:                       "account",
-		SubscriptionName:            "sum",
-		SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+	consumer, err := again(func() (pulsar.Consumer, error) {
+		return client.Subscribe(pulsar.ConsumerOptions{
+			Topic:                       "account",
+			SubscriptionName:            "sum",
+			SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+			AckWithResponse:             mended, // without the answer, an acknowledgement may arrive after the seek
+		})
 	})
 	if err != nil {
 		return err
 	}
-	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: "account", DisableBatching: true})
+	producer, err := again(func() (pulsar.Producer, error) {
+		return client.CreateProducer(pulsar.ProducerOptions{Topic: "account", DisableBatching: true})
+	})
 	if err != nil {
 		return err
 	}

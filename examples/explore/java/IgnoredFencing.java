@@ -34,7 +34,7 @@ class IgnoredFencing {
 
         void lead() throws Exception {
             open();
-            next = entries(client).size();
+            next = Runs.again(() -> entries(client)).size();
         }
 
         void open() throws PulsarClientException {
@@ -82,7 +82,7 @@ class IgnoredFencing {
             }
             Thread.sleep(1);
         }
-        entries(writers.get(0).client);
+        Runs.again(() -> entries(writers.get(0).client));
     }
 
     /** Return the writer of each entry. An entry that its writer sent again after a lost receipt counts once. */

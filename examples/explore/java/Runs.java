@@ -2,6 +2,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.apache.pulsar.client.api.PulsarClient;
@@ -23,6 +24,18 @@ class Runs {
         Broken(String reason) {
             super(reason);
         }
+    }
+
+    /** Repeat a call that may fail while the broker is not ready. */
+    static <T> T again(Callable<T> call) throws Exception {
+        for (int attempt = 0; attempt < 4; attempt++) {
+            try {
+                return call.call();
+            } catch (PulsarClientException notReady) {
+                // the next attempt may find the broker ready
+            }
+        }
+        return call.call();
     }
 
     static void main(String[] args, Application application) throws Exception {

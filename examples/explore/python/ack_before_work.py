@@ -3,24 +3,26 @@
 from time import monotonic
 
 import pulsar
-from runs import Broken, main
+from runs import Broken, again, main
 
 ORDERS = 6
-SECONDS = 5
+SECONDS = 10
 
 
 def ship(client: pulsar.Client, mended: bool) -> None:
-    orders = client.subscribe(
-        "orders",
-        "shipping",
-        initial_position=pulsar.InitialPosition.Earliest,
-        negative_ack_redelivery_delay_ms=100,
+    orders = again(
+        lambda: client.subscribe(
+            "orders",
+            "shipping",
+            initial_position=pulsar.InitialPosition.Earliest,
+            negative_ack_redelivery_delay_ms=100,
+        )
     )
-    shop = client.create_producer("orders")
+    shop = again(lambda: client.create_producer("orders"))
     for number in range(ORDERS):
         shop.send(str(number).encode())
 
-    shipments = client.create_producer("shipments", send_timeout_millis=300)
+    shipments = again(lambda: client.create_producer("shipments", send_timeout_millis=300))
     shipped: set[int] = set()
     end = monotonic() + SECONDS
     while len(shipped) < ORDERS and monotonic() < end:

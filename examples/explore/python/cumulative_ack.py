@@ -6,20 +6,22 @@ The bug: the worker acknowledges an express order cumulatively, and so the order
 from time import monotonic
 
 import pulsar
-from runs import Broken, main
+from runs import Broken, again, main
 
 ORDERS = ["book", "EXPRESS pen", "lamp", "EXPRESS cup", "chair", "EXPRESS map"]
-SECONDS = 5
+SECONDS = 10
 
 
 def deliver(client: pulsar.Client, mended: bool) -> None:
-    orders = client.subscribe(
-        "orders",
-        "parcels",
-        consumer_type=pulsar.ConsumerType.Failover,
-        initial_position=pulsar.InitialPosition.Earliest,
+    orders = again(
+        lambda: client.subscribe(
+            "orders",
+            "parcels",
+            consumer_type=pulsar.ConsumerType.Failover,
+            initial_position=pulsar.InitialPosition.Earliest,
+        )
     )
-    shop = client.create_producer("orders")
+    shop = again(lambda: client.create_producer("orders"))
     for order in ORDERS:
         shop.send(order.encode())
 

@@ -3,15 +3,15 @@
 from time import monotonic
 
 import pulsar
-from runs import Broken, main
+from runs import Broken, again, main
 
 PAYMENTS = 8
-SECONDS = 5
+SECONDS = 10
 
 
 def keep_ledger(client: pulsar.Client, mended: bool) -> None:
-    payments = client.subscribe("payments", "ledger", initial_position=pulsar.InitialPosition.Earliest)
-    customer = client.create_producer("payments", "customer")
+    payments = again(lambda: client.subscribe("payments", "ledger", initial_position=pulsar.InitialPosition.Earliest))
+    customer = again(lambda: client.create_producer("payments"))
     ledger: list[str] = []
     end = monotonic() + SECONDS
     for number in range(PAYMENTS):

@@ -5,12 +5,25 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from typing import TypeVar
 
 import pulsar
+
+T = TypeVar("T")
 
 
 class Broken(Exception):
     """An invariant of the application does not hold."""
+
+
+def again(call: Callable[[], T]) -> T:
+    """Repeat a call that may fail while the broker is not ready."""
+    for _ in range(4):
+        try:
+            return call()
+        except pulsar.PulsarException:
+            continue
+    return call()
 
 
 def main(application: Callable[[pulsar.Client, bool], None]) -> None:
@@ -26,7 +39,7 @@ def main(application: Callable[[pulsar.Client, bool], None]) -> None:
 
 def run(application: Callable[[pulsar.Client, bool], None], url: str, mended: bool) -> str | None:
     """Return the reason why the application failed, or None."""
-    client = pulsar.Client(url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+    client = pulsar.Client(url, operation_timeout_seconds=2, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
     try:
         application(client, mended)
     except Broken as broken:
