@@ -106,28 +106,23 @@ def _wrong_policies(policies: object) -> Iterator[str]:
             yield f"{value!r} is not a valid value of the policy {name!r}"
 
 
-def _wrong_exploration(options: Mapping[str, object]) -> Iterator[str]:
-    from pulsarium.broker.lab.explore.kinds import KINDS
-    from pulsarium.broker.lab.explore.script import ScriptError, parse
+def _wrong_exploration(options: Mapping[str, Any]) -> Iterator[str]:
+    from pulsarium.broker.testing.explore import wrong_arguments
 
     runs = options.get(EXPLORE)
+    script: Collection[str] = ()
     if runs is None:
         alone = ", ".join(sorted(options.keys() & {*EXPLORATION}))
         yield f"{alone} of pytest.mark.{MARKER} has no effect without {EXPLORE}: add the number of runs, {EXPLORE}=200"
-    elif isinstance(runs, Collection) and not isinstance(runs, (str, Mapping)):
-        for each in runs:
-            try:
-                parse(str(each))
-            except ScriptError as error:
-                yield f"{EXPLORE} of pytest.mark.{MARKER}: {error}"
+    elif isinstance(runs, (list, tuple)):
+        script = runs
     elif not isinstance(runs, int) or runs < 1:
         yield f"{EXPLORE} of pytest.mark.{MARKER} must be a number of runs, or a list of decisions, not {runs!r}"
     if options.get("data") is not None:
         yield f"data of pytest.mark.{MARKER} has no effect with {EXPLORE}: each run has a new broker in memory"
-    for option in ("only", "without", "rates"):
-        for kind in options.get(option, ()):  # type: ignore[attr-defined]
-            if kind not in KINDS:
-                yield f"{option} of pytest.mark.{MARKER}: there is no kind {kind!r}{_instead(str(kind), KINDS)}"
+    kinds = [kind for option in ("only", "without", "rates") for kind in options.get(option, ())]
+    for wrong in wrong_arguments(script, kinds):
+        yield f"{EXPLORE} of pytest.mark.{MARKER}: {wrong}"
 
 
 def _instead(name: str, known: Collection[str]) -> str:

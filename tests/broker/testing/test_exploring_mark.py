@@ -78,7 +78,7 @@ def test_a_test_may_skip_itself(pytester: pytest.Pytester) -> None:
         ("seed=3", "seed of pytest.mark.pulsar has no effect without explore: add the number of runs, explore=200"),
         ("explore=0", "explore of pytest.mark.pulsar must be a number of runs, or a list of decisions, not 0"),
         ("explore=['x']", "explore of pytest.mark.pulsar: 'x' is no decision*"),
-        ("explore=3, only=['ack-los']", "*there is no kind 'ack-los'; did you mean 'ack-lost'?"),
+        ("explore=3, only=['ack-los']", "*there is no kind 'ack-los'; there are *"),
         ("explore=3, data='x'", "data of pytest.mark.pulsar has no effect with explore: each run has a new broker*"),
     ],
 )
