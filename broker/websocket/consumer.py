@@ -296,7 +296,7 @@ class Consumer(Handler):
             self.deliver()
 
     def _bury(self, consumer: TopicConsumer, message: Received) -> None:
-        """Publish a message to the dead letter topic, and acknowledge it then. If that fails, ask for it again later."""
+        """Publish a message to the dead letter topic, and acknowledge it then. If that fails, ask again later."""
         assert self._letters is not None
 
         def published(failed: Failed | None) -> None:
