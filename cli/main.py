@@ -17,9 +17,11 @@ from pulsarium.cli.grouped import Commands
 _COMMANDS: Final[Mapping[str, str]] = {
     "serve": "pulsarium.cli.serve:serve",
     "exec": "pulsarium.cli.exec:exec_",
+    "explore": "pulsarium.cli.explore.main:explore",
     "admin": "pulsarium.cli.admin.main:admin",
     "client": "pulsarium.cli.client.main:client",
     "compact": "pulsarium.cli.compact:compact",
+    "storage": "pulsarium.cli.storage:storage",
     "analyze": "pulsarium.cli.analyze:analyze",
     "fault": "pulsarium.cli.lab.fault:fault",
     "clock": "pulsarium.cli.lab.clock:clock",

@@ -4,7 +4,6 @@ The fixtures are in `pulsarium.broker.pytest_plugin`.
 """
 
 from pulsarium.broker.config import ConfigError
-from pulsarium.broker.lab.clock import ClockError
 from pulsarium.broker.lab.faults import (
     Action,
     Answer,
@@ -22,8 +21,10 @@ from pulsarium.broker.lab.faults import (
     WrongRequestId,
 )
 from pulsarium.broker.lab.masks import Mask, MaskError
+from pulsarium.broker.lab.steering import ClockError
 from pulsarium.broker.lab.why import Why, WhyError
 from pulsarium.broker.testing.broker import PulsarBroker
+from pulsarium.broker.testing.checker import BrokerChecker
 from pulsarium.broker.testing.lab import (
     BrokerCapture,
     BrokerCaptures,
@@ -31,9 +32,11 @@ from pulsarium.broker.testing.lab import (
     BrokerLinter,
     BrokerMask,
     BrokerMasks,
+    BrokerNamespaceClock,
     FaultRule,
     FaultRules,
 )
+from pulsarium.broker.testing.remote import NotOverHttp, RemoteBroker
 from pulsarium.broker.testing.running import Running, running
 from pulsarium.broker.testing.thread import BrokerEnded
 
@@ -42,11 +45,13 @@ __all__ = [
     "Answer",
     "BrokerCapture",
     "BrokerCaptures",
+    "BrokerChecker",
     "BrokerClock",
     "BrokerEnded",
     "BrokerLinter",
     "BrokerMask",
     "BrokerMasks",
+    "BrokerNamespaceClock",
     "ClockError",
     "Close",
     "ConfigError",
@@ -60,7 +65,9 @@ __all__ = [
     "FaultRules",
     "Mask",
     "MaskError",
+    "NotOverHttp",
     "PulsarBroker",
+    "RemoteBroker",
     "Reorder",
     "Running",
     "Stall",

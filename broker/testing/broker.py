@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pulsarium.broker.lab.expectations import Acked, Delivered, Expectation, Produced
+from pulsarium.broker.lab.namespaces import create_namespace, create_topic
 from pulsarium.broker.server import RunningCluster
+from pulsarium.broker.testing.checker import BrokerChecker
 from pulsarium.broker.testing.lab import BrokerCaptures, BrokerClock, BrokerLinter, BrokerMasks, FaultRules
-from pulsarium.broker.testing.namespaces import Leaving, create_namespace, create_topic
 from pulsarium.broker.testing.thread import LoopThread
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class PulsarBroker:
         """The URL pulsar+ssl://host:port, when brokerServicePortTls is set."""
         self.admin_url_tls = running.admin_url_tls
         """The URL https://host:port, when webServicePortTls is set."""
+        self.toxiproxy_url = running.toxiproxy_url
+        """The URL http://host:port of Toxiproxy's control API, when toxiproxy_port is set."""
 
     def __repr__(self) -> str:
         return f"<Pulsarium at {self.service_url} and {self.admin_url}>"
@@ -73,6 +76,11 @@ class PulsarBroker:
     def linter(self) -> BrokerLinter:
         """Return the linter that finds mistakes of clients."""
         return BrokerLinter(self._thread, self._thread.call(lambda: self._running.lab.linter))
+
+    @cached_property
+    def checker(self) -> BrokerChecker:
+        """Return the checker that compares what clients experience with the promises of Pulsar."""
+        return BrokerChecker(self.captures, self._running.broker.config.delayedDeliveryTickTimeMillis)
 
     def why(self, topic: str, subscription: str | None = None, message_id: object = None) -> Why:
         """Explain why a message was not delivered, by default the next one that no consumer has.
@@ -136,11 +144,7 @@ class PulsarBroker:
 
     def delete_namespace(self, name: str) -> None:
         """Delete a namespace with its topics, now or after the last client has left. A missing namespace is ignored."""
-        self._thread.call(self._leaving.add, name)
-
-    @cached_property
-    def _leaving(self) -> Leaving:
-        return Leaving(self._cluster)
+        self._thread.call(lambda: self._running.lab.leaving.add(name))
 
     def create_topic(self, topic: str, *, partitions: int = 0) -> str:
         """Create a topic with `partitions`, or without when 0, and return its full name.

@@ -189,6 +189,13 @@ class State:
             await self._committed()
         return seeding.made
 
+    async def crash(self) -> None:
+        """Start all brokers again with what is stored, as after the end of their process. The rest is lost."""
+        async with self._one:
+            await self._settle()
+            self._cluster.restart()
+            await self._committed()
+
     async def _replace(self, kept: dict[str, bytes], entries: Entries) -> None:
         await self._settle()
         self._cluster.replace(kept, entries)
