@@ -15,6 +15,7 @@ import trio.testing
 from pulsarium.broker.storage import segments, snapshot
 from pulsarium.broker.storage.database import DATABASE_NAME
 from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
+from pulsarium.broker.storage.lasting import LastingStorage
 from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.snapshot import Snapshot
@@ -22,9 +23,10 @@ from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask, batch_of
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "lasting", "sqlite"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Storage]:
-    made: Storage = MemoryStorage() if request.param == "memory" else SqliteStorage(tmp_path / "data")
+    in_memory = {"memory": MemoryStorage, "lasting": LastingStorage}.get(request.param)
+    made: Storage = SqliteStorage(tmp_path / "data") if in_memory is None else in_memory()
     async with trio.open_nursery() as nursery:
         await nursery.start(made.run)
         yield made
