@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -25,8 +25,12 @@ from tests.broker.storage.asking import ask, batch_of
 
 @pytest.fixture(params=["memory", "lasting", "sqlite"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Storage]:
-    in_memory = {"memory": MemoryStorage, "lasting": LastingStorage}.get(request.param)
-    made: Storage = SqliteStorage(tmp_path / "data") if in_memory is None else in_memory()
+    makers: dict[str, Callable[[], Storage]] = {
+        "memory": MemoryStorage,
+        "lasting": LastingStorage,
+        "sqlite": lambda: SqliteStorage(tmp_path / "data"),
+    }
+    made = makers[request.param]()
     async with trio.open_nursery() as nursery:
         await nursery.start(made.run)
         yield made
