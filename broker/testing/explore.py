@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pulsarium.broker.config import ServeOptions
 from pulsarium.broker.lab.explore import report
 from pulsarium.broker.lab.explore.failures import Failures
-from pulsarium.broker.lab.explore.kinds import check
+from pulsarium.broker.lab.explore.kinds import KINDS, check
 from pulsarium.broker.lab.explore.plan import Plan, Scripted
-from pulsarium.broker.lab.explore.script import Script, parse
+from pulsarium.broker.lab.explore.script import Script, ScriptError, parse
 from pulsarium.broker.lab.explore.search import Finding, Outcome, Search, Settings, reduce
 from pulsarium.broker.testing.broker import PulsarBroker
 from pulsarium.broker.testing.exploring import ExploredRun
@@ -91,6 +91,17 @@ def _reduced(test: Test, options: ServeOptions, plan: Plan, first: Outcome) -> F
         except StopIteration as end:
             finding: Finding = end.value
             return finding
+
+
+def wrong_arguments(script: Iterable[str], kinds: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong with decisions and names of kinds."""
+    try:
+        check(tuple(map(parse, script)))
+    except ScriptError as error:
+        yield str(error)
+    for kind in kinds:
+        if kind not in KINDS:
+            yield f"there is no kind {kind!r}; there are {', '.join(KINDS)}"
 
 
 def run_once(test: Test, options: ServeOptions, plan: Plan) -> Outcome:

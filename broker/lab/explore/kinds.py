@@ -160,7 +160,7 @@ _ROWS = (
         0.03,
         actions.Wait(),
         before=("SEND_RECEIPT",),
-        values=(0.02, 0.1),
+        values=(0.02, 0.1, 0.6),
     ),
     Kind(
         "slow-ack",
