@@ -187,13 +187,15 @@ class SendRun:
         fields = self._fields
         if not parse_plain_send(command, fields):
             return False
-        producer_id, sequence_id = fields.producer_id, fields.sequence_id
+        producer_id, sequence_id, highest = fields.producer_id, fields.sequence_id, fields.highest_sequence_id
         publisher = self._publisher
         if publisher is None or publisher.producer_id != producer_id:
             self.publish()
             if (publisher := self._begin(producer_id)) is None:
                 return False
-        self._run.append(Pending(publisher, entry, sequence_id, NO_SEQUENCE if sequence_id else 0, fields.num_messages))
+        if highest < sequence_id:
+            highest = NO_SEQUENCE
+        self._run.append(Pending(publisher, entry, sequence_id, highest, fields.num_messages))
         return True
 
     def _begin(self, producer_id: int) -> Producer | None:
