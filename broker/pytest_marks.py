@@ -14,7 +14,8 @@ import pytest
 MARKER: Final = "pulsar"
 POLICIES: Final = "policies"
 OPTIONS: Final = (  # options of `running`; tests/broker/testing/test_marks.py compares them
-    *("set", "profile", "max_protocol_version", "brokers", "config", "data", "durability", "port", "http_port"),
+    *("set", "profile", "max_protocol_version", "brokers", "config", "data", "durability"),
+    *("port", "http_port", "toxiproxy_port"),
 )
 FIXTURES: Final = ("pulsar_broker", "pulsar_namespace")  # the other fixtures use one of these
 HELP: Final = (

@@ -58,6 +58,11 @@ def _number(sock: socket.socket) -> int:
     return number
 
 
+def url_host(host: str) -> str:
+    """Return a host as URLs write it."""
+    return f"[{host}]" if ":" in host else host
+
+
 class RunningBroker:
     """A broker that answers on its ports. It can be killed, and started again on the same ports."""
 
@@ -95,7 +100,7 @@ class RunningBroker:
 
     @property
     def _url_host(self) -> str:
-        return f"[{self._ports.host}]" if ":" in self._ports.host else self._ports.host
+        return url_host(self._ports.host)
 
     async def serve(
         self, *, web_when_asked: bool = False, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
@@ -159,10 +164,14 @@ async def _any_readable(*sockets: socket.socket | None) -> None:
 
 
 class RunningCluster:
-    """The brokers of one process."""
+    """The brokers of one process.
 
-    def __init__(self, brokers: Sequence[RunningBroker]) -> None:
+    `toxiproxy_url` is the URL of Toxiproxy's control API, or None without the API.
+    """
+
+    def __init__(self, brokers: Sequence[RunningBroker], toxiproxy_url: str | None = None) -> None:
         self.brokers = brokers
+        self.toxiproxy_url = toxiproxy_url
 
     async def wait_shut_down(self) -> None:
         """Wait until operators have shut all brokers down (POST brokers/shutdown)."""
@@ -250,12 +259,20 @@ async def open_broker(options: ServeOptions, *, web_when_asked: bool = False) ->
     """
     with ExitStack() as stack:
         taken = [stack.enter_context(Ports(options.host, options.ports.nth(index))) for index in range(options.brokers)]
+        port = options.toxiproxy_port
+        control = None if port is None else stack.enter_context(bind(options.host, port, "--toxiproxy-port"))
         async with open_core(options) as first, trio.open_nursery() as nursery:
             brokers = zip(first.cluster.brokers, taken, strict=True)
             running = [RunningBroker(broker, ports, nursery) for broker, ports in brokers]
             for each in running:
                 await nursery.start(partial(each.serve, web_when_asked=web_when_asked))
-            yield RunningCluster(running)
+            toxiproxy_url = None
+            if control is not None:
+                from pulsarium.broker.lab.toxiproxy import serve_toxiproxy
+
+                await nursery.start(serve_toxiproxy, first, control)
+                toxiproxy_url = f"http://{url_host(options.host)}:{_number(control)}"
+            yield RunningCluster(running, toxiproxy_url)
             nursery.cancel_scope.cancel()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pulsarium.cli.grouped import GroupedCommand
-from pulsarium.cli.ready import URLS, Urls
+from pulsarium.cli.ready import URLS
 from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
 from pulsarium.cli.serve import FILE, broker_options, gather, output
 
@@ -65,7 +65,7 @@ def exec_(command: tuple[str, ...], export: Path | None, log_level: str, log_for
 
     The options are those of pulsarium serve. Ports in a --config file are ignored, so that two runs never collide.
     """
-    _look_for(command[0])
+    look_for(command[0], "exec")
     if export is not None and not export.absolute().parent.is_dir():
         raise RequestRefused(f"--export: {export.parent} is not a directory; create it first")
     options, loaded = gather(asked, free_ports=True)
@@ -77,13 +77,14 @@ def exec_(command: tuple[str, ...], export: Path | None, log_level: str, log_for
     sys.exit(run_loop(options, loaded, partial(accompany, command=command, export=export)))
 
 
-def _look_for(program: str) -> None:
+def look_for(program: str, asking: str) -> None:
+    """Refuse a program that does not exist, or that cannot be executed."""
     if shutil.which(program) is None:
         if os.sep in program and Path(program).exists():
             raise NotExecutable(
-                f"exec: {program} cannot be executed; make it executable, or name its interpreter before it"
+                f"{asking}: {program} cannot be executed; make it executable, or name its interpreter before it"
             )
-        raise NotFound(f"exec: {program}: command not found; name a program on the PATH, or its path")
+        raise NotFound(f"{asking}: {program}: command not found; name a program on the PATH, or its path")
 
 
 async def accompany(options: ServeOptions, opener: Opener, command: Sequence[str], export: Path | None = None) -> int:
@@ -166,9 +167,11 @@ def _is_in_foreground() -> bool:
         return False
 
 
-def environment(running: Urls) -> dict[str, str]:
+def environment(running: Running) -> dict[str, str]:
     """Return this process's environment with the URLs of this broker, without those of any other."""
-    names = {f"{prefix}_{name.upper()}": name for prefix in ("PULSAR", "PULSARIUM") for name in URLS}
+    names = {
+        f"{prefix}_{name.upper()}": name for prefix in ("PULSAR", "PULSARIUM") for name in (*URLS, "toxiproxy_url")
+    }
     urls = {variable: getattr(running, name) for variable, name in names.items()}
     others = {variable: value for variable, value in os.environ.items() if variable not in urls}
     return {**others, **{variable: url for variable, url in urls.items() if url is not None}}

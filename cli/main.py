@@ -17,6 +17,7 @@ from pulsarium.cli.grouped import Commands
 _COMMANDS: Final[Mapping[str, str]] = {
     "serve": "pulsarium.cli.serve:serve",
     "exec": "pulsarium.cli.exec:exec_",
+    "explore": "pulsarium.cli.explore.main:explore",
     "admin": "pulsarium.cli.admin.main:admin",
     "client": "pulsarium.cli.client.main:client",
     "compact": "pulsarium.cli.compact:compact",

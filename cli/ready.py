@@ -25,13 +25,15 @@ class Urls(Protocol):
     def admin_url_tls(self) -> str | None: ...
 
 
-def ready_content(brokers: Sequence[Urls], pid: int) -> str:
+def ready_content(brokers: Sequence[Urls], pid: int, toxiproxy_url: str | None = None) -> str:
     """Return the JSON of the ready file: service_url, admin_url, brokers (a list of the same two) and pid.
 
-    The first two are the URLs of the first broker. With TLS, service_url_tls and admin_url_tls follow.
+    The first two are the URLs of the first broker. With TLS, service_url_tls and admin_url_tls follow. With Toxiproxy's
+    control API, its toxiproxy_url follows the brokers.
     """
     each = [{name: getattr(broker, name) for name in URLS if getattr(broker, name)} for broker in brokers]
-    return json.dumps({**each[0], "brokers": each, "pid": pid}, indent=2) + "\n"
+    control = {} if toxiproxy_url is None else {"toxiproxy_url": toxiproxy_url}
+    return json.dumps({**each[0], "brokers": each, **control, "pid": pid}, indent=2) + "\n"
 
 
 def write_ready_file(path: Path, content: str) -> None:

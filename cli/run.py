@@ -45,6 +45,8 @@ class Running(Urls, Protocol):
     @property
     def brokers(self) -> Sequence[Urls]: ...
     @property
+    def toxiproxy_url(self) -> str | None: ...
+    @property
     def lab(self) -> Lab: ...
     async def wait_shut_down(self) -> None: ...
 
@@ -162,7 +164,7 @@ def ready(running: Running, options: ServeOptions, announce: Callable[[str], Non
         announce(line)
         yield
         return
-    content = ready_content(running.brokers, os.getpid())
+    content = ready_content(running.brokers, os.getpid(), running.toxiproxy_url)
     try:
         write_ready_file(path, content)
     except OSError as error:

@@ -46,10 +46,10 @@ KEYS = {
 }
 
 
-def broker_options(*, free_ports: bool = False, log_level: str = "info") -> Decorator:
+def broker_options(*, free_ports: bool = False, log_level: str = "info", seed: str = "--seed") -> Decorator:
     """Return a decorator that adds the options of a command that runs a broker; `gather` interprets them.
 
-    With `free_ports`, a port that is not named is a free one.
+    With `free_ports`, a port that is not named is a free one. `seed` is the name of the option --seed.
     """
     port, http_port = ("a free one", "a free one") if free_ports else ("6650", "8080")
     return together(
@@ -77,7 +77,8 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info") -> Deco
         ),
         storage("--restore", type=FILE, metavar="FILE", help="Replace the data with this snapshot before the start."),
         storage(
-            "--seed",
+            seed,
+            "seed",
             type=FILE,
             metavar="FILE",
             help="Create what this TOML or JSON file describes. See pulsarium state.",
@@ -155,6 +156,12 @@ def broker_options(*, free_ports: bool = False, log_level: str = "info") -> Deco
             metavar="FILE",
             help="Write every frame of every connection to FILE, without secrets. A folder gets a new file each time. "
             "See pulsarium capture.",
+        ),
+        network(
+            "--toxiproxy-port",
+            type=PORT,
+            metavar="N",
+            help="Answer Toxiproxy's control API on this port; 0 takes a free one. Toxiproxy's own port is 8474.",
         ),
         output(
             "--lab-dir",
@@ -241,9 +248,11 @@ def gather(asked: dict[str, Any], *, free_ports: bool = False) -> tuple[ServeOpt
         restore=asked["restore"],
         seed=asked["seed"],
         capture=None if asked["capture"] is None else capture_file(asked["capture"], "--capture"),
+        toxiproxy_port=asked["toxiproxy_port"],
         lab_dir=None if asked["lab_dir"] is None else asked["lab_dir"].absolute(),
     )
     _check_several(options)
+    _check_toxiproxy(options)
     check_engine(options.compaction_engine, options.compaction_options)
     return options, loaded
 
@@ -303,6 +312,18 @@ def _check_several(options: ServeOptions) -> None:
         )
     if max(taken, default=0) > LAST_PORT:
         raise RequestRefused(f"--brokers {count}: the last broker's ports would exceed {LAST_PORT}; choose lower ports")
+
+
+def _check_toxiproxy(options: ServeOptions) -> None:
+    """Refuse to let other machines control Toxiproxy's API past the broker's authentication."""
+    from pulsarium.broker.config.options import is_loopback
+
+    if options.toxiproxy_port is None or not options.config.authenticationEnabled or is_loopback(options.host):
+        return
+    raise RequestRefused(
+        f"--toxiproxy-port: Toxiproxy's API has no authentication, and {options.host} is open to other machines; "
+        "pass --host 127.0.0.1, or leave the option out"
+    )
 
 
 def _free_ports(asked: dict[str, Any], loaded: LoadedConfig) -> dict[str, int]:

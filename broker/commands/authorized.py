@@ -120,6 +120,7 @@ def check(session: Session, command: int, needs: Needs, cmd: Any) -> Refused | N
 
 
 def allows(session: Session, needs: Needs, target: Target) -> bool:
+    """Return whether the client of a session may use a target. Without authorization, every client may."""
     authorization = session.broker.cluster.authorization
     return authorization is None or authorization.allows(session.principal, needs, target)
 

@@ -83,6 +83,7 @@ def _note_last_entries(session: Session) -> None:
 
 @handles(pb.BaseCommand.PING, before_connect=True)
 def ping(session: Session, cmd: pb.CommandPing, trailing: bytes) -> None:
+    """Answer with PONG."""
     session.pong()
 
 

@@ -98,11 +98,14 @@ def dynamic_names(*, scalable_topics: bool) -> tuple[str, ...]:
 class Records(Protocol):
     """The store of changed settings."""
 
-    def put(self, folder: str, *names: str, value: Any) -> None: ...
+    def put(self, folder: str, *names: str, value: Any) -> None:
+        """Store a record."""
 
-    def forget(self, folder: str, *names: str) -> None: ...
+    def forget(self, folder: str, *names: str) -> None:
+        """Delete a record."""
 
-    def inside(self, folder: str, *names: str) -> dict[str, Any]: ...
+    def inside(self, folder: str, *names: str) -> dict[str, Any]:
+        """Return the records of a folder by their names."""
 
 
 class DynamicSettings:

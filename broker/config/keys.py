@@ -421,10 +421,12 @@ class Config(ScalableTopicsConfig):
 
     @property
     def appends_broker_timestamp(self) -> bool:
+        """Return whether the broker adds its time to each entry."""
         return APPEND_BROKER_TIMESTAMP in self.brokerEntryMetadataInterceptors
 
     @property
     def appends_index(self) -> bool:
+        """Return whether the broker adds the index of messages to each entry."""
         return APPEND_INDEX in self.brokerEntryMetadataInterceptors
 
 

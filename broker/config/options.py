@@ -85,6 +85,7 @@ class ServeOptions:
     compaction_options: options of that engine, by name.
     capture: the file that every frame of every connection is written to.
     lab_dir: the folder below which callers of /lab may write files; None: they may not.
+    toxiproxy_port: the port of Toxiproxy's control API; 0: any free port; None: no such API.
     restore: a snapshot that replaces the stored state.
     seed: a file that says what to create after that.
     """
@@ -99,6 +100,7 @@ class ServeOptions:
     ready_file: Path | None = None
     capture: Path | None = None
     lab_dir: Path | None = None
+    toxiproxy_port: int | None = None
     restore: Path | None = None
     seed: Path | None = None
 

@@ -46,6 +46,7 @@ class Call:
     # path
 
     def parameter(self, name: str) -> str:
+        """Return a parameter of the path, decoded once."""
         return unquote(self.parameters[name])
 
     def encoded_parameter(self, name: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import ExitStack, aclosing, suppress
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import quote_from_bytes
 
 import h11
@@ -19,10 +19,12 @@ from pulsarium.broker.accepting import Hallway, PlainStream
 from pulsarium.broker.http.reply import Reply, Upgrade, gathered, reason
 from pulsarium.broker.http.request import PIECE as FILE_PIECE
 from pulsarium.broker.http.request import Caller, ClientGone, Request
-from pulsarium.broker.http.site import Site
 from pulsarium.broker.logs import Log
 from pulsarium.broker.slices import Slice
 from pulsarium.broker.strangers import at_http_port
+
+if TYPE_CHECKING:
+    from pulsarium.broker.broker import Broker
 
 log = Log("admin")
 
@@ -40,10 +42,24 @@ PHRASES: Final = {  # Java's admin client shows them where a body has no reason
 }
 
 
+class Answering(Protocol):
+    """A site, as its connections see it."""
+
+    @property
+    def broker(self) -> Broker: ...
+
+    async def answer(self, request: Request, until_sent: ExitStack) -> Reply:
+        """Answer a request. Raise `ClientGone` when the client goes away.
+
+        `until_sent` holds resources that the answer needs.
+        """
+        ...
+
+
 class Connection:
     """An HTTP connection to one client over `stream`."""
 
-    def __init__(self, site: Site, stream: PlainStream | trio.SSLStream[Hallway], caller: Caller) -> None:
+    def __init__(self, site: Answering, stream: PlainStream | trio.SSLStream[Hallway], caller: Caller) -> None:
         self._site = site
         self._stream = stream
         self._caller = caller

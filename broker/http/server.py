@@ -12,9 +12,8 @@ import trio
 
 from pulsarium.broker.accepting import PlainStream, accept_one, shake_hands
 from pulsarium.broker.auth.tls import TlsContext, certificate_of
-from pulsarium.broker.http.connection import Connection
+from pulsarium.broker.http.connection import Answering, Connection
 from pulsarium.broker.http.request import Caller
-from pulsarium.broker.http.site import Site
 from pulsarium.broker.logs import Log
 
 log = Log("admin")
@@ -55,7 +54,7 @@ class Addresses:
 
 
 async def serve_http(
-    site: Site,
+    site: Answering,
     sock: socket.socket,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     *,
@@ -78,7 +77,7 @@ async def serve_http(
 
 
 async def _alone(
-    site: Site,
+    site: Answering,
     sock: socket.socket,
     caller: Caller,
     tls: TlsContext | None,

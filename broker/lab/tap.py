@@ -103,6 +103,19 @@ class Queue:
 
     # what rules do
 
+    def claim(self, rule: Rule, frame: TappedFrame) -> None:
+        """Reserve the answer to a frame for a rule."""
+        self._tap.claim(rule, frame)
+
+    def take_next(self, frame: TappedFrame) -> bytes | None:
+        """Take the next frame away when it waits untouched, and is of the same consumer and command as `frame`."""
+        first = self._frames[0][1] if self._frames else None
+        if not isinstance(first, bytes) or not self._tap.is_like(frame, first):
+            return None
+        self._frames.popleft()
+        self.size -= len(first)
+        return first
+
     def wait(self, piece: Piece, rule: Rule, seconds: float | None, *, swaps: bool) -> None:
         """Put a piece back at the front, and hold the queue.
 
@@ -181,6 +194,7 @@ class Observer(Protocol):
             did: answered, dropped, delayed, duplicated, reordered, corrupted, truncated (keep: bytes), closed,
                 stalled, renumbered; lost: the frame still waited when the connection ended (perhaps without `fault`).
             arrived: False when the other side never received the frame.
+            legal: True when Pulsar, or its network, may do the same (an exploration).
 
         A changed frame is shown as it arrived. A delayed frame is shown when it moves on, in the order of arrival. To
         check a client, use all frames of the client, and those of the broker that arrived. Frames of the broker may
@@ -309,6 +323,18 @@ class SessionTap:
             return True
         commands = self.lab.faults.commands
         return commands is None or data[9] in commands or data[9] in OPENED
+
+    def claim(self, rule: Rule, frame: TappedFrame) -> None:
+        """Reserve the answer to a frame for a rule."""
+        self._claims.add(rule, frame)
+
+    def is_like(self, frame: TappedFrame, data: bytes) -> bool:
+        """Return whether `data` is a frame of the same command and consumer as `frame`."""
+        try:
+            other = TappedFrame(self.session, self._present, frame.sender, data)
+        except CommandError:
+            return False
+        return other.spec is frame.spec and other.open_consumer is frame.open_consumer
 
     def show(self, sender: Direction, piece: Piece) -> None:
         """Show a piece to all observers."""

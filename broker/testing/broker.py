@@ -35,6 +35,8 @@ class PulsarBroker:
         """The URL pulsar+ssl://host:port, when brokerServicePortTls is set."""
         self.admin_url_tls = running.admin_url_tls
         """The URL https://host:port, when webServicePortTls is set."""
+        self.toxiproxy_url = running.toxiproxy_url
+        """The URL http://host:port of Toxiproxy's control API, when toxiproxy_port is set."""
 
     def __repr__(self) -> str:
         return f"<Pulsarium at {self.service_url} and {self.admin_url}>"

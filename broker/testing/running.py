@@ -29,6 +29,7 @@ def running(
     durability: Durability = "os",
     port: int = 0,
     http_port: int = 0,
+    toxiproxy_port: int | None = None,
 ) -> Running:
     """Run a broker for the length of a block, by default on free ports and in memory.
 
@@ -53,6 +54,7 @@ def running(
             max_protocol_version=max_protocol_version,
             port=port,
             http_port=http_port,
+            toxiproxy_port=toxiproxy_port,
             data=data,
             durability=durability,
             brokers=brokers,
@@ -103,6 +105,7 @@ def options_of(
     max_protocol_version: int | None = None,
     port: int = 0,
     http_port: int = 0,
+    toxiproxy_port: int | None = None,
     data: str | Path | None = None,
     durability: Durability = "os",
     brokers: int = 1,
@@ -125,6 +128,7 @@ def options_of(
         data=None if data is None else Path(data),
         durability=durability,
         brokers=brokers,
+        toxiproxy_port=toxiproxy_port,
     )
 
 

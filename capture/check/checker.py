@@ -58,7 +58,7 @@ class HistoryChecker:
         if frame is not None:
             self._place = place_of(number, frame)
             self._permits(frame, seen, self._place)
-            if frame.faulted and frame.topic:
+            if not frame.legal and frame.topic:
                 self._history.topic(frame.topic).faulted = True
             if not (frame.faulted and record.note.get("arrived") is False):
                 react = _REACTIONS.get((frame.name, frame.sender))

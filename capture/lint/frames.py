@@ -75,6 +75,11 @@ class Frame:
         return bool(self.record.note)
 
     @property
+    def legal(self) -> bool:
+        """Return whether nothing changed the frame but what Pulsar, or its network, may do."""
+        return not self.faulted or bool(self.record.note.get("legal"))
+
+    @property
     def whole(self) -> bool:
         return len(self.entry) == self.entry_size
 

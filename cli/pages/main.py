@@ -15,6 +15,7 @@ from pulsarium.broker.http.pulsar_routes import absent_routes
 from pulsarium.broker.web import all_routes
 from pulsarium.capture.pcap.dissector import dissector
 from pulsarium.cli.lab.fault_page import fault_page
+from pulsarium.cli.lab.toxiproxy_page import toxiproxy_page
 from pulsarium.cli.pages.check import check_page
 from pulsarium.cli.pages.client import client_page
 from pulsarium.cli.pages.console import acts_js
@@ -132,6 +133,7 @@ PAGES = {
     "configuration.md": configuration_page,
     "admin-routes.md": admin_routes_page,
     "faults.md": fault_page,
+    "toxiproxy.md": toxiproxy_page,
     "launchers.md": launchers_page,
     "lint.md": lint_page,
     "pipeline-options.md": pipeline_page,

@@ -10,6 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from tests.broker.admin.rest import Rest, rest_of
+from tests.broker.held import HeldStorage
 from tests.broker.wire import Bed, Wire, serving
 
 
@@ -25,9 +26,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture
-async def bed() -> AsyncIterator[Bed]:
-    """A broker with nothing asked for, whose time passes when nothing else happens."""
-    async with serving() as bed:
+def store() -> HeldStorage:
+    """The store of the broker, whose commits the test can hold back."""
+    return HeldStorage()
+
+
+@pytest.fixture
+async def bed(request: pytest.FixtureRequest) -> AsyncIterator[Bed]:
+    """A broker whose time passes when nothing else happens; its options are those of the mark `serving`."""
+    mark = request.node.get_closest_marker("serving") or pytest.mark.serving().mark
+    store = request.getfixturevalue("store") if "store" in request.fixturenames else None
+    async with serving(*mark.args, **mark.kwargs, storage=store) as bed:
         yield bed
 
 

@@ -74,14 +74,14 @@ async def test_lookups_name_what_speaks_tls(bed: Bed) -> None:
     assert (clusters["serviceUrlTls"], clusters["brokerServiceUrlTls"]) == (WHOLE.https, WHOLE.pulsar_ssl)
 
 
-async def test_a_redirect_stays_with_https() -> None:
-    async with serving(brokers=2) as bed:
-        for index, broker in enumerate(bed.brokers):
-            broker.listening(6650 + index, 8080 + index, 6660 + index, 8443 + index)
-        rests = [Rest(broker) for broker in bed.brokers]
-        for rest in rests:
-            rest.caller = Caller("?", 0, secure=True)
-        answers = [await rest.call("PUT", "/admin/v2/persistent/public/default/t", host="me:9") for rest in rests]
-        assert sorted(answer.status for answer in answers) == [204, 307]
-        (moved,) = (answer.headers["location"] for answer in answers if answer.status == 307)
-        assert moved.startswith(("https://me:8443/", "https://me:8444/"))
+@pytest.mark.serving(brokers=2)
+async def test_a_redirect_stays_with_https(bed: Bed) -> None:
+    for index, broker in enumerate(bed.brokers):
+        broker.listening(6650 + index, 8080 + index, 6660 + index, 8443 + index)
+    rests = [Rest(broker) for broker in bed.brokers]
+    for rest in rests:
+        rest.caller = Caller("?", 0, secure=True)
+    answers = [await rest.call("PUT", "/admin/v2/persistent/public/default/t", host="me:9") for rest in rests]
+    assert sorted(answer.status for answer in answers) == [204, 307]
+    (moved,) = (answer.headers["location"] for answer in answers if answer.status == 307)
+    assert moved.startswith(("https://me:8443/", "https://me:8444/"))

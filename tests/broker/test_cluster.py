@@ -137,10 +137,9 @@ async def test_a_proxy_may_name_a_broker_as_host_and_port(three: Bed) -> None:
     assert len(three.brokers[1].sessions) == 1
 
 
-async def test_one_broker_takes_any_name() -> None:
-    async with serving() as bed:
-        wire = await bed.connect(proxy_to_broker_url="pulsar://who.example:1")
-        await wire.producer()
+async def test_one_broker_takes_any_name(bed: Bed) -> None:
+    wire = await bed.connect(proxy_to_broker_url="pulsar://who.example:1")
+    await wire.producer()
 
 
 async def test_producer_names_are_never_given_twice(three: Bed) -> None:
@@ -154,14 +153,14 @@ async def test_producer_names_are_never_given_twice(three: Bed) -> None:
     assert len(names) == 9
 
 
-async def test_the_metrics_of_a_broker_are_of_its_topics() -> None:
-    async with serving(Config(defaultNumberOfNamespaceBundles=16), brokers=2) as bed:
-        for index in range(2):
-            wire = await bed.connect(broker=index)
-            topic = f"persistent://public/default/t{index}"
-            await wire.ask(Type.LOOKUP, topic=topic, authoritative=True)
-            await wire.producer(topic=topic)
-        assert [[t.name.local_name for t in broker.loaded_topics()] for broker in bed.brokers] == [["t0"], ["t1"]]
+@pytest.mark.serving(Config(defaultNumberOfNamespaceBundles=16), brokers=2)
+async def test_the_metrics_of_a_broker_are_of_its_topics(bed: Bed) -> None:
+    for index in range(2):
+        wire = await bed.connect(broker=index)
+        topic = f"persistent://public/default/t{index}"
+        await wire.ask(Type.LOOKUP, topic=topic, authoritative=True)
+        await wire.producer(topic=topic)
+    assert [[t.name.local_name for t in broker.loaded_topics()] for broker in bed.brokers] == [["t0"], ["t1"]]
 
 
 async def test_a_proxy_s_connection_to_a_broker_that_is_down_is_closed(three: Bed) -> None:

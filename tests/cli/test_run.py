@@ -34,6 +34,7 @@ class Stub:
     admin_url: str = "http://127.0.0.1:2"
     service_url_tls: str | None = None
     admin_url_tls: str | None = None
+    toxiproxy_url: str | None = None
     shut_down_by_an_operator: bool = False
     slow_to_open: bool = False
     slow_to_close: bool = False

@@ -14,7 +14,9 @@ from pulsarium.broker.config import PROFILES as BY_NAME
 from pulsarium.cli import logs, run
 from pulsarium.cli.main import cli
 from pulsarium.cli.serve import PROFILES
+from tests.broker.auth.secured import SECRET, base64_of
 
+SECRET_KEY = f"data:;base64,{base64_of(SECRET)}"
 ELSEWHERE = "the folder of relative paths; start in the folder of the file, or write the absolute path"
 
 
@@ -200,6 +202,17 @@ def test_a_wrong_line_of_the_file_is_named(runs: Runs, tmp_path: Path) -> None:
 def test_a_folder_for_files_of_the_lab(runs: Runs, tmp_path: Path) -> None:
     (tmp_path / "captures").mkdir()
     assert served(runs, "--lab-dir", "captures").lab_dir == tmp_path / "captures"
+
+
+def test_the_control_api_of_toxiproxy_has_a_port(runs: Runs) -> None:
+    assert served(runs, "--toxiproxy-port", "8474").toxiproxy_port == 8474
+
+
+def test_the_control_api_of_toxiproxy_does_not_go_past_authentication(runs: Runs) -> None:
+    settings = ("authenticationEnabled=true", f"authenticationProviders={BY_TOKEN}", f"tokenSecretKey={SECRET_KEY}")
+    secured = [word for setting in settings for word in ("--set", setting)]
+    said = refused(runs, "--toxiproxy-port", "0", "--host", "0.0.0.0", *secured)
+    assert said.startswith("--toxiproxy-port: Toxiproxy's API has no authentication, and 0.0.0.0 is open")
 
 
 def test_an_engine_of_compaction(runs: Runs) -> None:

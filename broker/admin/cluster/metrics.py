@@ -170,6 +170,7 @@ class TextFormat:
         lines += f"{metric}{{{labels}}} {float(value):.15g}\n".encode()
 
     def add_all(self, samples: Iterable[Sample]) -> None:
+        """Add samples in their order."""
         for sample in samples:
             self.add(*sample)
 

@@ -42,6 +42,7 @@ def read_actions(value: Any) -> list[str | None]:
 
 
 def in_order(actions: Any) -> list[str | None]:
+    """Return actions in the order in which Pulsar lists them."""
     return sorted(set(actions), key=ORDER.index)
 
 
@@ -64,6 +65,7 @@ def keep(call: Call, namespace: str, what: str, granted: Grants) -> Reply:
 
 
 def without(granted: Grants, name: str) -> dict[str, Any]:
+    """Return grants without those of one role or subscription."""
     return {each: value for each, value in granted.items() if each != name}
 
 

@@ -107,6 +107,7 @@ def check_of_tenant(call: Call, value: Any) -> None:
 
 
 def check_some(value: Any) -> None:
+    """Refuse an empty list of clusters."""
     if not value:
         raise AdminError(412, "ClusterIds should not be null or empty")
 

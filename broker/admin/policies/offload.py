@@ -54,10 +54,12 @@ def offload_in_force(call: Call, kept: Json, namespace: Json) -> Any:
 
 
 def older_parts(kept: Json) -> dict[str, Any]:
+    """Return the offload policies that were set under their older names."""
     return {part: kept[name] for name, part in PARTS.items() if kept.get(name) not in (None, -1)}
 
 
 def without_older(kept: Json) -> dict[str, Any]:
+    """Return policies without offload policies under their older names."""
     return {name: value for name, value in kept.items() if name not in PARTS}
 
 

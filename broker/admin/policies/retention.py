@@ -51,6 +51,7 @@ def check_retention_of_topic(call: Call, kept: Json, value: Any) -> None:
 
 
 def policies_of_namespace(call: Call) -> Json:
+    """Return the policies that were set for the namespace of the path."""
     return call.broker.metadata.namespaces[call.namespace]
 
 
@@ -88,6 +89,7 @@ def read_quota(call: Call, *, null: bool) -> dict[str, Any] | None:
 
 
 def quota_in_force(quota: Quota) -> dict[str, Any]:
+    """Return an effective quota as Pulsar prints it."""
     return shown_quota({"limit": quota.limit_size, "limitTime": quota.limit_seconds, "policy": quota.policy})
 
 

@@ -290,6 +290,7 @@ class Analysis:
     last: Position | None = None
 
     def add(self, position: Position, entry: bytes) -> None:
+        """Count the messages of an entry, or the entry as a marker."""
         self.first, self.last = self.first or position, position
         try:
             metadata = parse_metadata(entry)

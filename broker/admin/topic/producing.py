@@ -259,6 +259,7 @@ def _stored_info(schema: SchemaData) -> Info:
 
 
 def cannot_write(kind: str) -> AdminError:
+    """Return the refusal of messages of a kind that Pulsarium cannot write over HTTP."""
     return AdminError(500, f"Fail to publish message: Pulsarium cannot write {kind} over HTTP")
 
 

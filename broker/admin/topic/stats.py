@@ -42,6 +42,7 @@ async def get_partitioned_stats(call: Call) -> Reply:
 
 
 def writer_of(call: Call) -> StatsWriter:
+    """Return a writer of the stats that the query asks for."""
     return StatsWriter(
         call.rates,
         call.broker.web_address,

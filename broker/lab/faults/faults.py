@@ -50,7 +50,16 @@ class Faults:
         occurrence = Occurrence(
             **cast(When, {name: each for name, each in which.items() if name in arguments_of(When)})
         )
-        rule = Rule(next(self._numbers), action, Selector(command, whose, which), stage, occurrence, self._remove)
+        return self.install(
+            Rule(self.next_id(), action, Selector(command, whose, which), stage, occurrence, self.remove)
+        )
+
+    def next_id(self) -> int:
+        """Return the id of a new rule."""
+        return next(self._numbers)
+
+    def install(self, rule: Rule) -> Rule:
+        """Let a rule act from now on, also on open connections."""
         self._set([*self.rules, rule])
         self._lab.use()
         for tap in self._lab.taps():
@@ -73,9 +82,10 @@ class Faults:
 
     def clear(self) -> None:
         """Remove every rule."""
-        self._remove(*self.rules)
+        self.remove(*self.rules)
 
-    def _remove(self, *gone: Rule) -> None:
+    def remove(self, *gone: Rule) -> None:
+        """Remove rules, and release the frames that they hold."""
         self._set([rule for rule in self.rules if rule not in gone])
         for rule in gone:
             rule.ended()

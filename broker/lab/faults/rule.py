@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import ClassVar
 
 import trio
 
@@ -18,6 +19,9 @@ STAGES = ("before", "after")
 
 class Rule:
     """Select frames and apply an action to them. Leaving its `with` block removes the rule."""
+
+    legal: ClassVar[bool] = False
+    """True for a rule that does only what Pulsar may do."""
 
     def __init__(
         self,

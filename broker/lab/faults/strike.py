@@ -75,7 +75,8 @@ class Strike:
         self.queue.cut(f"fault {self.rule.id}: {self.rule.action.kind} {self.command.spec.name}")
 
     def _note(self, did: str, **more: Any) -> dict[str, Any]:
-        return {"fault": self.rule.id, "did": did, **more}
+        legal = {"legal": True} if self.rule.legal else {}
+        return {"fault": self.rule.id, "did": did, **legal, **more}
 
 
 MOST = 10_000  # some commands are never answered, such as an ACK of a closed consumer

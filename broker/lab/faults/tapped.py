@@ -66,27 +66,27 @@ class TappedFrame:
             named = text_of(self._of_transaction.topic)
         if named:
             return _topic_name(named)
-        if self._producer is not None:
-            return self._producer.topic.name
-        return "" if self._consumer is None else self._consumer.subscription.topic.name
+        if self.open_producer is not None:
+            return self.open_producer.topic.name
+        return "" if self.open_consumer is None else self.open_consumer.subscription.topic.name
 
     @property
     def subscription(self) -> str:
         """Return the name of the subscription, or ""."""
         if self._of_transaction is not None:
             return text_of(self._of_transaction.subscription)
-        known = "" if self._consumer is None else self._consumer.subscription.name
+        known = "" if self.open_consumer is None else self.open_consumer.subscription.name
         return self._text("subscription") or known
 
     @property
     def producer(self) -> str:
         """Return the name of the producer, or ""."""
-        return self._text("producer_name") or ("" if self._producer is None else self._producer.name)
+        return self._text("producer_name") or ("" if self.open_producer is None else self.open_producer.name)
 
     @property
     def consumer(self) -> str:
         """Return the name of the consumer, or ""."""
-        return self._text("consumer_name") or ("" if self._consumer is None else self._consumer.name)
+        return self._text("consumer_name") or ("" if self.open_consumer is None else self.open_consumer.name)
 
     @cached_property
     def metadata(self) -> pb.MessageMetadata | None:
@@ -135,14 +135,16 @@ class TappedFrame:
         return None
 
     @cached_property
-    def _producer(self) -> Producer | None:
+    def open_producer(self) -> Producer | None:
+        """Return the producer that the frame concerns, or None."""
         if self.spec.type in _OF_PRODUCERS:
             return self._present.producer(self.body.producer_id)
         migrated = self.spec.type == _T.TOPIC_MIGRATED and self.body.resource_type == pb.CommandTopicMigrated.Producer
         return self._present.producer(self.body.resource_id) if migrated else None
 
     @cached_property
-    def _consumer(self) -> Consumer | None:
+    def open_consumer(self) -> Consumer | None:
+        """Return the consumer that the frame concerns, or None."""
         if "consumer_id" in self.body.DESCRIPTOR.fields_by_name:
             return self._present.consumer(self.body.consumer_id)
         migrated = self.spec.type == _T.TOPIC_MIGRATED and self.body.resource_type == pb.CommandTopicMigrated.Consumer
@@ -193,22 +195,22 @@ class Present:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._producers: dict[int, Producer] = {}
-        self._consumers: dict[int, Consumer] = {}
+        self.open_producers: dict[int, Producer] = {}
+        self.open_consumers: dict[int, Consumer] = {}
         self.look()
 
     def look(self) -> None:
         """Remember the producers and consumers that are open now."""
         session = self._session
-        if len(self._producers) > 2 * len(session.producers) + SPARE:
-            self._producers.clear()
-        if len(self._consumers) > 2 * len(session.consumers) + SPARE:
-            self._consumers.clear()
-        self._producers |= session.waiting_producers | session.producers
-        self._consumers |= session.consumers
+        if len(self.open_producers) > 2 * len(session.producers) + SPARE:
+            self.open_producers.clear()
+        if len(self.open_consumers) > 2 * len(session.consumers) + SPARE:
+            self.open_consumers.clear()
+        self.open_producers |= session.waiting_producers | session.producers
+        self.open_consumers |= session.consumers
 
     def producer(self, producer_id: int) -> Producer | None:
-        return self._session.producers.get(producer_id) or self._producers.get(producer_id)
+        return self._session.producers.get(producer_id) or self.open_producers.get(producer_id)
 
     def consumer(self, consumer_id: int) -> Consumer | None:
-        return self._session.consumers.get(consumer_id) or self._consumers.get(consumer_id)
+        return self._session.consumers.get(consumer_id) or self.open_consumers.get(consumer_id)

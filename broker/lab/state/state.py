@@ -189,6 +189,14 @@ class State:
             await self._committed()
         return seeding.made
 
+    async def crash(self) -> None:
+        """Start again with what was stored in memory, as after the end of the process. The rest is lost."""
+        async with self._one:
+            await self._settle()
+            entries = list(Contents(self._cluster).entries())
+            self._cluster.replace(self._cluster.storage.load_metadata(), entries)
+            await self._committed()
+
     async def _replace(self, kept: dict[str, bytes], entries: Entries) -> None:
         await self._settle()
         self._cluster.replace(kept, entries)

@@ -280,7 +280,8 @@ FOLDER = "/admin/resourcegroups"
 class Records(Protocol):
     """The metadata in which resource groups are stored."""
 
-    def get(self, folder: str, *names: str) -> Any: ...
+    def get(self, folder: str, *names: str) -> Any:
+        """Return a record, or None."""
 
 
 class ResourceGroups:

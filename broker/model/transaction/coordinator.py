@@ -301,6 +301,12 @@ class Coordinator:
         if timer is not None:
             timer.cancel()
 
+    def time_out(self, least: int) -> None:
+        """Abort an open transaction as after its timeout. An ending or unknown one stays as it is."""
+        transaction = self._transactions.get(least)
+        if transaction is not None and transaction.status is Status.OPEN:
+            self._time_is_up(least)
+
     def _time_is_up(self, least: int) -> None:
         transaction = self._transactions[least]
         if transaction.status is Status.OPEN:

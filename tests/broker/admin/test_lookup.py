@@ -6,7 +6,7 @@ import pytest
 
 from pulsarium.broker.config import Config
 from tests.broker.admin.rest import TOPICS, Rest, rest_of
-from tests.broker.wire import serving
+from tests.broker.wire import Bed, serving
 
 LOOKUP = "/lookup/v2/topic"
 T = f"{LOOKUP}/persistent/public/default/t"
@@ -37,10 +37,10 @@ async def test_lookup_does_not_repeat_a_host_that_is_none(rest: Rest, host: str)
     assert (await rest.get(T, host=host))["httpUrl"] == "http://localhost:8080"
 
 
-async def test_lookup_prefers_the_advertised_address() -> None:
-    async with serving(Config(advertisedAddress="broker.internal")) as bed:
-        urls = await rest_of(bed).get(T, host="other.internal:1")
-        assert (urls["brokerUrl"], urls["httpUrl"]) == ("pulsar://broker.internal:6650", "http://broker.internal:8080")
+@pytest.mark.serving(Config(advertisedAddress="broker.internal"))
+async def test_lookup_prefers_the_advertised_address(bed: Bed) -> None:
+    urls = await rest_of(bed).get(T, host="other.internal:1")
+    assert (urls["brokerUrl"], urls["httpUrl"]) == ("pulsar://broker.internal:6650", "http://broker.internal:8080")
 
 
 async def test_lookup_answers_with_the_urls_of_a_listener() -> None:

@@ -13,7 +13,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.auth.secured import by_token, token
 from tests.broker.commands.authorized import NAMESPACE, connecting, grant
-from tests.broker.wire import TOPIC, Exclusive, Type, Wire, frame_of, plain, serving
+from tests.broker.wire import TOPIC, Bed, Exclusive, Type, Wire, frame_of, plain, serving
 
 FAILED = (Type.LOOKUP_RESPONSE, Type.PARTITIONED_METADATA_RESPONSE)
 STRING = pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)
@@ -68,82 +68,82 @@ MAY = {
 
 
 @pytest.mark.parametrize("action", ["", "produce", "consume"])
-async def test_a_grant_allows_its_commands_and_no_others(action: str) -> None:
-    async with serving(by_token()) as bed:
-        if action:
-            grant(bed, "me", action)
-        for name, (command, fields, text) in REFUSED.items():
-            wire = await bed.connect(**connecting("me"))
-            if name in MAY.get(action, ()):
-                await wire.ask(command, **fields)
-            else:
-                assert await refusal(wire, command, **fields) == (pb.AuthorizationError, text)
-
-
-async def test_superusers_may_everything() -> None:
-    async with serving(by_token()) as bed:
-        admin = await bed.connect(**connecting("admin"))
-        for command, fields, _ in REFUSED.values():
-            await admin.ask(command, **fields)
-
-
-async def test_a_role_without_grants_leaves_no_schema_behind() -> None:
-    """With one it could lock the producers of the topic out."""
-    async with serving(by_token()) as bed:
-        admin = await bed.connect(**connecting("admin"))
-        await admin.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
-        nobody = await bed.connect(**connecting("nobody"))
-        asked = (Type.GET_OR_CREATE_SCHEMA, {"topic": TOPIC, "schema": STRING})
-        assert (await refusal(nobody, asked[0], **asked[1]))[0] == pb.AuthorizationError
-        assert (await refusal(admin, Type.GET_SCHEMA, topic=TOPIC))[0] == pb.TopicNotFound
-
-
-async def test_schemas_are_for_everybody_in_the_released_broker() -> None:
-    async with serving(by_token(), profile=PULSAR_4_2) as bed:
-        admin = await bed.connect(**connecting("admin"))
-        await admin.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
-        nobody = await bed.connect(**connecting("nobody"))
-        assert (await nobody.ask(Type.GET_OR_CREATE_SCHEMA, topic=TOPIC, schema=STRING)).schema_version
-        assert (await nobody.ask(Type.GET_SCHEMA, topic=TOPIC)).schema.type == pb.Schema.String
-
-
-async def test_a_grant_holds_at_once_and_its_end_too() -> None:
-    async with serving(by_token()) as bed:
+@pytest.mark.serving(by_token())
+async def test_a_grant_allows_its_commands_and_no_others(bed: Bed, action: str) -> None:
+    if action:
+        grant(bed, "me", action)
+    for name, (command, fields, text) in REFUSED.items():
         wire = await bed.connect(**connecting("me"))
-        producer = {"topic": TOPIC, "producer_id": 0}
-        assert (await refusal(wire, Type.PRODUCER, **producer))[0] == pb.AuthorizationError
-        grant(bed, "me", "produce")
-        await wire.ask(Type.PRODUCER, **producer)
-        await wire.publish(plain(b"who has a producer may use it"))
-        grant(bed, "me")
-        assert (await wire.expect(Type.CLOSE_PRODUCER)).producer_id == 0
-        assert (await refusal(wire, Type.PRODUCER, topic=TOPIC, producer_id=1))[0] == pb.AuthorizationError
+        if name in MAY.get(action, ()):
+            await wire.ask(command, **fields)
+        else:
+            assert await refusal(wire, command, **fields) == (pb.AuthorizationError, text)
+
+
+@pytest.mark.serving(by_token())
+async def test_superusers_may_everything(bed: Bed) -> None:
+    admin = await bed.connect(**connecting("admin"))
+    for command, fields, _ in REFUSED.values():
+        await admin.ask(command, **fields)
+
+
+@pytest.mark.serving(by_token())
+async def test_a_role_without_grants_leaves_no_schema_behind(bed: Bed) -> None:
+    """With one it could lock the producers of the topic out."""
+    admin = await bed.connect(**connecting("admin"))
+    await admin.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
+    nobody = await bed.connect(**connecting("nobody"))
+    asked = (Type.GET_OR_CREATE_SCHEMA, {"topic": TOPIC, "schema": STRING})
+    assert (await refusal(nobody, asked[0], **asked[1]))[0] == pb.AuthorizationError
+    assert (await refusal(admin, Type.GET_SCHEMA, topic=TOPIC))[0] == pb.TopicNotFound
+
+
+@pytest.mark.serving(by_token(), profile=PULSAR_4_2)
+async def test_schemas_are_for_everybody_in_the_released_broker(bed: Bed) -> None:
+    admin = await bed.connect(**connecting("admin"))
+    await admin.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
+    nobody = await bed.connect(**connecting("nobody"))
+    assert (await nobody.ask(Type.GET_OR_CREATE_SCHEMA, topic=TOPIC, schema=STRING)).schema_version
+    assert (await nobody.ask(Type.GET_SCHEMA, topic=TOPIC)).schema.type == pb.Schema.String
+
+
+@pytest.mark.serving(by_token())
+async def test_a_grant_holds_at_once_and_its_end_too(bed: Bed) -> None:
+    wire = await bed.connect(**connecting("me"))
+    producer = {"topic": TOPIC, "producer_id": 0}
+    assert (await refusal(wire, Type.PRODUCER, **producer))[0] == pb.AuthorizationError
+    grant(bed, "me", "produce")
+    await wire.ask(Type.PRODUCER, **producer)
+    await wire.publish(plain(b"who has a producer may use it"))
+    grant(bed, "me")
+    assert (await wire.expect(Type.CLOSE_PRODUCER)).producer_id == 0
+    assert (await refusal(wire, Type.PRODUCER, topic=TOPIC, producer_id=1))[0] == pb.AuthorizationError
 
 
 @pytest.mark.req("P-01")
-async def test_an_initial_subscription_needs_both_grants() -> None:
-    async with serving(by_token()) as bed:
-        grant(bed, "me", "produce")
-        wire = await bed.connect(**connecting("me"))
-        fields = {"topic": TOPIC, "producer_id": 0, "initial_subscription_name": "s"}
-        expected = (pb.AuthorizationError, "Client is not authorized to Produce")
-        assert await refusal(wire, Type.PRODUCER, **fields) == expected
-        grant(bed, "me", "produce", "consume")
-        await wire.ask(Type.PRODUCER, **fields)
+@pytest.mark.serving(by_token())
+async def test_an_initial_subscription_needs_both_grants(bed: Bed) -> None:
+    grant(bed, "me", "produce")
+    wire = await bed.connect(**connecting("me"))
+    fields = {"topic": TOPIC, "producer_id": 0, "initial_subscription_name": "s"}
+    expected = (pb.AuthorizationError, "Client is not authorized to Produce")
+    assert await refusal(wire, Type.PRODUCER, **fields) == expected
+    grant(bed, "me", "produce", "consume")
+    await wire.ask(Type.PRODUCER, **fields)
 
 
-async def test_roles_and_prefixes_of_subscriptions() -> None:
-    async with serving(by_token()) as bed:
-        grant(bed, "me", "consume", auth={"subscription_auth_roles": {"theirs": ["other"]}})
-        wire = await bed.connect(**connecting("me"))
-        fields = {"topic": TOPIC, "subType": Exclusive, "consumer_id": 0}
-        expected = (pb.AuthorizationError, "Client is not authorized to subscribe")
-        assert await refusal(wire, Type.SUBSCRIBE, subscription="theirs", **fields) == expected
-        grant(bed, "me", "consume", subscription_auth_mode="Prefix")
-        code, text = await refusal(wire, Type.SUBSCRIBE, subscription="mine", **fields)
-        assert code == pb.AuthorizationError
-        assert text.endswith(f"prefixed by the authentication role, like me-xxxx for topic: {TOPIC}")
-        await wire.ask(Type.SUBSCRIBE, subscription="me-1", **fields)
+@pytest.mark.serving(by_token())
+async def test_roles_and_prefixes_of_subscriptions(bed: Bed) -> None:
+    grant(bed, "me", "consume", auth={"subscription_auth_roles": {"theirs": ["other"]}})
+    wire = await bed.connect(**connecting("me"))
+    fields = {"topic": TOPIC, "subType": Exclusive, "consumer_id": 0}
+    expected = (pb.AuthorizationError, "Client is not authorized to subscribe")
+    assert await refusal(wire, Type.SUBSCRIBE, subscription="theirs", **fields) == expected
+    grant(bed, "me", "consume", subscription_auth_mode="Prefix")
+    code, text = await refusal(wire, Type.SUBSCRIBE, subscription="mine", **fields)
+    assert code == pb.AuthorizationError
+    assert text.endswith(f"prefixed by the authentication role, like me-xxxx for topic: {TOPIC}")
+    await wire.ask(Type.SUBSCRIBE, subscription="me-1", **fields)
 
 
 @pytest.mark.parametrize(
@@ -165,20 +165,20 @@ async def test_of_a_tenant_that_there_is_not(name: str, code: int, text: str) ->
         assert await refusal(wire, command, **fields) == (code, text)
 
 
-async def test_a_wrong_name_has_its_own_words() -> None:
-    async with serving(by_token()) as bed:
-        wire = await bed.connect(**connecting("me"))
-        assert (await refusal(wire, Type.LOOKUP, topic="a/b"))[0] == pb.InvalidTopicName
+@pytest.mark.serving(by_token())
+async def test_a_wrong_name_has_its_own_words(bed: Bed) -> None:
+    wire = await bed.connect(**connecting("me"))
+    assert (await refusal(wire, Type.LOOKUP, topic="a/b"))[0] == pb.InvalidTopicName
 
 
-async def test_a_proxy_and_whom_it_speaks_for_must_both_be_allowed() -> None:
-    async with serving(by_token()) as bed:
-        grant(bed, "proxy", "produce")
-        through = connecting("proxy", original_principal="me")
-        wire = await bed.connect(**through)
-        assert (await refusal(wire, Type.PRODUCER, topic=TOPIC, producer_id=0))[0] == pb.AuthorizationError
-        grant(bed, "proxy", "produce", auth={"namespace_auth": {"proxy": ["produce"], "me": ["produce"]}})
-        await wire.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
+@pytest.mark.serving(by_token())
+async def test_a_proxy_and_whom_it_speaks_for_must_both_be_allowed(bed: Bed) -> None:
+    grant(bed, "proxy", "produce")
+    through = connecting("proxy", original_principal="me")
+    wire = await bed.connect(**through)
+    assert (await refusal(wire, Type.PRODUCER, topic=TOPIC, producer_id=0))[0] == pb.AuthorizationError
+    grant(bed, "proxy", "produce", auth={"namespace_auth": {"proxy": ["produce"], "me": ["produce"]}})
+    await wire.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
 
 
 REFUSALS: dict[str, tuple[dict[str, Any], int, str]] = {
@@ -222,15 +222,15 @@ async def test_a_client_with_wrong_credentials_is_refused(case: str) -> None:
         await wire.closed()
 
 
-async def test_a_client_without_credentials_may_be_anonymous() -> None:
-    async with serving(by_token(anonymousUserRole="anonymous")) as bed:
-        grant(bed, "anonymous", "produce")
-        wire = await bed.connect()
-        await wire.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
-        wrong = bed.dial()
-        fields: dict[str, Any] = {"auth_method_name": "token", "auth_data": b"junk"}
-        await wrong.write(frame_of(Type.CONNECT, client_version="test", protocol_version=21, **fields))
-        assert (await wrong.next()).command.error.error == pb.AuthenticationError
+@pytest.mark.serving(by_token(anonymousUserRole="anonymous"))
+async def test_a_client_without_credentials_may_be_anonymous(bed: Bed) -> None:
+    grant(bed, "anonymous", "produce")
+    wire = await bed.connect()
+    await wire.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
+    wrong = bed.dial()
+    fields: dict[str, Any] = {"auth_method_name": "token", "auth_data": b"junk"}
+    await wrong.write(frame_of(Type.CONNECT, client_version="test", protocol_version=21, **fields))
+    assert (await wrong.next()).command.error.error == pb.AuthenticationError
 
 
 async def test_credentials_that_a_proxy_passes_on_are_checked_where_it_is_asked() -> None:
@@ -252,34 +252,34 @@ async def test_credentials_that_a_proxy_passes_on_are_checked_where_it_is_asked(
         assert (await no_text.next()).command.error.error == pb.AuthenticationError
 
 
-async def test_a_lookup_of_a_scalable_topic_needs_a_grant() -> None:
-    async with serving(by_token()) as bed:
-        bed.broker.cluster.scalable.create(TopicName.parse("topic://public/default/t"))
-        for role, refused in (("me", True), ("admin", False)):
-            wire = await bed.connect(**connecting(role))
-            await wire.send(Type.SCALABLE_TOPIC_LOOKUP, session_id=1, topic="topic://public/default/t")
-            told = await wire.expect(Type.SCALABLE_TOPIC_UPDATE)
-            assert (told.error, told.message) == (
-                (pb.AuthorizationError, "Client is not authorized to ScalableTopicLookup") if refused else (0, "")
-            )
-
-
-async def test_a_registration_with_a_scalable_topic_needs_a_grant() -> None:
-    async with serving(by_token()) as bed:
-        bed.broker.cluster.scalable.create(TopicName.parse("topic://public/default/t"))
-        wire = await bed.connect(**connecting("me"))
-        await wire.send(
-            Type.SCALABLE_TOPIC_SUBSCRIBE,
-            request_id=7,
-            topic="topic://public/default/t",
-            subscription="s",
-            consumer_name="c",
-            consumer_id=1,
-            consumer_type=pb.STREAM,
+@pytest.mark.serving(by_token())
+async def test_a_lookup_of_a_scalable_topic_needs_a_grant(bed: Bed) -> None:
+    bed.broker.cluster.scalable.create(TopicName.parse("topic://public/default/t"))
+    for role, refused in (("me", True), ("admin", False)):
+        wire = await bed.connect(**connecting(role))
+        await wire.send(Type.SCALABLE_TOPIC_LOOKUP, session_id=1, topic="topic://public/default/t")
+        told = await wire.expect(Type.SCALABLE_TOPIC_UPDATE)
+        assert (told.error, told.message) == (
+            (pb.AuthorizationError, "Client is not authorized to ScalableTopicLookup") if refused else (0, "")
         )
-        told = await wire.expect(Type.SCALABLE_TOPIC_SUBSCRIBE_RESPONSE)
-        text = "Client is not authorized to ScalableTopicSubscribe"
-        assert (told.request_id, told.error, told.message) == (7, pb.AuthorizationError, text)
+
+
+@pytest.mark.serving(by_token())
+async def test_a_registration_with_a_scalable_topic_needs_a_grant(bed: Bed) -> None:
+    bed.broker.cluster.scalable.create(TopicName.parse("topic://public/default/t"))
+    wire = await bed.connect(**connecting("me"))
+    await wire.send(
+        Type.SCALABLE_TOPIC_SUBSCRIBE,
+        request_id=7,
+        topic="topic://public/default/t",
+        subscription="s",
+        consumer_name="c",
+        consumer_id=1,
+        consumer_type=pb.STREAM,
+    )
+    told = await wire.expect(Type.SCALABLE_TOPIC_SUBSCRIBE_RESPONSE)
+    text = "Client is not authorized to ScalableTopicSubscribe"
+    assert (told.request_id, told.error, told.message) == (7, pb.AuthorizationError, text)
 
 
 def test_messages_are_not_authorized_one_by_one() -> None:

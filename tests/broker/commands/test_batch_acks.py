@@ -305,23 +305,22 @@ async def test_in_pulsar_4_2_parts_of_batches_outlive_an_unload_beside_too_many_
 
 @pytest.mark.req("S54-06", "S54-20")
 @TYPES
-async def test_switched_off(autojump_clock: object, type: int) -> None:
+@pytest.mark.serving(OFF)
+async def test_switched_off(bed: Bed, wire: Wire, type: int) -> None:
     """A partial ack is answered and acknowledges nothing; the whole batch comes again."""
-    async with serving(OFF) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.subscribe(type=type)
-        await wire.flow()
-        (position,) = await wire.publish(batch(5))
-        await wire.message()
-        for words in ([16], [0]):
-            await ack_set(wire, position, words)
-            await again(wire, type)
-            assert remaining(await wire.message()) == []
-        assert (bed.subscription().cursor.backlog(), len(bed.subscription().cursor.batch_acks)) == (1, 0)
-        assert consumers_of(bed)[0].permits == 995
-        await wire.ack(position)
-        assert bed.subscription().cursor.backlog() == 0
+    await wire.producer()
+    await wire.subscribe(type=type)
+    await wire.flow()
+    (position,) = await wire.publish(batch(5))
+    await wire.message()
+    for words in ([16], [0]):
+        await ack_set(wire, position, words)
+        await again(wire, type)
+        assert remaining(await wire.message()) == []
+    assert (bed.subscription().cursor.backlog(), len(bed.subscription().cursor.batch_acks)) == (1, 0)
+    assert consumers_of(bed)[0].permits == 995
+    await wire.ack(position)
+    assert bed.subscription().cursor.backlog() == 0
 
 
 @pytest.mark.req("S54-21")

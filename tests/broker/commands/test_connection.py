@@ -72,10 +72,10 @@ async def test_a_client_without_a_version_is_of_version_0(bed: Bed) -> None:
 
 
 @pytest.mark.req("W-07")
-async def test_the_profile_of_a_release_has_its_version(autojump_clock: object) -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        connected = await bed.dial().connect(22)
-        assert (connected.server_version, connected.protocol_version) == ("Pulsar Server4.2.4", 21)
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_the_profile_of_a_release_has_its_version(bed: Bed) -> None:
+    connected = await bed.dial().connect(22)
+    assert (connected.server_version, connected.protocol_version) == ("Pulsar Server4.2.4", 21)
 
 
 @pytest.mark.req("W-05", "W-08", "W-09")
@@ -94,12 +94,12 @@ async def test_connected_does_not_depend_on_the_flags(bed: Bed, flags: list[str]
 
 
 @pytest.mark.req("W-05", "W-08")
-async def test_connected_follows_the_configuration(autojump_clock: object) -> None:
-    async with serving(Config(maxMessageSize=1000, enableBrokerTopicListWatcher=False)) as bed:
-        connected = await bed.dial().connect()
-        assert connected.max_message_size == 1000
-        assert not connected.feature_flags.supports_topic_watchers
-        assert not connected.feature_flags.supports_topic_watcher_reconcile
+@pytest.mark.serving(Config(maxMessageSize=1000, enableBrokerTopicListWatcher=False))
+async def test_connected_follows_the_configuration(bed: Bed) -> None:
+    connected = await bed.dial().connect()
+    assert connected.max_message_size == 1000
+    assert not connected.feature_flags.supports_topic_watchers
+    assert not connected.feature_flags.supports_topic_watcher_reconcile
 
 
 @pytest.mark.parametrize(
@@ -235,13 +235,12 @@ async def test_a_larger_frame_closes_as_soon_as_it_is_announced(wire: Wire, capl
 
 
 @pytest.mark.req("W-05")
-async def test_the_frame_limit_follows_the_message_limit(autojump_clock: object) -> None:
-    async with serving(Config(maxMessageSize=1000)) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.publish(plain(bytes(11_000)))
-        await wire.write((1000 + 10 * 1024 - 3).to_bytes(4, "big"))
-        await wire.closed()
+@pytest.mark.serving(Config(maxMessageSize=1000))
+async def test_the_frame_limit_follows_the_message_limit(wire: Wire) -> None:
+    await wire.producer()
+    await wire.publish(plain(bytes(11_000)))
+    await wire.write((1000 + 10 * 1024 - 3).to_bytes(4, "big"))
+    await wire.closed()
 
 
 @pytest.mark.req("W-06")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pulsarium.broker.config import PULSAR_4_2
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import (
@@ -9,7 +11,6 @@ from tests.broker.wire import (
     Shared,
     Type,
     Wire,
-    serving,
 )
 
 LOOSE = "non-persistent://public/default/t"
@@ -48,8 +49,7 @@ async def test_stats_of_an_unknown_consumer(wire: Wire) -> None:
     await wire.alive()
 
 
-async def test_stats_of_an_unknown_consumer_as_the_release_answers(autojump_clock: object) -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        wire = await bed.connect()
-        await wire.write(wire.numbered(Type.CONSUMER_STATS, consumer_id=7))
-        assert await wire.closed() == []
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_stats_of_an_unknown_consumer_as_the_release_answers(wire: Wire) -> None:
+    await wire.write(wire.numbered(Type.CONSUMER_STATS, consumer_id=7))
+    assert await wire.closed() == []

@@ -165,24 +165,21 @@ async def test_acks_between_a_redelivery_and_its_dispatch_count(wire: Wire, send
 
 
 @pytest.mark.req("B-13")
-async def test_the_answer_to_an_ack_waits_for_its_commit(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.subscribe()
-        (position,) = await wire.publish(plain(b"x"))
-        store.holding = True
-        ids = [message_id(position)]
-        await wire.write(wire.numbered(Type.ACK, consumer_id=0, ack_type=Individual, message_id=ids))
-        await wire.quiet()
-        store.fail()
-        response = await wire.expect(Type.ACK_RESPONSE)
-        assert response.error == pb.PersistenceError
-        await wire.write(wire.numbered(Type.ACK, consumer_id=0, ack_type=Individual, message_id=ids))
-        await wire.quiet()
-        store.release()
-        assert not (await wire.expect(Type.ACK_RESPONSE)).HasField("error")
+async def test_the_answer_to_an_ack_waits_for_its_commit(store: HeldStorage, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe()
+    (position,) = await wire.publish(plain(b"x"))
+    store.holding = True
+    ids = [message_id(position)]
+    await wire.write(wire.numbered(Type.ACK, consumer_id=0, ack_type=Individual, message_id=ids))
+    await wire.quiet()
+    store.fail()
+    response = await wire.expect(Type.ACK_RESPONSE)
+    assert response.error == pb.PersistenceError
+    await wire.write(wire.numbered(Type.ACK, consumer_id=0, ack_type=Individual, message_id=ids))
+    await wire.quiet()
+    store.release()
+    assert not (await wire.expect(Type.ACK_RESPONSE)).HasField("error")
 
 
 @pytest.mark.req("B-13", "B-15")
@@ -292,16 +289,15 @@ async def test_cumulative_acks_may_end_inside_a_batch(bed: Bed, wire: Wire, send
     assert bed.subscription().cursor.mark_delete == positions[1]
 
 
-async def test_parts_of_batches_may_be_nothing(autojump_clock: object) -> None:
-    async with serving(Config(acknowledgmentAtBatchIndexLevelEnabled=False)) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.subscribe()
-        (position,) = await wire.publish(batch_of(b"a", b"b"))
-        for ack_type in (Individual, Cumulative):
-            for ack_set in ([1], [0]):
-                await wire.ack(type=ack_type, message_id=[message_id(position, ack_set=ack_set)])
-        await wire.flow()
-        assert (await wire.message()).command.ack_set == []
-        await wire.ack(message_id=[message_id(position, batch_index=1)])  # without a set: all of it
-        assert bed.subscription().cursor.backlog() == 0
+@pytest.mark.serving(Config(acknowledgmentAtBatchIndexLevelEnabled=False))
+async def test_parts_of_batches_may_be_nothing(bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe()
+    (position,) = await wire.publish(batch_of(b"a", b"b"))
+    for ack_type in (Individual, Cumulative):
+        for ack_set in ([1], [0]):
+            await wire.ack(type=ack_type, message_id=[message_id(position, ack_set=ack_set)])
+    await wire.flow()
+    assert (await wire.message()).command.ack_set == []
+    await wire.ack(message_id=[message_id(position, batch_index=1)])  # without a set: all of it
+    assert bed.subscription().cursor.backlog() == 0

@@ -10,7 +10,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.commands.deduplicated import DUPLICATE, ON, ask, deduplication_of, put
 from tests.broker.commands.refusals import refused_consumer
 from tests.broker.held import HeldStorage
-from tests.broker.wire import Earliest, Type, plain, serving
+from tests.broker.wire import Bed, Earliest, Type, Wire, plain, serving
 
 pytestmark = pytest.mark.req("B-27")
 
@@ -134,22 +134,20 @@ async def test_producers_that_left_long_ago_are_forgotten(autojump_clock: object
 # on and off
 
 
-async def test_deduplication_can_be_switched_while_in_use(autojump_clock: object) -> None:
-    async with serving() as bed:
-        wire = await bed.connect()
-        await wire.producer(producer_name="p")
-        await ask(wire, 5)
-        put(bed, True)
-        assert await ask(wire, 5) != DUPLICATE  # what is stored already is not looked at
-        assert await ask(wire, 5) == DUPLICATE
-        cursor = deduplication_of(bed).cursor
-        assert (cursor.name, cursor.mark_delete.entry_id) == ("pulsar.dedup", 0)
-        put(bed, False)
-        assert bed.topic().log.cursors == {}
-        assert await ask(wire, 5) != DUPLICATE
-        put(bed, True)
-        assert (await wire.producer(producer_name="q", producer_id=1)).last_sequence_id == -1
-        assert await ask(wire, 5) != DUPLICATE
+async def test_deduplication_can_be_switched_while_in_use(bed: Bed, wire: Wire) -> None:
+    await wire.producer(producer_name="p")
+    await ask(wire, 5)
+    put(bed, True)
+    assert await ask(wire, 5) != DUPLICATE  # what is stored already is not looked at
+    assert await ask(wire, 5) == DUPLICATE
+    cursor = deduplication_of(bed).cursor
+    assert (cursor.name, cursor.mark_delete.entry_id) == ("pulsar.dedup", 0)
+    put(bed, False)
+    assert bed.topic().log.cursors == {}
+    assert await ask(wire, 5) != DUPLICATE
+    put(bed, True)
+    assert (await wire.producer(producer_name="q", producer_id=1)).last_sequence_id == -1
+    assert await ask(wire, 5) != DUPLICATE
 
 
 async def test_a_topic_without_it_forgets_what_was_kept(autojump_clock: object) -> None:
@@ -162,11 +160,10 @@ async def test_a_topic_without_it_forgets_what_was_kept(autojump_clock: object) 
     assert not [path for path in store.metadata if path.endswith("pulsar.dedup")]
 
 
-async def test_its_cursor_is_no_subscription(autojump_clock: object) -> None:
-    async with serving(ON) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        assert bed.topic().subscriptions == {}
-        for durable in (True, False):
-            refusal = await refused_consumer(wire, "pulsar.dedup", durable=durable)
-            assert refusal == (pb.ProducerBusy, "Subscription with reserved subscription name attempted")
+@pytest.mark.serving(ON)
+async def test_its_cursor_is_no_subscription(bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    assert bed.topic().subscriptions == {}
+    for durable in (True, False):
+        refusal = await refused_consumer(wire, "pulsar.dedup", durable=durable)
+        assert refusal == (pb.ProducerBusy, "Subscription with reserved subscription name attempted")

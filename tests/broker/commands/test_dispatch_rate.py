@@ -126,22 +126,22 @@ async def test_a_rate_that_changes_holds_at_once(bed: Bed, wire: Wire, sender: W
 
 
 @pytest.mark.usefixtures("autojump_clock")
-async def test_more_than_comes_in() -> None:
-    async with serving(Config(statsUpdateFrequencyInSecs=5)) as bed:
-        put(bed, **of_topic(messages=1, relative=True))
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.subscribe()
-        await wire.publish(*[plain(b"x")] * 15)
-        await trio.sleep(5)
-        await wire.flow()  # three a second came in, so four may go out, until nothing comes any more
-        assert await times(wire, 15) == [0.0] * 4 + [1] * 4 + [2] * 4 + [3] * 3
-        await trio.sleep(10)
-        await wire.publish(plain(b"x"))
-        await wire.message()
-        await trio.sleep(5)
-        await wire.publish(*[plain(b"x")] * 3)
-        assert await times(wire, 3) == [0, 1, 2]
+@pytest.mark.serving(Config(statsUpdateFrequencyInSecs=5))
+async def test_more_than_comes_in(bed: Bed) -> None:
+    put(bed, **of_topic(messages=1, relative=True))
+    wire = await bed.connect()
+    await wire.producer()
+    await wire.subscribe()
+    await wire.publish(*[plain(b"x")] * 15)
+    await trio.sleep(5)
+    await wire.flow()  # three a second came in, so four may go out, until nothing comes any more
+    assert await times(wire, 15) == [0.0] * 4 + [1] * 4 + [2] * 4 + [3] * 3
+    await trio.sleep(10)
+    await wire.publish(plain(b"x"))
+    await wire.message()
+    await trio.sleep(5)
+    await wire.publish(*[plain(b"x")] * 3)
+    assert await times(wire, 3) == [0, 1, 2]
 
 
 @pytest.mark.usefixtures("autojump_clock")
@@ -160,20 +160,19 @@ async def test_a_broker_has_rates_for_each_topic_and_subscription(key: str) -> N
 
 
 @pytest.mark.usefixtures("autojump_clock")
-async def test_a_broker_has_a_rate_for_all_together_which_may_change() -> None:
-    async with serving(Config(dispatchThrottlingRateInMsg=3)) as bed:
-        wire = await bed.connect()
-        for number, topic in enumerate((TOPIC, OTHER)):
-            await wire.producer(topic, number)
-            await wire.subscribe(topic, consumer_id=number)
-            await wire.flow(consumer_id=number)
-        await wire.publish(plain(b"x"), plain(b"y"))
-        await wire.messages(2)
-        await wire.publish(plain(b"x"), plain(b"y"), producer_id=1)
-        assert await times(wire, 2) == [0, 1]
-        bed.broker.cluster.dynamic.put("dispatchThrottlingRateInMsg", "0")
-        await wire.publish(*[plain(b"x")] * 9)
-        assert await times(wire, 9) == [0] * 9
+@pytest.mark.serving(Config(dispatchThrottlingRateInMsg=3))
+async def test_a_broker_has_a_rate_for_all_together_which_may_change(bed: Bed, wire: Wire) -> None:
+    for number, topic in enumerate((TOPIC, OTHER)):
+        await wire.producer(topic, number)
+        await wire.subscribe(topic, consumer_id=number)
+        await wire.flow(consumer_id=number)
+    await wire.publish(plain(b"x"), plain(b"y"))
+    await wire.messages(2)
+    await wire.publish(plain(b"x"), plain(b"y"), producer_id=1)
+    assert await times(wire, 2) == [0, 1]
+    bed.broker.cluster.dynamic.put("dispatchThrottlingRateInMsg", "0")
+    await wire.publish(*[plain(b"x")] * 9)
+    assert await times(wire, 9) == [0] * 9
 
 
 @pytest.mark.usefixtures("autojump_clock")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.held import HeldStorage
-from tests.broker.wire import TOPIC, Earliest, Type, Wire, plain, serving
+from tests.broker.wire import TOPIC, Bed, Earliest, Type, Wire, plain, serving
 
 ROLLING = Config(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRolloverTimeMinutes=0)
 
@@ -32,35 +34,30 @@ async def refused(wire: Wire, store: HeldStorage) -> tuple[int, str]:
     return error.error, error.message
 
 
-async def test_a_topic_that_cannot_be_kept_while_the_disk_is_full(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        store.holding = True
-        for _ in range(3):
-            assert await refused(wire, store) == (pb.PersistenceError, "commit failed: the disk is full")
-            assert not bed.broker.topics.loaded
-        store.release()
-        await wire.producer()
-        await wire.publish(plain(b"kept"))
-        assert await everything(store, 1) == [b"kept"]
+async def test_a_topic_that_cannot_be_kept_while_the_disk_is_full(store: HeldStorage, bed: Bed, wire: Wire) -> None:
+    store.holding = True
+    for _ in range(3):
+        assert await refused(wire, store) == (pb.PersistenceError, "commit failed: the disk is full")
+        assert not bed.broker.topics.loaded
+    store.release()
+    await wire.producer()
+    await wire.publish(plain(b"kept"))
+    assert await everything(store, 1) == [b"kept"]
 
 
-async def test_a_ledger_that_is_rolled_in_vain(autojump_clock: object) -> None:
+@pytest.mark.serving(ROLLING)
+async def test_a_ledger_that_is_rolled_in_vain(store: HeldStorage, wire: Wire) -> None:
     """The next message would go to a ledger that the store does not know of."""
-    store = HeldStorage()
-    async with serving(ROLLING, storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.publish(plain(b"0"))
-        store.holding = True
-        await wire.write(wire.sends(plain(b"1")))
-        await wire.quiet()
-        store.release(1)
-        await wire.receipts(1)
-        store.fail()
-        await wire.expect(Type.CLOSE_PRODUCER)
-        store.release()
-        await wire.producer()
-        await wire.publish(plain(b"2"))
-        assert await everything(store, 3) == [b"0", b"1", b"2"]
+    await wire.producer()
+    await wire.publish(plain(b"0"))
+    store.holding = True
+    await wire.write(wire.sends(plain(b"1")))
+    await wire.quiet()
+    store.release(1)
+    await wire.receipts(1)
+    store.fail()
+    await wire.expect(Type.CLOSE_PRODUCER)
+    store.release()
+    await wire.producer()
+    await wire.publish(plain(b"2"))
+    assert await everything(store, 3) == [b"0", b"1", b"2"]

@@ -103,10 +103,10 @@ async def test_a_listener_where_there_are_none(wire: Wire) -> None:
     assert (found.error, found.message) == (pb.ServiceNotReady, "the broker do not have x listener")
 
 
-async def test_the_advertised_address_is_used(autojump_clock: object) -> None:
-    async with serving(Config(advertisedAddress="broker.example", brokerServicePort=7000)) as bed:
-        found = await look_up(await bed.connect(), TOPIC)
-        assert found.brokerServiceUrl == "pulsar://broker.example:7000"
+@pytest.mark.serving(Config(advertisedAddress="broker.example", brokerServicePort=7000))
+async def test_the_advertised_address_is_used(bed: Bed) -> None:
+    found = await look_up(await bed.connect(), TOPIC)
+    assert found.brokerServiceUrl == "pulsar://broker.example:7000"
 
 
 # PARTITIONED_METADATA
@@ -137,22 +137,21 @@ async def test_without_creation_an_absent_topic_is_not_found(wire: Wire) -> None
 
 
 @pytest.mark.req("B-40")
-async def test_with_creation_off_an_absent_topic_is_not_found(autojump_clock: object) -> None:
-    async with serving(Config(allowAutoTopicCreation=False)) as bed:
-        counted = await count(await bed.connect(), TOPIC)
-        assert (counted.response, counted.error) == (Counted.Failed, pb.TopicNotFound)
+@pytest.mark.serving(Config(allowAutoTopicCreation=False))
+async def test_with_creation_off_an_absent_topic_is_not_found(bed: Bed) -> None:
+    counted = await count(await bed.connect(), TOPIC)
+    assert (counted.response, counted.error) == (Counted.Failed, pb.TopicNotFound)
 
 
 @pytest.mark.req("B-36", "B-40")
-async def test_topics_may_be_created_with_partitions(autojump_clock: object) -> None:
-    async with serving(Config(allowAutoTopicCreationType="partitioned", defaultNumPartitions=4)) as bed:
-        wire = await bed.connect()
-        assert (await count(wire, TOPIC, metadata_auto_creation_enabled=False)).error == pb.TopicNotFound
-        assert (await count(wire, TOPIC)).partitions == 4
-        assert (await count(wire, TOPIC, metadata_auto_creation_enabled=False)).partitions == 4
-        await wire.producer(f"{TOPIC}-partition-3")
-        code, _ = await wire.refused(Type.PRODUCER, topic=f"{TOPIC}-partition-4", producer_id=1)
-        assert code == pb.TopicNotFound
+@pytest.mark.serving(Config(allowAutoTopicCreationType="partitioned", defaultNumPartitions=4))
+async def test_topics_may_be_created_with_partitions(wire: Wire) -> None:
+    assert (await count(wire, TOPIC, metadata_auto_creation_enabled=False)).error == pb.TopicNotFound
+    assert (await count(wire, TOPIC)).partitions == 4
+    assert (await count(wire, TOPIC, metadata_auto_creation_enabled=False)).partitions == 4
+    await wire.producer(f"{TOPIC}-partition-3")
+    code, _ = await wire.refused(Type.PRODUCER, topic=f"{TOPIC}-partition-4", producer_id=1)
+    assert code == pb.TopicNotFound
 
 
 async def test_partitions_of_a_namespace_that_is_not_there(wire: Wire) -> None:
@@ -218,12 +217,11 @@ async def test_long_patterns_are_left_to_the_client(wire: Wire, three_topics: li
 
 
 @pytest.mark.req("B-38")
-async def test_patterns_are_left_to_the_client_where_the_broker_may_not(autojump_clock: object) -> None:
-    async with serving(Config(enableBrokerSideSubscriptionPatternEvaluation=False)) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        found = await topics_of(wire, topics_pattern="nothing")
-        assert (found.filtered, list(found.topics)) == (False, [TOPIC])
+@pytest.mark.serving(Config(enableBrokerSideSubscriptionPatternEvaluation=False))
+async def test_patterns_are_left_to_the_client_where_the_broker_may_not(wire: Wire) -> None:
+    await wire.producer()
+    found = await topics_of(wire, topics_pattern="nothing")
+    assert (found.filtered, list(found.topics)) == (False, [TOPIC])
 
 
 async def test_a_pattern_that_is_none(wire: Wire) -> None:

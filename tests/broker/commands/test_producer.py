@@ -10,7 +10,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.commands.refusals import JAVA, refused_producer
 from tests.broker.held import HeldStorage
-from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire, frame_of, plain, serving
+from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire, frame_of, plain
 
 TAKEN = f"{JAVA}NamingException: Producer with name 'p' is already connected to topic '{TOPIC}'"
 
@@ -90,12 +90,12 @@ async def test_a_newcomer_that_leaves_while_the_owner_is_asked(bed: Bed, wire: W
 
 
 @pytest.mark.req("P-02")
-async def test_without_a_liveness_check_the_owner_keeps_its_name(autojump_clock: object) -> None:
-    async with serving(Config(connectionLivenessCheckTimeoutMillis=0)) as bed:
-        wire, other = await bed.connect(), await bed.connect()
-        await wire.producer(producer_name="p")
-        assert await refused_producer(other, producer_name="p") == (pb.ProducerBusy, TAKEN)
-        await wire.quiet()
+@pytest.mark.serving(Config(connectionLivenessCheckTimeoutMillis=0))
+async def test_without_a_liveness_check_the_owner_keeps_its_name(bed: Bed) -> None:
+    wire, other = await bed.connect(), await bed.connect()
+    await wire.producer(producer_name="p")
+    assert await refused_producer(other, producer_name="p") == (pb.ProducerBusy, TAKEN)
+    await wire.quiet()
 
 
 @pytest.mark.req("P-03")
@@ -141,11 +141,11 @@ async def test_a_producer_in_an_absent_namespace_is_refused(wire: Wire) -> None:
 
 
 @pytest.mark.req("P-01", "B-40")
-async def test_a_producer_of_a_topic_that_may_not_be_created_is_refused(autojump_clock: object) -> None:
-    async with serving(Config(allowAutoTopicCreation=False)) as bed:
-        code, text = await refused_producer(await bed.connect())
-        assert (code, text) == (pb.TopicNotFound, f"Topic not found {TOPIC}")
-        assert not bed.broker.topics.exists(TopicName.parse(TOPIC))
+@pytest.mark.serving(Config(allowAutoTopicCreation=False))
+async def test_a_producer_of_a_topic_that_may_not_be_created_is_refused(bed: Bed) -> None:
+    code, text = await refused_producer(await bed.connect())
+    assert (code, text) == (pb.TopicNotFound, f"Topic not found {TOPIC}")
+    assert not bed.broker.topics.exists(TopicName.parse(TOPIC))
 
 
 @pytest.mark.req("B-36")
@@ -167,14 +167,13 @@ async def test_a_partition_without_its_parent_is_refused(wire: Wire) -> None:
 
 
 @pytest.mark.req("P-01")
-async def test_a_topic_takes_only_so_many_producers(autojump_clock: object) -> None:
-    async with serving(Config(maxProducersPerTopic=1)) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        code, text = await refused_producer(wire, 1)
-        assert code == pb.ProducerBusy
-        assert "reached max producers limit" in text
-        await wire.producer(f"{TOPIC}2", 2)
+@pytest.mark.serving(Config(maxProducersPerTopic=1))
+async def test_a_topic_takes_only_so_many_producers(wire: Wire) -> None:
+    await wire.producer()
+    code, text = await refused_producer(wire, 1)
+    assert code == pb.ProducerBusy
+    assert "reached max producers limit" in text
+    await wire.producer(f"{TOPIC}2", 2)
 
 
 @pytest.mark.req("P-09")
@@ -200,13 +199,12 @@ async def test_an_initial_subscription_begins_with_the_first_message(bed: Bed, w
 
 
 @pytest.mark.req("P-08")
-async def test_an_initial_subscription_may_not_be_created(autojump_clock: object) -> None:
-    async with serving(Config(allowAutoSubscriptionCreation=False)) as bed:
-        wire = await bed.connect()
-        code, text = await refused_producer(wire, initial_subscription_name="init")
-        assert code == pb.NotAllowedError
-        assert "initial subscription" in text
-        await wire.producer()
+@pytest.mark.serving(Config(allowAutoSubscriptionCreation=False))
+async def test_an_initial_subscription_may_not_be_created(wire: Wire) -> None:
+    code, text = await refused_producer(wire, initial_subscription_name="init")
+    assert code == pb.NotAllowedError
+    assert "initial subscription" in text
+    await wire.producer()
 
 
 async def test_closing_twice_and_closing_what_never_was(wire: Wire) -> None:
@@ -215,20 +213,17 @@ async def test_closing_twice_and_closing_what_never_was(wire: Wire) -> None:
         await wire.ask(Type.CLOSE_PRODUCER, producer_id=producer_id)
 
 
-async def test_a_close_comes_after_the_receipts(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        await wire.write(wire.sends(plain(b"a"), plain(b"b")))
-        await wire.quiet()
-        await wire.write(wire.numbered(Type.CLOSE_PRODUCER, producer_id=0) + frame_of(Type.PING))
-        await wire.expect(Type.PONG)
-        await wire.quiet()
-        store.release()
-        await wire.receipts(2)
-        await wire.expect(Type.SUCCESS)
+async def test_a_close_comes_after_the_receipts(store: HeldStorage, wire: Wire) -> None:
+    await wire.producer()
+    store.holding = True
+    await wire.write(wire.sends(plain(b"a"), plain(b"b")))
+    await wire.quiet()
+    await wire.write(wire.numbered(Type.CLOSE_PRODUCER, producer_id=0) + frame_of(Type.PING))
+    await wire.expect(Type.PONG)
+    await wire.quiet()
+    store.release()
+    await wire.receipts(2)
+    await wire.expect(Type.SUCCESS)
 
 
 async def test_a_close_behind_its_producer(wire: Wire) -> None:

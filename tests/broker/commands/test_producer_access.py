@@ -224,14 +224,14 @@ async def test_an_unload_refuses_who_waits_but_only_the_first_in_pulsar_4_2(
 
 
 @pytest.mark.req("P-03", "P-04")
-async def test_in_pulsar_4_2_who_heard_nothing_of_an_unload_is_there_until_it_closes(autojump_clock: object) -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        _, _, waiter = await queue(bed, pb.Exclusive, pb.WaitForExclusive, pb.WaitForExclusive)
-        bed.broker.topics.unload(TopicName.parse(TOPIC))
-        code, text = await refused_producer(waiter, producer_access_mode=pb.WaitForExclusive)
-        assert (code, text) == (pb.ServiceNotReady, "Producer is already present on the connection")
-        await waiter.ask(Type.CLOSE_PRODUCER, producer_id=0)
-        assert (await producer(waiter, "c", pb.WaitForExclusive)).producer_ready
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_in_pulsar_4_2_who_heard_nothing_of_an_unload_is_there_until_it_closes(bed: Bed) -> None:
+    _, _, waiter = await queue(bed, pb.Exclusive, pb.WaitForExclusive, pb.WaitForExclusive)
+    bed.broker.topics.unload(TopicName.parse(TOPIC))
+    code, text = await refused_producer(waiter, producer_access_mode=pb.WaitForExclusive)
+    assert (code, text) == (pb.ServiceNotReady, "Producer is already present on the connection")
+    await waiter.ask(Type.CLOSE_PRODUCER, producer_id=0)
+    assert (await producer(waiter, "c", pb.WaitForExclusive)).producer_ready
 
 
 @pytest.mark.req("P-05")
@@ -260,18 +260,17 @@ async def test_a_topic_that_ends_refuses_who_waits_but_only_the_first_in_pulsar_
 
 
 @pytest.mark.req("P-04", "B-33")
-async def test_in_pulsar_4_2_who_is_refused_by_a_terminated_topic_owns_it_all_the_same(autojump_clock: object) -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        bed.topic().terminate()
-        await wire.expect(Type.CLOSE_PRODUCER)
-        modes = (pb.Shared, pb.Exclusive, pb.Exclusive, pb.Shared)
-        refused = [await refused_producer(wire, n, producer_access_mode=mode) for n, mode in enumerate(modes)]
-        ended = pb.TopicTerminatedError
-        assert [code for code, _ in refused] == [ended, ended, pb.ProducerFenced, pb.ProducerBusy]
-        assert not (await producer(wire, "w", pb.WaitForExclusive, producer_id=7)).producer_ready
-        await wire.quiet()
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_in_pulsar_4_2_who_is_refused_by_a_terminated_topic_owns_it_all_the_same(bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    bed.topic().terminate()
+    await wire.expect(Type.CLOSE_PRODUCER)
+    modes = (pb.Shared, pb.Exclusive, pb.Exclusive, pb.Shared)
+    refused = [await refused_producer(wire, n, producer_access_mode=mode) for n, mode in enumerate(modes)]
+    ended = pb.TopicTerminatedError
+    assert [code for code, _ in refused] == [ended, ended, pb.ProducerFenced, pb.ProducerBusy]
+    assert not (await producer(wire, "w", pb.WaitForExclusive, producer_id=7)).producer_ready
+    await wire.quiet()
 
 
 @pytest.mark.req("P-04", "B-33")

@@ -11,7 +11,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.commands.producer_limits import LOOSE, put, put_topic
 from tests.broker.commands.refusals import refused_producer
-from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, plain, serving
+from tests.broker.wire import TOPIC, Bed, Type, Wire, batch_of, plain
 
 KEYS = [{"key": "k", "value": b"v"}]
 
@@ -61,12 +61,11 @@ async def test_producers_without_encryption_are_disconnected_when_it_is_required
 
 
 @pytest.mark.req("P-07")
-async def test_the_broker_may_require_it_of_producers_only(autojump_clock: object) -> None:
-    async with serving(Config(encryptionRequireOnProducer=True)) as bed:
-        wire = await bed.connect()
-        assert await refused_producer(wire) == (pb.MetadataError, f"Encryption is required in {TOPIC}")
-        await wire.producer(encrypted=True)
-        await wire.publish(plain(b"not encrypted"))
+@pytest.mark.serving(Config(encryptionRequireOnProducer=True))
+async def test_the_broker_may_require_it_of_producers_only(wire: Wire) -> None:
+    assert await refused_producer(wire) == (pb.MetadataError, f"Encryption is required in {TOPIC}")
+    await wire.producer(encrypted=True)
+    await wire.publish(plain(b"not encrypted"))
 
 
 @pytest.mark.req("P-01", "P-07", "P-08")
@@ -102,11 +101,10 @@ async def test_a_delay_may_be_so_long(bed: Bed, wire: Wire) -> None:
 
 
 @pytest.mark.req("B-22")
-async def test_nothing_is_delayed_on_a_non_persistent_topic(autojump_clock: object) -> None:
-    async with serving(Config(delayedDeliveryMaxDelayInMillis=1000)) as bed:
-        wire = await bed.connect()
-        await wire.producer(LOOSE)
-        await wire.publish(plain(b"x", publish_time=5000, deliver_at_time=9000))
+@pytest.mark.serving(Config(delayedDeliveryMaxDelayInMillis=1000))
+async def test_nothing_is_delayed_on_a_non_persistent_topic(wire: Wire) -> None:
+    await wire.producer(LOOSE)
+    await wire.publish(plain(b"x", publish_time=5000, deliver_at_time=9000))
 
 
 # size
@@ -131,10 +129,9 @@ async def test_a_topic_may_limit_the_size_of_messages(bed: Bed, name: str) -> No
 
 
 @pytest.mark.req("W-05")
-async def test_a_limit_that_is_not_below_the_brokers_is_none(autojump_clock: object) -> None:
-    async with serving(Config(maxMessageSize=1000)) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        for limit in (1000, 5000, 0, -1):
-            put_topic(bed, max_message_size=limit)
-            await wire.publish(plain(b"x" * 2000))
+@pytest.mark.serving(Config(maxMessageSize=1000))
+async def test_a_limit_that_is_not_below_the_brokers_is_none(bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    for limit in (1000, 5000, 0, -1):
+        put_topic(bed, max_message_size=limit)
+        await wire.publish(plain(b"x" * 2000))

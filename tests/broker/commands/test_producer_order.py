@@ -13,26 +13,26 @@ from tests.broker.commands.authorized import connecting, grant
 from tests.broker.commands.limits import NO_MORE_PRODUCERS, namespace_says
 from tests.broker.commands.refusals import JAVA, refused_producer
 from tests.broker.commands.schema import AVRO, ONE, REFUSED, STRING, schema
-from tests.broker.wire import TOPIC, Bed, Wire, plain, serving
+from tests.broker.wire import TOPIC, Bed, Wire, plain
 
 NO_GRANT = (pb.AuthorizationError, "Client is not authorized to Produce")
 
 
 @pytest.mark.req("P-01")
-async def test_the_name_comes_first_then_the_grants_then_the_id_then_the_topic() -> None:
-    async with serving(by_token(allowAutoTopicCreation=False)) as bed:
-        bed.broker.topics.create(TopicName.parse(TOPIC))
-        bed.broker.metadata.put_namespace("public/closed", dict(bed.broker.metadata.namespaces["public/default"]))
-        grant(bed, "me", "produce")
-        wire = await bed.connect(**connecting("me"))
-        await wire.producer(producer_name="first")
-        absent: dict[str, Any] = {"topic": f"{TOPIC}-absent", "initial_subscription_name": "s"}
-        assert (await refused_producer(wire, 0, topic="persistent://public/closed"))[0] == pb.InvalidTopicName
-        assert await refused_producer(wire, 0, topic="persistent://public/closed/t") == NO_GRANT
-        assert await refused_producer(wire, 0, **absent) == NO_GRANT
-        grant(bed, "me", "produce", "consume")
-        assert (await wire.producer(**absent, producer_id=0)).producer_name == "first"
-        assert (await refused_producer(wire, 1, **absent))[0] == pb.TopicNotFound
+@pytest.mark.serving(by_token(allowAutoTopicCreation=False))
+async def test_the_name_comes_first_then_the_grants_then_the_id_then_the_topic(bed: Bed) -> None:
+    bed.broker.topics.create(TopicName.parse(TOPIC))
+    bed.broker.metadata.put_namespace("public/closed", dict(bed.broker.metadata.namespaces["public/default"]))
+    grant(bed, "me", "produce")
+    wire = await bed.connect(**connecting("me"))
+    await wire.producer(producer_name="first")
+    absent: dict[str, Any] = {"topic": f"{TOPIC}-absent", "initial_subscription_name": "s"}
+    assert (await refused_producer(wire, 0, topic="persistent://public/closed"))[0] == pb.InvalidTopicName
+    assert await refused_producer(wire, 0, topic="persistent://public/closed/t") == NO_GRANT
+    assert await refused_producer(wire, 0, **absent) == NO_GRANT
+    grant(bed, "me", "produce", "consume")
+    assert (await wire.producer(**absent, producer_id=0)).producer_name == "first"
+    assert (await refused_producer(wire, 1, **absent))[0] == pb.TopicNotFound
 
 
 @pytest.mark.req("P-01")

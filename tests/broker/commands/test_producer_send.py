@@ -7,7 +7,7 @@ import pytest
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
-from tests.broker.wire import TOPIC, Bed, Earliest, Type, Wire, batch_of, frame_of, plain, serving
+from tests.broker.wire import TOPIC, Bed, Earliest, Type, Wire, batch_of, frame_of, plain
 
 NO_SEQUENCE = 2**64 - 1
 
@@ -165,94 +165,79 @@ async def test_messages_for_a_shadow_topic_or_a_transaction_are_refused(wire: Wi
     assert await wire.publish(plain(b"x"))
 
 
-async def test_receipts_wait_for_their_commit(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        await wire.write(wire.sends(plain(b"a"), plain(b"b")))
-        await wire.quiet()
-        await wire.write(wire.sends(plain(b"c")))
-        await wire.quiet()
-        store.release(1)
-        assert [position.entry_id for position in await wire.receipts(2)] == [0, 1]
-        await wire.quiet()
-        store.release()
-        assert [position.entry_id for position in await wire.receipts(1)] == [2]
+async def test_receipts_wait_for_their_commit(store: HeldStorage, wire: Wire) -> None:
+    await wire.producer()
+    store.holding = True
+    await wire.write(wire.sends(plain(b"a"), plain(b"b")))
+    await wire.quiet()
+    await wire.write(wire.sends(plain(b"c")))
+    await wire.quiet()
+    store.release(1)
+    assert [position.entry_id for position in await wire.receipts(2)] == [0, 1]
+    await wire.quiet()
+    store.release()
+    assert [position.entry_id for position in await wire.receipts(1)] == [2]
 
 
-async def test_pongs_overtake_receipts(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        await wire.write(wire.sends(plain(b"a")) + frame_of(Type.PING))
-        await wire.expect(Type.PONG)
-        store.release()
-        await wire.receipts(1)
+async def test_pongs_overtake_receipts(store: HeldStorage, wire: Wire) -> None:
+    await wire.producer()
+    store.holding = True
+    await wire.write(wire.sends(plain(b"a")) + frame_of(Type.PING))
+    await wire.expect(Type.PONG)
+    store.release()
+    await wire.receipts(1)
 
 
-async def test_a_failed_commit_is_told_and_its_entries_are_nowhere(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.subscribe()
-        await wire.flow()
-        store.holding = True
-        await wire.write(wire.sends(plain(b"lost")))
-        await wire.quiet()
-        await wire.write(wire.sends(plain(b"behind it")))  # its commit is on its way already, and fails with the first
-        await wire.quiet()
-        store.fail()
-        errors = [await wire.expect(Type.SEND_ERROR) for _ in range(2)]
-        assert [error.sequence_id for error in errors] == [0, 1]
-        assert {error.error for error in errors} == {pb.PersistenceError}
-        closed = {(await wire.next()).command.type for _ in range(2)}
-        assert closed == {Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER}  # the client sends again what has no receipt
-        store.release()
-        await wire.write(wire.sends(plain(b"too late")))
-        await wire.alive()
-        await wire.producer()
-        await wire.subscribe()
-        await wire.flow()
-        last = await wire.ask(Type.GET_LAST_MESSAGE_ID, consumer_id=0)
-        assert last.last_message_id.entryId == 2**64 - 1
-        await wire.publish(plain(b"again"))
-        assert await wire.payloads(1) == [b"again"]
-        await wire.quiet()
+async def test_a_failed_commit_is_told_and_its_entries_are_nowhere(store: HeldStorage, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe()
+    await wire.flow()
+    store.holding = True
+    await wire.write(wire.sends(plain(b"lost")))
+    await wire.quiet()
+    await wire.write(wire.sends(plain(b"behind it")))  # its commit is on its way already, and fails with the first
+    await wire.quiet()
+    store.fail()
+    errors = [await wire.expect(Type.SEND_ERROR) for _ in range(2)]
+    assert [error.sequence_id for error in errors] == [0, 1]
+    assert {error.error for error in errors} == {pb.PersistenceError}
+    closed = {(await wire.next()).command.type for _ in range(2)}
+    assert closed == {Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER}  # the client sends again what has no receipt
+    store.release()
+    await wire.write(wire.sends(plain(b"too late")))
+    await wire.alive()
+    await wire.producer()
+    await wire.subscribe()
+    await wire.flow()
+    last = await wire.ask(Type.GET_LAST_MESSAGE_ID, consumer_id=0)
+    assert last.last_message_id.entryId == 2**64 - 1
+    await wire.publish(plain(b"again"))
+    assert await wire.payloads(1) == [b"again"]
+    await wire.quiet()
 
 
-async def test_a_topic_whose_commit_failed_goes_on_when_it_is_loaded_again(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.publish(plain(b"kept"))
-        store.holding = True
-        await wire.write(wire.sends(plain(b"lost")))
-        await wire.quiet()
-        store.fail()
-        await wire.expect(Type.SEND_ERROR)
-        await wire.expect(Type.CLOSE_PRODUCER)
-        store.release()
-        await wire.producer()
-        await wire.subscribe(initialPosition=Earliest)
-        await wire.flow()
-        assert await wire.payloads(1) == [b"kept"]
-        await wire.publish(plain(b"next"))
-        assert await wire.payloads(1) == [b"next"]
-        await wire.quiet()
+async def test_a_topic_whose_commit_failed_goes_on_when_it_is_loaded_again(store: HeldStorage, wire: Wire) -> None:
+    await wire.producer()
+    await wire.publish(plain(b"kept"))
+    store.holding = True
+    await wire.write(wire.sends(plain(b"lost")))
+    await wire.quiet()
+    store.fail()
+    await wire.expect(Type.SEND_ERROR)
+    await wire.expect(Type.CLOSE_PRODUCER)
+    store.release()
+    await wire.producer()
+    await wire.subscribe(initialPosition=Earliest)
+    await wire.flow()
+    assert await wire.payloads(1) == [b"kept"]
+    await wire.publish(plain(b"next"))
+    assert await wire.payloads(1) == [b"next"]
+    await wire.quiet()
 
 
-async def test_a_producer_is_there_when_its_topic_is_kept(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        store.holding = True
-        await wire.write(wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=0))
-        await wire.quiet()
-        store.release()
-        await wire.expect(Type.PRODUCER_SUCCESS)
+async def test_a_producer_is_there_when_its_topic_is_kept(store: HeldStorage, wire: Wire) -> None:
+    store.holding = True
+    await wire.write(wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=0))
+    await wire.quiet()
+    store.release()
+    await wire.expect(Type.PRODUCER_SUCCESS)

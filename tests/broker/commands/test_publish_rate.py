@@ -131,39 +131,39 @@ async def test_a_broker_has_rates_of_its_own(key: str) -> None:
 
 
 @pytest.mark.usefixtures("autojump_clock")
-async def test_a_broker_has_a_rate_of_bytes() -> None:
-    async with serving(Config(brokerPublisherThrottlingMaxByteRate=2 * len(plain(b"x")))) as bed:
-        wire, other = await bed.connect(), await bed.connect()
-        await wire.producer()
-        await other.producer(OTHER)
-        await wire.write(wire.sends(*[plain(b"x")] * 2))
-        await wire.receipts(2)
-        await other.write(other.sends(*[plain(b"x")] * 3))
-        assert (await times(other, 3))[2] > 0.4
+@pytest.mark.serving(Config(brokerPublisherThrottlingMaxByteRate=2 * len(plain(b"x"))))
+async def test_a_broker_has_a_rate_of_bytes(bed: Bed) -> None:
+    wire, other = await bed.connect(), await bed.connect()
+    await wire.producer()
+    await other.producer(OTHER)
+    await wire.write(wire.sends(*[plain(b"x")] * 2))
+    await wire.receipts(2)
+    await other.write(other.sends(*[plain(b"x")] * 3))
+    assert (await times(other, 3))[2] > 0.4
 
 
 @pytest.mark.usefixtures("autojump_clock")
-async def test_brokers_of_one_cluster_have_their_own() -> None:
-    async with serving(Config(brokerPublisherThrottlingMaxMessageRate=1, defaultNumberOfNamespaceBundles=1)) as bed:
-        cluster = bed.broker.cluster
-        Broker(cluster)
-        cluster.metadata.put_namespace("public/other", dict(cluster.metadata.namespaces["public/default"]))
-        names = [TopicName.parse(f"persistent://public/{namespace}/t") for namespace in ("default", "other")]
-        for name, broker in zip(names, cluster.brokers, strict=True):
-            bundle = cluster.ownership.bundle_of(name)
-            assert bundle is not None
-            cluster.ownership.assign(str(name.namespace_name), bundle, broker)
-        limits = [cluster.limits_of(name) for name in names]
-        assert limits[0] is not limits[1]
-        assert all(each.publish.is_active for each in limits)
+@pytest.mark.serving(Config(brokerPublisherThrottlingMaxMessageRate=1, defaultNumberOfNamespaceBundles=1))
+async def test_brokers_of_one_cluster_have_their_own(bed: Bed) -> None:
+    cluster = bed.broker.cluster
+    Broker(cluster)
+    cluster.metadata.put_namespace("public/other", dict(cluster.metadata.namespaces["public/default"]))
+    names = [TopicName.parse(f"persistent://public/{namespace}/t") for namespace in ("default", "other")]
+    for name, broker in zip(names, cluster.brokers, strict=True):
+        bundle = cluster.ownership.bundle_of(name)
+        assert bundle is not None
+        cluster.ownership.assign(str(name.namespace_name), bundle, broker)
+    limits = [cluster.limits_of(name) for name in names]
+    assert limits[0] is not limits[1]
+    assert all(each.publish.is_active for each in limits)
 
 
 @pytest.mark.usefixtures("autojump_clock")
-async def test_a_system_topic_has_no_limits_of_the_broker() -> None:
-    async with serving(Config(brokerPublisherThrottlingMaxMessageRate=1, subscribeThrottlingRatePerConsumer=1)) as bed:
-        topic = bed.broker.topics.create(TopicName.parse("persistent://public/default/__change_events"))
-        assert topic.checks is None
-        assert not topic.policies.subscribe_rate.subscribes
+@pytest.mark.serving(Config(brokerPublisherThrottlingMaxMessageRate=1, subscribeThrottlingRatePerConsumer=1))
+async def test_a_system_topic_has_no_limits_of_the_broker(bed: Bed) -> None:
+    topic = bed.broker.topics.create(TopicName.parse("persistent://public/default/__change_events"))
+    assert topic.checks is None
+    assert not topic.policies.subscribe_rate.subscribes
 
 
 @pytest.mark.usefixtures("autojump_clock")

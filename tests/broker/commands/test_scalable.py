@@ -44,17 +44,16 @@ NAME = TopicName.parse("topic://public/default/t")
 
 @pytest.mark.req("B-54")
 @pytest.mark.parametrize(("command", "answer", "fields"), ASKED)
+@pytest.mark.serving(OFF)
 async def test_a_broker_without_scalable_topics_refuses_each_command_in_its_own_form(
-    command: int, answer: int, fields: dict[str, Any]
+    wire: Wire, command: int, answer: int, fields: dict[str, Any]
 ) -> None:
-    async with serving(OFF) as bed:
-        wire = await bed.connect()
-        await wire.send(command, **fields)
-        told = await wire.expect(answer)
-        assert (told.error, told.message) == DISABLED
-        name, number = next(iter(fields.items()))
-        assert getattr(told, name) == number
-        await wire.alive()
+    await wire.send(command, **fields)
+    told = await wire.expect(answer)
+    assert (told.error, told.message) == DISABLED
+    name, number = next(iter(fields.items()))
+    assert getattr(told, name) == number
+    await wire.alive()
 
 
 @pytest.mark.req("B-54")
@@ -75,11 +74,12 @@ async def test_releases_that_serve_scalable_topics_announce_them(profile: Profil
 
 @pytest.mark.req("B-54")
 @pytest.mark.parametrize(("command", "fields"), [(command, fields) for command, _, fields in ASKED] + CLOSED)
-async def test_a_release_that_does_not_know_them_closes_the_connection(command: int, fields: dict[str, Any]) -> None:
-    async with serving(profile=PROFILES["pulsar-4.2"]) as bed:
-        wire = await bed.connect()
-        await wire.write(frame_of(command, **fields))
-        assert await wire.closed() == []
+@pytest.mark.serving(profile=PROFILES["pulsar-4.2"])
+async def test_a_release_that_does_not_know_them_closes_the_connection(
+    wire: Wire, command: int, fields: dict[str, Any]
+) -> None:
+    await wire.write(frame_of(command, **fields))
+    assert await wire.closed() == []
 
 
 @pytest.mark.req("B-54")

@@ -222,12 +222,11 @@ async def test_unsubscribe_of_an_unknown_consumer_succeeds(released: Bed) -> Non
     await wire.expect(Type.SUCCESS)
 
 
-async def test_unsubscribe_is_refused_without_scalable_topics() -> None:
-    async with serving(Config(scalableTopicsEnabled=False)) as bed:
-        wire = await bed.connect()
-        await wire.write(wire.numbered(Type.SCALABLE_TOPIC_UNSUBSCRIBE, consumer_id=4))
-        error = await wire.expect(Type.ERROR)
-        assert (error.error, error.message) == (pb.NotAllowedError, "Scalable topics are disabled on this broker")
+@pytest.mark.serving(Config(scalableTopicsEnabled=False))
+async def test_unsubscribe_is_refused_without_scalable_topics(wire: Wire) -> None:
+    await wire.write(wire.numbered(Type.SCALABLE_TOPIC_UNSUBSCRIBE, consumer_id=4))
+    error = await wire.expect(Type.ERROR)
+    assert (error.error, error.message) == (pb.NotAllowedError, "Scalable topics are disabled on this broker")
 
 
 async def test_m1_closes_the_connection_of_an_unsubscribe_and_the_grace_period_begins(m1: Bed) -> None:
@@ -257,21 +256,21 @@ async def test_two_consumers_of_one_segment_share_its_buckets(released: Bed) -> 
 # brokers
 
 
-async def test_only_the_leader_registers_consumers_until_it_stops() -> None:
-    async with serving(GRACE, brokers=2) as bed:
-        topic = created(bed, 2)
-        await joined(bed, "c1")
-        other = await bed.connect(broker=1)
-        await subscribe(bed, "c2", wire=other)
-        response = await other.expect(RESPONSE)
-        assert (response.error, response.message) == (
-            pb.UnknownError,
-            "This broker is not the leader for topic: topic://public/default/t",
-        )
-        bed.broker.stop()
-        assert topic.controller is None
-        assert (await joined(bed, "c1", wire=other))[1] == [0, 1]
-        assert topic.controller is bed.brokers[1]
+@pytest.mark.serving(GRACE, brokers=2)
+async def test_only_the_leader_registers_consumers_until_it_stops(bed: Bed) -> None:
+    topic = created(bed, 2)
+    await joined(bed, "c1")
+    other = await bed.connect(broker=1)
+    await subscribe(bed, "c2", wire=other)
+    response = await other.expect(RESPONSE)
+    assert (response.error, response.message) == (
+        pb.UnknownError,
+        "This broker is not the leader for topic: topic://public/default/t",
+    )
+    bed.broker.stop()
+    assert topic.controller is None
+    assert (await joined(bed, "c1", wire=other))[1] == [0, 1]
+    assert topic.controller is bed.brokers[1]
 
 
 async def test_an_unload_leaves_the_leader_and_its_registrations(released: Bed) -> None:

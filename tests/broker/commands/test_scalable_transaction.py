@@ -157,14 +157,13 @@ async def test_a_segment_refuses_messages_and_acknowledgements_of_transactions_t
         assert answer.error == pb.TransactionConflict
 
 
-async def test_a_broker_without_these_coordinators_refuses_their_transactions(autojump_clock: object) -> None:
-    async with serving(Config(transactionCoordinatorScalableTopicsEnabled=False)) as bed:
-        wire = await bed.connect()
-        answer = await wire.ask(Type.NEW_TXN, tc_id=0, txn_ttl_millis=MINUTE, scalable=True)
-        assert (answer.error, answer.message) == (
-            pb.NotAllowedError,
-            "Scalable-topics transaction coordinator is not enabled on this broker",
-        )
+@pytest.mark.serving(Config(transactionCoordinatorScalableTopicsEnabled=False))
+async def test_a_broker_without_these_coordinators_refuses_their_transactions(wire: Wire) -> None:
+    answer = await wire.ask(Type.NEW_TXN, tc_id=0, txn_ttl_millis=MINUTE, scalable=True)
+    assert (answer.error, answer.message) == (
+        pb.NotAllowedError,
+        "Scalable-topics transaction coordinator is not enabled on this broker",
+    )
 
 
 async def test_the_keys_say_how_many_coordinators_have_leaders_and_when_transactions_end_and_are_forgotten(

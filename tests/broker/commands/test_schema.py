@@ -111,16 +111,13 @@ async def test_schemas_outlive_the_broker(autojump_clock: object) -> None:
         assert (await create(wire, schema(EXTERNAL, b"new"))).schema_version == version(12)
 
 
-async def test_a_schema_that_cannot_be_kept(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        await wire.write(wire.numbered(Type.GET_OR_CREATE_SCHEMA, topic=TOPIC, schema=schema(STRING)))
-        await wire.quiet()
-        store.fail()
-        assert (await wire.expect(Type.ERROR)).error == pb.PersistenceError
+async def test_a_schema_that_cannot_be_kept(store: HeldStorage, wire: Wire) -> None:
+    await wire.producer()
+    store.holding = True
+    await wire.write(wire.numbered(Type.GET_OR_CREATE_SCHEMA, topic=TOPIC, schema=schema(STRING)))
+    await wire.quiet()
+    store.fail()
+    assert (await wire.expect(Type.ERROR)).error == pb.PersistenceError
 
 
 # what is not taken
@@ -162,31 +159,29 @@ async def test_a_producer_says_that_it_has_none(wire: Wire) -> None:
     assert (await create(wire, schema(NONE))).schema_version == b""
 
 
-async def test_producers_must_have_one(autojump_clock: object) -> None:
-    async with serving(Config(isSchemaValidationEnforced=True)) as bed:
-        wire = await bed.connect()
-        assert (await wire.producer()).schema_version == b""
-        await create(wire, schema(STRING))
-        code, text = await wire.refused(Type.PRODUCER, topic=TOPIC, producer_id=1)
-        assert code == pb.IncompatibleSchema
-        assert text.startswith(f"{REFUSED}Producers cannot connect or send message without a schema to topics with a")
-        made = await create(wire, schema(NONE))
-        assert (made.error_code, made.error_message) == (code, text)
+@pytest.mark.serving(Config(isSchemaValidationEnforced=True))
+async def test_producers_must_have_one(wire: Wire) -> None:
+    assert (await wire.producer()).schema_version == b""
+    await create(wire, schema(STRING))
+    code, text = await wire.refused(Type.PRODUCER, topic=TOPIC, producer_id=1)
+    assert code == pb.IncompatibleSchema
+    assert text.startswith(f"{REFUSED}Producers cannot connect or send message without a schema to topics with a")
+    made = await create(wire, schema(NONE))
+    assert (made.error_code, made.error_message) == (code, text)
 
 
 @pytest.mark.req("B-30")
-async def test_no_new_schemas(autojump_clock: object) -> None:
-    async with serving(Config(isAllowAutoUpdateSchemaEnabled=False)) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        made = await create(wire, schema(AVRO, ONE))
-        text = f"{REFUSED}Schema not found and schema auto updating is disabled."
-        assert (made.error_code, made.error_message) == (pb.IncompatibleSchema, f"{text} caused by {text}")
-        bed.broker.schemas.get_or_create(
-            TopicName.parse(TOPIC), pb.Schema(name="", schema_data=ONE, type=pb.Schema.Avro), 0
-        )
-        assert (await create(wire, schema(AVRO, ONE))).schema_version == version(0)
-        assert (await create(wire, schema(AVRO, TWO))).error_code == pb.IncompatibleSchema
+@pytest.mark.serving(Config(isAllowAutoUpdateSchemaEnabled=False))
+async def test_no_new_schemas(bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    made = await create(wire, schema(AVRO, ONE))
+    text = f"{REFUSED}Schema not found and schema auto updating is disabled."
+    assert (made.error_code, made.error_message) == (pb.IncompatibleSchema, f"{text} caused by {text}")
+    bed.broker.schemas.get_or_create(
+        TopicName.parse(TOPIC), pb.Schema(name="", schema_data=ONE, type=pb.Schema.Avro), 0
+    )
+    assert (await create(wire, schema(AVRO, ONE))).schema_version == version(0)
+    assert (await create(wire, schema(AVRO, TWO))).error_code == pb.IncompatibleSchema
 
 
 @pytest.mark.req("B-30")

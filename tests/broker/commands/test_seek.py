@@ -290,25 +290,23 @@ async def test_the_last_message_after_an_unload(bed: Bed, wire: Wire, five: list
 
 
 @pytest.mark.req("B-35")
-async def test_the_last_message_is_one_that_is_kept(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire, sender = await bed.connect(), await bed.connect()
-        await sender.producer()
-        await wire.subscribe()
-        await wire.flow()
-        (first,) = await sender.publish(plain(b"a"))
-        await wire.message()
-        store.holding = True
-        await sender.write(sender.sends(plain(b"b")))
-        await sender.quiet()
-        await wire.quiet()  # not delivered either
-        await wire.write(wire.numbered(Type.GET_LAST_MESSAGE_ID, consumer_id=0))
-        await wire.quiet()
-        store.release()
-        reply = (await wire.reply(wire.requests)).getLastMessageIdResponse
-        assert position_of(reply.last_message_id) == first  # as it was when it was asked for
-        assert (await wire.message()).payload == b"b"
+async def test_the_last_message_is_one_that_is_kept(store: HeldStorage, bed: Bed) -> None:
+    wire, sender = await bed.connect(), await bed.connect()
+    await sender.producer()
+    await wire.subscribe()
+    await wire.flow()
+    (first,) = await sender.publish(plain(b"a"))
+    await wire.message()
+    store.holding = True
+    await sender.write(sender.sends(plain(b"b")))
+    await sender.quiet()
+    await wire.quiet()  # not delivered either
+    await wire.write(wire.numbered(Type.GET_LAST_MESSAGE_ID, consumer_id=0))
+    await wire.quiet()
+    store.release()
+    reply = (await wire.reply(wire.requests)).getLastMessageIdResponse
+    assert position_of(reply.last_message_id) == first  # as it was when it was asked for
+    assert (await wire.message()).payload == b"b"
 
 
 async def test_the_last_message_of_a_stranger_or_a_loose_topic(wire: Wire) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ SMALL_LEDGERS = Config(
     transactionCoordinatorEnabled=True,
     forceDeleteNamespaceAllowed=True,
 )
+pytestmark = pytest.mark.serving(SMALL_LEDGERS)
 
 
 async def make(rest: Rest, name: str = "shadow", source: str = TOPIC) -> None:
@@ -58,13 +58,6 @@ async def reading(bed: Bed, topic: str = SHADOW, name: str = "sub", **fields: An
 
 async def last_id(wire: Wire) -> Position:
     return position_of((await wire.ask(Type.GET_LAST_MESSAGE_ID, consumer_id=0)).last_message_id)
-
-
-@pytest.fixture
-async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
-    """A broker whose ledgers hold two entries, and which serves transactions."""
-    async with serving(SMALL_LEDGERS) as bed:
-        yield bed
 
 
 @pytest.fixture
@@ -142,44 +135,30 @@ async def test_a_shadow_has_shadows(bed: Bed, rest: Rest, sender: Wire) -> None:
     assert await consumer.payloads(1) == [b"a"]
 
 
-async def test_nothing_is_shown_before_its_commit(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        rest = rest_of(bed)
-        await rest.done("PUT", f"{TOPICS}/t")
-        await make(rest)
-        await listed(rest, SHADOW)
-        sender = await bed.connect()
-        await sender.producer()
-        consumer = await reading(bed)
-        store.holding = True
-        await sender.write(sender.sends(plain(b"a")))
-        await consumer.quiet()
-        store.release(1)
-        assert await consumer.payloads(1) == [b"a"]
+async def test_nothing_is_shown_before_its_commit(store: HeldStorage, bed: Bed, rest: Rest, sender: Wire) -> None:
+    consumer = await reading(bed)
+    store.holding = True
+    await sender.write(sender.sends(plain(b"a")))
+    await consumer.quiet()
+    store.release(1)
+    assert await consumer.payloads(1) == [b"a"]
 
 
-async def test_a_failed_commit_is_not_shown_and_the_shadow_goes_on(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        rest = rest_of(bed)
-        await rest.done("PUT", f"{TOPICS}/t")
-        await make(rest)
-        await listed(rest, SHADOW)
-        sender = await bed.connect()
-        await sender.producer()
-        consumer = await reading(bed)
-        store.holding = True
-        await sender.write(sender.sends(plain(b"lost")))
-        await sender.quiet()
-        store.fail()
-        await sender.expect(Type.SEND_ERROR)
-        await sender.expect(Type.CLOSE_PRODUCER)
-        store.release()
-        await sender.producer()
-        await sender.publish(plain(b"kept"))
-        assert await consumer.payloads(1) == [b"kept"]
-        await consumer.quiet()
+async def test_a_failed_commit_is_not_shown_and_the_shadow_goes_on(
+    store: HeldStorage, bed: Bed, rest: Rest, sender: Wire
+) -> None:
+    consumer = await reading(bed)
+    store.holding = True
+    await sender.write(sender.sends(plain(b"lost")))
+    await sender.quiet()
+    store.fail()
+    await sender.expect(Type.SEND_ERROR)
+    await sender.expect(Type.CLOSE_PRODUCER)
+    store.release()
+    await sender.producer()
+    await sender.publish(plain(b"kept"))
+    assert await consumer.payloads(1) == [b"kept"]
+    await consumer.quiet()
 
 
 # subscriptions

@@ -22,7 +22,6 @@ from tests.broker.wire import (
     Wire,
     frame_of,
     plain,
-    serving,
 )
 
 LOOSE = "non-persistent://public/default/t"
@@ -78,25 +77,23 @@ async def test_a_consumer_of_a_topic_that_may_not_be_created_is_refused(wire: Wi
 
 
 @pytest.mark.req("C-02", "B-40")
-async def test_a_broker_that_creates_nothing(autojump_clock: object) -> None:
-    async with serving(Config(allowAutoTopicCreation=False)) as bed:
-        wire = await bed.connect()
-        assert await refused_consumer(wire) == (pb.TopicNotFound, f"Topic {TOPIC} does not exist")
-        bed.broker.topics.create(TopicName.parse(TOPIC))
-        await wire.subscribe()
+@pytest.mark.serving(Config(allowAutoTopicCreation=False))
+async def test_a_broker_that_creates_nothing(bed: Bed, wire: Wire) -> None:
+    assert await refused_consumer(wire) == (pb.TopicNotFound, f"Topic {TOPIC} does not exist")
+    bed.broker.topics.create(TopicName.parse(TOPIC))
+    await wire.subscribe()
 
 
 @pytest.mark.req("C-03", "B-40")
-async def test_a_subscription_that_may_not_be_created(autojump_clock: object) -> None:
-    async with serving(Config(allowAutoSubscriptionCreation=False)) as bed:
-        wire = await bed.connect()
-        code, text = await refused_consumer(wire)
-        assert code == pb.SubscriptionNotFound
-        assert text == "Subscription does not exist"
-        await wire.subscribe(name="reader", durable=False)
-        await wire.subscribe(topic=LOOSE, consumer_id=1)
-        bed.topic().subscribe("sub", earliest=True)
-        await wire.subscribe(consumer_id=2)
+@pytest.mark.serving(Config(allowAutoSubscriptionCreation=False))
+async def test_a_subscription_that_may_not_be_created(bed: Bed, wire: Wire) -> None:
+    code, text = await refused_consumer(wire)
+    assert code == pb.SubscriptionNotFound
+    assert text == "Subscription does not exist"
+    await wire.subscribe(name="reader", durable=False)
+    await wire.subscribe(topic=LOOSE, consumer_id=1)
+    bed.topic().subscribe("sub", earliest=True)
+    await wire.subscribe(consumer_id=2)
 
 
 @pytest.mark.req("C-06")
@@ -121,32 +118,29 @@ async def test_subscriptions_may_have_almost_any_name(bed: Bed, wire: Wire) -> N
 
 
 @pytest.mark.req("C-11")
-async def test_names_may_be_verified_strictly(autojump_clock: object) -> None:
-    async with serving(Config(strictlyVerifySubscriptionName=True)) as bed:
-        wire = await bed.connect()
-        for number, name in enumerate(["a:b", "a.b-c_d=e"]):
-            await wire.subscribe(name=name, consumer_id=number)
-        for name in ["a/b", "a b", "a%2Fb", "ü"]:
-            code, text = await refused_consumer(wire, name, consumer_id=99)
-            assert code == pb.ProducerBusy
-            assert text.startswith("Please let the subscription only contains '/w(a-zA-Z_0-9)' or '_', the current")
-            assert text.endswith(name)
+@pytest.mark.serving(Config(strictlyVerifySubscriptionName=True))
+async def test_names_may_be_verified_strictly(wire: Wire) -> None:
+    for number, name in enumerate(["a:b", "a.b-c_d=e"]):
+        await wire.subscribe(name=name, consumer_id=number)
+    for name in ["a/b", "a b", "a%2Fb", "ü"]:
+        code, text = await refused_consumer(wire, name, consumer_id=99)
+        assert code == pb.ProducerBusy
+        assert text.startswith("Please let the subscription only contains '/w(a-zA-Z_0-9)' or '_', the current")
+        assert text.endswith(name)
 
 
-async def test_types_may_be_disabled(autojump_clock: object) -> None:
-    async with serving(Config(subscriptionTypesEnabled=frozenset({"Exclusive"}))) as bed:
-        wire = await bed.connect()
-        code, text = await refused_consumer(wire, type=Shared)
-        assert (code, text) == (pb.NotAllowedError, f"Topic[{{{TOPIC}}}] doesn't support Shared sub type!")
-        await wire.subscribe()
+@pytest.mark.serving(Config(subscriptionTypesEnabled=frozenset({"Exclusive"})))
+async def test_types_may_be_disabled(wire: Wire) -> None:
+    code, text = await refused_consumer(wire, type=Shared)
+    assert (code, text) == (pb.NotAllowedError, f"Topic[{{{TOPIC}}}] doesn't support Shared sub type!")
+    await wire.subscribe()
 
 
-async def test_key_shared_may_be_disabled(autojump_clock: object) -> None:
-    async with serving(Config(subscriptionKeySharedEnable=False)) as bed:
-        wire = await bed.connect()
-        disabled = "Key_Shared subscription is disabled by broker."
-        assert await refused_consumer(wire, type=KeyShared) == (pb.NotAllowedError, disabled)
-        await wire.subscribe(type=Shared)
+@pytest.mark.serving(Config(subscriptionKeySharedEnable=False))
+async def test_key_shared_may_be_disabled(wire: Wire) -> None:
+    disabled = "Key_Shared subscription is disabled by broker."
+    assert await refused_consumer(wire, type=KeyShared) == (pb.NotAllowedError, disabled)
+    await wire.subscribe(type=Shared)
 
 
 @pytest.mark.req("B-36")
@@ -173,46 +167,37 @@ async def test_metadata_of_a_consumer_may_be_so_large(wire: Wire) -> None:
 
 
 @pytest.mark.req("B-13")
-async def test_a_subscription_is_there_when_it_is_kept(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        await wire.write(wire.numbered(Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Shared, consumer_id=0))
-        await wire.quiet()
-        store.release()
-        await wire.expect(Type.SUCCESS)
+async def test_a_subscription_is_there_when_it_is_kept(store: HeldStorage, wire: Wire) -> None:
+    await wire.producer()
+    store.holding = True
+    await wire.write(wire.numbered(Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Shared, consumer_id=0))
+    await wire.quiet()
+    store.release()
+    await wire.expect(Type.SUCCESS)
 
 
 @pytest.mark.req("B-13")
-async def test_a_subscription_that_cannot_be_kept_is_refused(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        await wire.write(wire.numbered(Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Exclusive, consumer_id=0))
-        await wire.quiet()
-        store.fail()
-        refused = await wire.expect(Type.ERROR)
-        assert refused.error == pb.PersistenceError
-        store.release()
-        await wire.subscribe(name="s")
-        await wire.flow()
-        await wire.publish(plain(b"x"))
-        assert await wire.payloads(1) == [b"x"]
+async def test_a_subscription_that_cannot_be_kept_is_refused(store: HeldStorage, wire: Wire) -> None:
+    await wire.producer()
+    store.holding = True
+    await wire.write(wire.numbered(Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Exclusive, consumer_id=0))
+    await wire.quiet()
+    store.fail()
+    refused = await wire.expect(Type.ERROR)
+    assert refused.error == pb.PersistenceError
+    store.release()
+    await wire.subscribe(name="s")
+    await wire.flow()
+    await wire.publish(plain(b"x"))
+    assert await wire.payloads(1) == [b"x"]
 
 
-async def test_a_client_that_leaves_before_its_subscription_is_kept(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        store.holding = True
-        await wire.write(wire.numbered(Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Exclusive, consumer_id=0))
-        await wire.quiet()
-        await wire.aclose()
-        other = await bed.connect()
-        await other.quiet()
-        store.release()
-        await other.subscribe(name="s")
+async def test_a_client_that_leaves_before_its_subscription_is_kept(store: HeldStorage, bed: Bed, wire: Wire) -> None:
+    store.holding = True
+    await wire.write(wire.numbered(Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Exclusive, consumer_id=0))
+    await wire.quiet()
+    await wire.aclose()
+    other = await bed.connect()
+    await other.quiet()
+    store.release()
+    await other.subscribe(name="s")

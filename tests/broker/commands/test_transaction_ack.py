@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -23,18 +22,13 @@ from tests.broker.wire import (
     batch_of,
     message_id,
     plain,
-    serving,
 )
 
-ON = Config(transactionCoordinatorEnabled=True)
 ASSIGN = "persistent://pulsar/system/transaction_coordinator_assign-partition-0"
 NON_PERSISTENT = "non-persistent://public/default/t"
 
 
-@pytest.fixture
-async def bed() -> AsyncIterator[Bed]:
-    async with serving(ON) as bed:
-        yield bed
+pytestmark = pytest.mark.serving(Config(transactionCoordinatorEnabled=True))
 
 
 async def published(bed: Bed, *entries: bytes, type: int = Shared) -> tuple[Wire, list[Position]]:
@@ -103,29 +97,27 @@ async def test_a_topic_that_keeps_nothing(bed: Bed) -> None:
         assert answer == (pb.NotAllowedError, "Server don't support transaction ack!")
 
 
-async def test_a_broker_without_transactions_refuses_the_ack() -> None:
-    async with serving() as bed:
-        wire, sent = await published(bed, plain(b"0"))
-        assert await refused(wire, 1, *sent) == (pb.NotAllowedError, "Server don't support transaction ack!")
+@pytest.mark.serving
+async def test_a_broker_without_transactions_refuses_the_ack(bed: Bed) -> None:
+    wire, sent = await published(bed, plain(b"0"))
+    assert await refused(wire, 1, *sent) == (pb.NotAllowedError, "Server don't support transaction ack!")
 
 
-async def test_the_answer_waits_for_the_commit(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(ON, storage=store) as bed:
-        wire, sent = await published(bed, plain(b"0"), plain(b"1"))
-        store.holding = True
-        await wire.write(wire.numbered(Type.ACK, **acks(1, sent[0])))
-        await wire.quiet()
-        store.release()
-        assert not (await wire.expect(Type.ACK_RESPONSE)).HasField("error")
-        store.holding = True
-        await wire.write(wire.numbered(Type.ACK, **acks(1, sent[1])))
-        await wire.quiet()
-        store.fail()
-        store.release()
-        again = await wire.message()
-        assert (again.position, again.redelivery_count) == (sent[1], 1)
-        assert (await wire.expect(Type.ACK_RESPONSE)).error == pb.PersistenceError
+async def test_the_answer_waits_for_the_commit(store: HeldStorage, bed: Bed) -> None:
+    wire, sent = await published(bed, plain(b"0"), plain(b"1"))
+    store.holding = True
+    await wire.write(wire.numbered(Type.ACK, **acks(1, sent[0])))
+    await wire.quiet()
+    store.release()
+    assert not (await wire.expect(Type.ACK_RESPONSE)).HasField("error")
+    store.holding = True
+    await wire.write(wire.numbered(Type.ACK, **acks(1, sent[1])))
+    await wire.quiet()
+    store.fail()
+    store.release()
+    again = await wire.message()
+    assert (again.position, again.redelivery_count) == (sent[1], 1)
+    assert (await wire.expect(Type.ACK_RESPONSE)).error == pb.PersistenceError
 
 
 @pytest.mark.req("B-29")

@@ -117,18 +117,17 @@ async def test_a_crash_between_any_two_commits_loses_no_transaction(action: int,
 
 
 @pytest.mark.parametrize("action", [pb.COMMIT, pb.ABORT])
-async def test_an_end_that_could_not_be_kept(action: int) -> None:
+@pytest.mark.serving(ON)
+async def test_an_end_that_could_not_be_kept(store: HeldStorage, bed: Bed, action: int) -> None:
     """Nothing of it is there; asked again, all of it is."""
-    store = HeldStorage()
-    async with serving(ON, storage=store) as bed:
-        wire = await in_flight(bed, store, action=action)
-        store.release(len(store.waiting) - 1)
-        store.fail()
-        store.release()
-        assert (await wire.reply(105)).endTxnResponse.error == pb.TransactionCoordinatorNotFound
-        await wire.aclose()
-        again = await using(bed)
-        assert await see(again) == Seen([], [[], []])  # it is open, and holds what it acknowledged
-        reply = await again.ask(Type.END_TXN, **TXN, txn_action=action)
-        assert not reply.HasField("error")
-        assert await see(again) == (EVERYTHING if action == pb.COMMIT else NOTHING)
+    wire = await in_flight(bed, store, action=action)
+    store.release(len(store.waiting) - 1)
+    store.fail()
+    store.release()
+    assert (await wire.reply(105)).endTxnResponse.error == pb.TransactionCoordinatorNotFound
+    await wire.aclose()
+    again = await using(bed)
+    assert await see(again) == Seen([], [[], []])  # it is open, and holds what it acknowledged
+    reply = await again.ask(Type.END_TXN, **TXN, txn_action=action)
+    assert not reply.HasField("error")
+    assert await see(again) == (EVERYTHING if action == pb.COMMIT else NOTHING)

@@ -10,7 +10,7 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.model.topic.watchers import hash_of_names
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.wire import TOPIC, Bed, Type, Wire, serving
+from tests.broker.wire import TOPIC, Bed, Type, Wire
 
 ALL = "persistent://public/default/t.*"
 
@@ -100,10 +100,7 @@ async def test_watches_that_are_refused(bed: Bed, wire: Wire) -> None:
 
 
 @pytest.mark.req("B-38")
-async def test_watching_may_be_off(autojump_clock: object) -> None:
-    async with serving(Config(enableBrokerTopicListWatcher=False)) as bed:
-        wire = await bed.connect()
-        code, _ = await wire.refused(
-            Type.WATCH_TOPIC_LIST, watcher_id=0, namespace="public/default", topics_pattern=ALL
-        )
-        assert code == pb.NotAllowedError
+@pytest.mark.serving(Config(enableBrokerTopicListWatcher=False))
+async def test_watching_may_be_off(wire: Wire) -> None:
+    code, _ = await wire.refused(Type.WATCH_TOPIC_LIST, watcher_id=0, namespace="public/default", topics_pattern=ALL)
+    assert code == pb.NotAllowedError

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pulsarium.broker.console.topics import PAGE
 from pulsarium.broker.console.waiting import PATIENCE_MS
 from pulsarium.proto.topic_name import TopicName
-from tests.broker.admin.rest import TOPICS, Rest, rest_of
+from tests.broker.admin.rest import TOPICS, Rest
 from tests.broker.auth.secured import bearer, by_token
-from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Wire, batch_of, message_id, plain, serving
+from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Wire, batch_of, message_id, plain
 
 OVERVIEW = "/pulsarium/topics"
 DETAIL = "/pulsarium/topic/persistent/public/default"
@@ -161,11 +163,10 @@ async def test_a_missing_topic_is_not_found(rest: Rest) -> None:
     assert await rest.refused("GET", f"{DETAIL}/t") == (404, f"Topic {TOPIC} not found")
 
 
-async def test_a_role_needs_rights_on_what_a_page_shows() -> None:
-    async with serving(by_token(authorizationEnabled=True, superUserRoles=("admin",))) as bed:
-        rest = rest_of(bed)
-        assert (await rest.call("PUT", f"{TOPICS}/t", {}, **bearer("admin"))).status == 204
-        assert (await rest.call("GET", OVERVIEW, **bearer("user"))).status == 401
-        assert (await rest.call("GET", f"{DETAIL}/t", **bearer("user"))).status == 401
-        value = (await rest.call("GET", f"{DETAIL}/t", **bearer("admin"))).json
-        assert value["role"] == "admin"
+@pytest.mark.serving(by_token(authorizationEnabled=True, superUserRoles=("admin",)))
+async def test_a_role_needs_rights_on_what_a_page_shows(rest: Rest) -> None:
+    assert (await rest.call("PUT", f"{TOPICS}/t", {}, **bearer("admin"))).status == 204
+    assert (await rest.call("GET", OVERVIEW, **bearer("user"))).status == 401
+    assert (await rest.call("GET", f"{DETAIL}/t", **bearer("user"))).status == 401
+    value = (await rest.call("GET", f"{DETAIL}/t", **bearer("admin"))).json
+    assert value["role"] == "admin"

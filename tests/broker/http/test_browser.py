@@ -115,11 +115,10 @@ async def test_names_that_the_configuration_gives_are_answered(config: Config) -
         assert await status(rest_of(bed), "GET", "/admin/v2/tenants", host="broker.example:8080") == 200
 
 
-async def test_a_site_that_the_configuration_allows_may_call() -> None:
-    async with serving(Config(httpAllowedHosts=frozenset({"localhost:3000"}))) as bed:
-        rest = rest_of(bed)
-        assert await status(rest, origin="http://localhost:3000", sec_fetch_site="same-site") == 204
-        assert await status(rest, origin="http://localhost:3001", sec_fetch_site="same-site") == 403
+@pytest.mark.serving(Config(httpAllowedHosts=frozenset({"localhost:3000"})))
+async def test_a_site_that_the_configuration_allows_may_call(rest: Rest) -> None:
+    assert await status(rest, origin="http://localhost:3000", sec_fetch_site="same-site") == 204
+    assert await status(rest, origin="http://localhost:3001", sec_fetch_site="same-site") == 403
 
 
 async def test_a_link_to_the_console_is_followed_and_an_embedded_call_is_not_answered(rest: Rest) -> None:

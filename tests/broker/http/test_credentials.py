@@ -12,7 +12,7 @@ import pytest
 from pulsarium.broker.config import Config
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TENANTS, TOPICS, Rest, rest_of
 from tests.broker.auth.secured import BASIC, PASSWORDS, TLS, TOKEN, base64_of, bearer, by_token, token
-from tests.broker.wire import Type, serving
+from tests.broker.wire import Bed, Type, serving
 
 OTHER = b"another key that is long enough for it"
 
@@ -72,31 +72,31 @@ async def test_any_role_may_see_versions_and_clusters(rest: Rest) -> None:
         assert (await rest.call("GET", url, **bearer("user"))).status == 200
 
 
-async def test_metrics_may_need_credentials() -> None:
-    async with serving(by_token(authenticateMetricsEndpoint=True)) as bed:
-        rest = rest_of(bed)
-        assert (await rest.call("GET", "/metrics/")).status == 401
-        assert (await rest.call("GET", "/metrics/", **bearer("user"))).status == 200
+@pytest.mark.serving(by_token(authenticateMetricsEndpoint=True))
+async def test_metrics_may_need_credentials(bed: Bed) -> None:
+    rest = rest_of(bed)
+    assert (await rest.call("GET", "/metrics/")).status == 401
+    assert (await rest.call("GET", "/metrics/", **bearer("user"))).status == 200
 
 
-async def test_a_client_that_proves_nothing_may_be_anonymous() -> None:
-    async with serving(by_token(anonymousUserRole="anonymous")) as bed:
-        rest = rest_of(bed)
-        answer = await rest.call("GET", TENANTS, authorization="Bearer junk")
-        assert "clientAppId [anonymous]" in answer.reason
+@pytest.mark.serving(by_token(anonymousUserRole="anonymous"))
+async def test_a_client_that_proves_nothing_may_be_anonymous(bed: Bed) -> None:
+    rest = rest_of(bed)
+    answer = await rest.call("GET", TENANTS, authorization="Bearer junk")
+    assert "clientAppId [anonymous]" in answer.reason
 
 
-async def test_no_credentials_are_asked_for_unless_that_is_on() -> None:
-    async with serving(Config()) as bed:
-        rest = rest_of(bed)
-        assert (await rest.call("GET", TENANTS, authorization="Bearer junk")).status == 200
+@pytest.mark.serving(Config())
+async def test_no_credentials_are_asked_for_unless_that_is_on(bed: Bed) -> None:
+    rest = rest_of(bed)
+    assert (await rest.call("GET", TENANTS, authorization="Bearer junk")).status == 200
 
 
-async def test_authentication_alone_lets_any_role_do_all() -> None:
-    async with serving(by_token(authorizationEnabled=False)) as bed:
-        rest = rest_of(bed)
-        assert (await rest.call("GET", TENANTS)).status == 401
-        assert (await rest.call("GET", TENANTS, **bearer("whoever"))).status == 200
+@pytest.mark.serving(by_token(authorizationEnabled=False))
+async def test_authentication_alone_lets_any_role_do_all(bed: Bed) -> None:
+    rest = rest_of(bed)
+    assert (await rest.call("GET", TENANTS)).status == 401
+    assert (await rest.call("GET", TENANTS, **bearer("whoever"))).status == 200
 
 
 async def test_no_secret_is_in_the_log_nor_in_an_answer(caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ import pytest
 from pulsarium.broker.clock import Clock
 from pulsarium.broker.config import Config
 from pulsarium.broker.session.liveness import Liveness
-from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire, frame_of, plain, serving
+from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire, frame_of, plain
 
 
 async def silent_until(wire: Wire, bed: Bed, seconds: float, since: float) -> None:
@@ -72,22 +72,21 @@ async def test_but_they_are_asked_whether_they_live(bed: Bed, wire: Wire) -> Non
 
 
 @pytest.mark.req("W-12")
-async def test_the_interval_is_configured(autojump_clock: object) -> None:
-    async with serving(Config(keepAliveIntervalSeconds=3)) as bed:
-        wire = await bed.connect()
-        await wire.quiet(2.9)
-        await wire.expect(Type.PING, within=0.2)
-        await wire.quiet(2.9)
-        assert await wire.closed(0.2) == []
+@pytest.mark.serving(Config(keepAliveIntervalSeconds=3))
+async def test_the_interval_is_configured(wire: Wire) -> None:
+    await wire.quiet(2.9)
+    await wire.expect(Type.PING, within=0.2)
+    await wire.quiet(2.9)
+    assert await wire.closed(0.2) == []
 
 
 @pytest.mark.req("W-12")
-async def test_keep_alive_may_be_off(autojump_clock: object) -> None:
-    async with serving(Config(keepAliveIntervalSeconds=0)) as bed:
-        wire, silent = await bed.connect(), bed.dial()
-        await wire.quiet(10_000)
-        await silent.quiet(10_000)
-        await silent.connect()
+@pytest.mark.serving(Config(keepAliveIntervalSeconds=0))
+async def test_keep_alive_may_be_off(bed: Bed) -> None:
+    wire, silent = await bed.connect(), bed.dial()
+    await wire.quiet(10_000)
+    await silent.quiet(10_000)
+    await silent.connect()
 
 
 @pytest.mark.req("W-12", "B-18")

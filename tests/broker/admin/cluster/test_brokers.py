@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 
-from tests.broker.admin.rest import ADMIN, Rest, rest_of
-from tests.broker.wire import Bed, Type, Wire, serving
+from tests.broker.admin.rest import ADMIN, Rest
+from tests.broker.wire import Bed, Type, Wire
 
 BROKERS = f"{ADMIN}/brokers"
 OWNED = f"{BROKERS}/standalone/localhost%3A8080/ownedNamespaces"
@@ -13,14 +14,13 @@ STATUS = {"broker_assignment": "shared", "is_controlled": False, "is_active": Tr
 OWN = "pulsar/localhost:8080/0x00000000_0xffffffff"
 
 
-async def test_each_of_two_brokers_owns_its_namespaces() -> None:
-    async with serving(brokers=2) as bed:
-        rest = rest_of(bed)
-        bed.broker.cluster.ownership.assign("public/default", "0x00000000_0x40000000", bed.brokers[1])
-        assert list(await rest.get(OWNED)) == [OWN]
-        other = f"{BROKERS}/standalone/localhost%3A8081/ownedNamespaces"
-        bundle = "public/default/0x00000000_0x40000000"
-        assert list(await rest.get(other)) == [OWN.replace("8080", "8081"), bundle]
+@pytest.mark.serving(brokers=2)
+async def test_each_of_two_brokers_owns_its_namespaces(bed: Bed, rest: Rest) -> None:
+    bed.broker.cluster.ownership.assign("public/default", "0x00000000_0x40000000", bed.brokers[1])
+    assert list(await rest.get(OWNED)) == [OWN]
+    other = f"{BROKERS}/standalone/localhost%3A8081/ownedNamespaces"
+    bundle = "public/default/0x00000000_0x40000000"
+    assert list(await rest.get(other)) == [OWN.replace("8080", "8081"), bundle]
 
 
 async def test_a_broker_is_asked_to_end(rest: Rest, bed: Bed, wire: Wire) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pulsarium.broker.config import PULSAR_4_2
-from tests.broker.admin.rest import NAMESPACES, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import NAMESPACES, TOPICS, Rest
 from tests.broker.admin.steps import Reason, Step, play
-from tests.broker.wire import Type, Wire, plain, serving
+from tests.broker.wire import Type, Wire, plain
 
 DEFAULT = f"{NAMESPACES}/public/default"
 MISSING = f"{NAMESPACES}/public/missing"
@@ -56,12 +56,11 @@ async def test_a_subscription_that_some_topic_has_not(backlog: Rest) -> None:
     await backlog.done("POST", f"{DEFAULT}/unsubscribe/none")
 
 
-async def test_an_absent_subscription_is_a_fault_of_the_released_broker() -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        rest = rest_of(bed)
-        await rest.done("PUT", f"{TOPICS}/a")
-        failed = Reason("\n --- An unexpected error occurred in the server ---\n\nMessage: Cursor not found")
-        await play(rest, Step(f"POST {DEFAULT}/clearBacklog/none", 500, failed))
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_an_absent_subscription_is_a_fault_of_the_released_broker(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/a")
+    failed = Reason("\n --- An unexpected error occurred in the server ---\n\nMessage: Cursor not found")
+    await play(rest, Step(f"POST {DEFAULT}/clearBacklog/none", 500, failed))
 
 
 async def test_subscriptions_go_unless_they_are_used(backlog: Rest, wire: Wire) -> None:

@@ -9,7 +9,7 @@ from pulsarium.broker.model.namespace.policies import bundle_of, hash_position
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import ADMIN, NAMESPACES, Rest, rest_of
 from tests.broker.admin.steps import Reason, Step, play
-from tests.broker.wire import Bed, Type, Wire, serving
+from tests.broker.wire import Bed, Type, Wire
 
 URL = f"{NAMESPACES}/public/bun"
 TOPICS = f"{ADMIN}/persistent/public/bun"
@@ -59,9 +59,9 @@ async def test_ranges_of_bundles_that_are_not_there_are_refused(quartered: Rest)
     )
 
 
-async def test_junk_is_a_fault_of_the_released_brokers_own() -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        assert (await rest_of(bed).refused("PUT", f"{NAMESPACES}/public/default/junk/unload"))[0] == 500
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_junk_is_a_fault_of_the_released_brokers_own(bed: Bed) -> None:
+    assert (await rest_of(bed).refused("PUT", f"{NAMESPACES}/public/default/junk/unload"))[0] == 500
 
 
 @pytest.mark.req("B-50")
@@ -76,17 +76,16 @@ async def test_unloading_one_disconnects_only_its_clients(rest: Rest, wire: Wire
     await wire.quiet()
 
 
-async def test_a_bundle_goes_to_a_broker_that_is_named() -> None:
-    async with serving(brokers=2) as bed:
-        rest = rest_of(bed)
-        await rest.done("PUT", URL)
-        unload = f"PUT {URL}/{FIRST}/unload?destinationBroker"
-        await play(
-            rest,
-            Step(f"{unload}=http://localhost:8081", 204),
-            Step(f"{unload}=localhost:1", 409, Reason("Not allowed unload namespace bundle to inactive destination")),
-        )
-        assert bed.broker.cluster.ownership.owner_of("public/bun", FIRST) is bed.brokers[1]
+@pytest.mark.serving(brokers=2)
+async def test_a_bundle_goes_to_a_broker_that_is_named(bed: Bed, rest: Rest) -> None:
+    await rest.done("PUT", URL)
+    unload = f"PUT {URL}/{FIRST}/unload?destinationBroker"
+    await play(
+        rest,
+        Step(f"{unload}=http://localhost:8081", 204),
+        Step(f"{unload}=localhost:1", 409, Reason("Not allowed unload namespace bundle to inactive destination")),
+    )
+    assert bed.broker.cluster.ownership.owner_of("public/bun", FIRST) is bed.brokers[1]
 
 
 async def test_hash_positions_of_the_topics_of_a_bundle(quartered: Rest) -> None:
@@ -163,17 +162,17 @@ async def test_the_largest_bundle_is_split_by_name(quartered: Rest) -> None:
     assert await boundaries(quartered) == [*QUARTERS[:3], "0xa0000000", *QUARTERS[3:]]
 
 
-async def test_the_owner_of_a_bundle_serves_its_parts() -> None:
-    async with serving(brokers=2) as bed:
-        rest, ownership = rest_of(bed), bed.broker.cluster.ownership
-        await rest.done("PUT", URL)
-        ownership.assign("public/bun", FIRST, bed.brokers[1])
-        await rest.done("PUT", f"{URL}/{FIRST}/split")
-        halves = ("0x00000000_0x20000000", "0x20000000_0x40000000")
-        assert [ownership.owner_of("public/bun", half) for half in halves] == [bed.brokers[1]] * 2
-        assert ownership.owner_of("public/bun", FIRST) is None
-        await rest.done("PUT", f"{URL}/{halves[0]}/split?unload=true")
-        assert ownership.owner_of("public/bun", "0x00000000_0x10000000") is None
+@pytest.mark.serving(brokers=2)
+async def test_the_owner_of_a_bundle_serves_its_parts(bed: Bed) -> None:
+    rest, ownership = rest_of(bed), bed.broker.cluster.ownership
+    await rest.done("PUT", URL)
+    ownership.assign("public/bun", FIRST, bed.brokers[1])
+    await rest.done("PUT", f"{URL}/{FIRST}/split")
+    halves = ("0x00000000_0x20000000", "0x20000000_0x40000000")
+    assert [ownership.owner_of("public/bun", half) for half in halves] == [bed.brokers[1]] * 2
+    assert ownership.owner_of("public/bun", FIRST) is None
+    await rest.done("PUT", f"{URL}/{halves[0]}/split?unload=true")
+    assert ownership.owner_of("public/bun", "0x00000000_0x10000000") is None
 
 
 async def test_clients_stay_while_one_is_split(rest: Rest, wire: Wire, bed: Bed) -> None:

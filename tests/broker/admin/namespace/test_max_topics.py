@@ -8,9 +8,9 @@ import pytest
 
 from pulsarium.broker.config import Config
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
-from tests.broker.admin.rest import ADMIN, NAMESPACES, NON_PERSISTENT, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import ADMIN, NAMESPACES, NON_PERSISTENT, TOPICS, Rest
 from tests.broker.commands.refusals import refused_consumer, refused_producer
-from tests.broker.wire import Bed, Type, Wire, serving
+from tests.broker.wire import Bed, Type, Wire
 
 FULL = "Exceed maximum number of topics in namespace."
 LIMIT = f"{NAMESPACES}/public/default/maxTopicsPerNamespace"
@@ -61,13 +61,12 @@ async def test_a_topic_that_would_be_made_partitioned_is_refused_at_its_metadata
 
 
 @pytest.mark.parametrize(("own", "refused"), [(None, True), (0, False), (2, False), (1, True)])
-async def test_a_namespace_has_the_last_word(own: Any, refused: bool) -> None:
-    async with serving(Config(maxTopicsPerNamespace=1)) as bed:
-        rest = rest_of(bed)
-        if own is not None:
-            await rest.done("POST", LIMIT, own)
-        await rest.done("PUT", f"{TOPICS}/a")
-        assert (await rest.call("PUT", f"{TOPICS}/b")).status == (409 if refused else 204)
+@pytest.mark.serving(Config(maxTopicsPerNamespace=1))
+async def test_a_namespace_has_the_last_word(rest: Rest, own: Any, refused: bool) -> None:
+    if own is not None:
+        await rest.done("POST", LIMIT, own)
+    await rest.done("PUT", f"{TOPICS}/a")
+    assert (await rest.call("PUT", f"{TOPICS}/b")).status == (409 if refused else 204)
 
 
 async def test_segments_of_scalable_topics_count_apart_and_without_room_a_segment_is_not_split(rest: Rest) -> None:

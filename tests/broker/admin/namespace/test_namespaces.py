@@ -8,7 +8,7 @@ import pytest
 
 from pulsarium.broker.config import Config
 from tests.broker.admin.rest import NAMESPACES, Rest, rest_of
-from tests.broker.wire import TOPIC, Bed, Type, Wire, serving
+from tests.broker.wire import TOPIC, Bed, Type, Wire
 
 FRESH = {
     "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
@@ -80,13 +80,13 @@ async def test_boundaries_that_are_no_hexadecimal_numbers_are_refused(rest: Rest
     assert status == 400
 
 
-async def test_a_namespace_is_deleted_by_force_with_its_clients() -> None:
-    async with serving(Config(forceDeleteNamespaceAllowed=True)) as bed:
-        rest, wire = rest_of(bed), await bed.connect()
-        await wire.producer()
-        await rest.done("DELETE", f"{NAMESPACES}/public/default?force=true")
-        await wire.expect(Type.CLOSE_PRODUCER)
-        assert await rest.get(f"{NAMESPACES}/public") == []
+@pytest.mark.serving(Config(forceDeleteNamespaceAllowed=True))
+async def test_a_namespace_is_deleted_by_force_with_its_clients(bed: Bed) -> None:
+    rest, wire = rest_of(bed), await bed.connect()
+    await wire.producer()
+    await rest.done("DELETE", f"{NAMESPACES}/public/default?force=true")
+    await wire.expect(Type.CLOSE_PRODUCER)
+    assert await rest.get(f"{NAMESPACES}/public") == []
 
 
 @pytest.mark.req("B-50")

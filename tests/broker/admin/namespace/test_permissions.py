@@ -9,7 +9,7 @@ import pytest
 from pulsarium.broker.config import PULSAR_4_2
 from tests.broker.admin.rest import NAMESPACES, TOPICS, Rest, rest_of
 from tests.broker.admin.steps import PAGE, Step, Text, play
-from tests.broker.wire import serving
+from tests.broker.wire import Bed
 
 DEFAULT = f"{NAMESPACES}/public/default"
 URL = f"{DEFAULT}/permissions"
@@ -38,11 +38,11 @@ async def test_names_that_are_words_of_other_routes(rest: Rest) -> None:
     )
 
 
-async def test_a_subscription_without_grants_as_released() -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        for name in ("s1", "subscription"):
-            status, text = await rest_of(bed).refused("DELETE", f"{URL}/{name}/r1")
-            assert (status, "couldn't find subscription" in text) == (500, True)
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_a_subscription_without_grants_as_released(bed: Bed) -> None:
+    for name in ("s1", "subscription"):
+        status, text = await rest_of(bed).refused("DELETE", f"{URL}/{name}/r1")
+        assert (status, "couldn't find subscription" in text) == (500, True)
 
 
 async def test_grants_want_a_list_of_a_namespace_that_is_there(rest: Rest) -> None:

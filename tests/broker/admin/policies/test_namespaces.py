@@ -9,7 +9,7 @@ import pytest
 from pulsarium.broker.admin.policies.namespaces import POLICIES
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config
 from tests.broker.admin.rest import NAMESPACES, Rest, rest_of
-from tests.broker.wire import serving
+from tests.broker.wire import Bed, serving
 
 DEFAULT = f"{NAMESPACES}/public/default"
 MISSING = f"{NAMESPACES}/public/missing"
@@ -18,10 +18,10 @@ POLICIES_WORDS = "Namespace policies does not exist"
 PARTITIONED = {"allowAutoTopicCreation": True, "topicType": "partitioned", "defaultNumPartitions": 3}
 
 
-async def test_more_partitions_than_a_topic_may_have() -> None:
-    async with serving(Config(maxNumPartitionsPerPartitionedTopic=2)) as bed:
-        answer = await rest_of(bed).refused("POST", f"{DEFAULT}/autoTopicCreation", PARTITIONED)
-        assert answer == (406, "Number of partitions should be less than or equal to 2")
+@pytest.mark.serving(Config(maxNumPartitionsPerPartitionedTopic=2))
+async def test_more_partitions_than_a_topic_may_have(bed: Bed) -> None:
+    answer = await rest_of(bed).refused("POST", f"{DEFAULT}/autoTopicCreation", PARTITIONED)
+    assert answer == (406, "Number of partitions should be less than or equal to 2")
 
 
 @pytest.mark.parametrize("value", [["Wrong"], None])

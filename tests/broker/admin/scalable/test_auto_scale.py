@@ -9,7 +9,7 @@ import pytest
 from pulsarium.broker.config.profile import PULSAR_4_2, PULSAR_5_0_M1
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import ADMIN, NAMESPACES, Rest, rest_of
-from tests.broker.wire import Bed, serving
+from tests.broker.wire import Bed
 
 NAME = TopicName.parse("topic://public/default/t")
 OF_TOPIC = f"{ADMIN}/scalable/public/default/t/autoScalePolicy"
@@ -74,12 +74,11 @@ async def test_an_absent_topic_has_no_override(rest: Rest, method: str, body: An
     assert (answer.status, answer.reason) == (404, "Scalable topic not found: topic://public/default/t")
 
 
-async def test_m1_ignores_the_values_of_entry_buckets() -> None:
-    async with serving(profile=PULSAR_5_0_M1) as bed:
-        rest = rest_of(bed)
-        bed.broker.cluster.scalable.create(NAME)
-        await rest.call("POST", OF_TOPIC, {"rebucketCooldownSeconds": 5})
-        assert (await rest.call("GET", OF_TOPIC)).json == {}
+@pytest.mark.serving(profile=PULSAR_5_0_M1)
+async def test_m1_ignores_the_values_of_entry_buckets(bed: Bed, rest: Rest) -> None:
+    bed.broker.cluster.scalable.create(NAME)
+    await rest.call("POST", OF_TOPIC, {"rebucketCooldownSeconds": 5})
+    assert (await rest.call("GET", OF_TOPIC)).json == {}
 
 
 async def test_broker_conf_is_changed_while_the_broker_runs(bed: Bed) -> None:
@@ -90,7 +89,7 @@ async def test_broker_conf_is_changed_while_the_broker_runs(bed: Bed) -> None:
     assert controller.policy.max_segments == 3
 
 
-async def test_older_releases_have_no_such_settings() -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        answer = await rest_of(bed).call("POST", f"{ADMIN}/brokers/configuration/scalableTopicMaxSegments/3")
-        assert (answer.status, answer.reason) == (412, "Can't update non-dynamic configuration")
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_older_releases_have_no_such_settings(bed: Bed) -> None:
+    answer = await rest_of(bed).call("POST", f"{ADMIN}/brokers/configuration/scalableTopicMaxSegments/3")
+    assert (answer.status, answer.reason) == (412, "Can't update non-dynamic configuration")

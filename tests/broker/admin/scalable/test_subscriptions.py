@@ -95,10 +95,10 @@ async def test_the_time_of_a_seek_is_a_number(rest: Rest, topic: ScalableTopic) 
     assert (await rest.call("POST", f"{S}/seek?timestamp=x")).status == 404
 
 
-async def test_another_broker_redirects_to_the_leader() -> None:
-    async with serving(brokers=2) as bed:
-        topic = bed.broker.cluster.scalable.create(NAME)
-        bed.broker.cluster.controllers.lead(topic, bed.brokers[1])
-        answer = await rest_of(bed).call("PUT", S)
-        assert answer.status == 307
-        assert answer.headers["location"].endswith(f"{S}?authoritative=true")
+@pytest.mark.serving(brokers=2)
+async def test_another_broker_redirects_to_the_leader(bed: Bed) -> None:
+    topic = bed.broker.cluster.scalable.create(NAME)
+    bed.broker.cluster.controllers.lead(topic, bed.brokers[1])
+    answer = await rest_of(bed).call("PUT", S)
+    assert answer.status == 307
+    assert answer.headers["location"].endswith(f"{S}?authoritative=true")

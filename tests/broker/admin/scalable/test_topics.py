@@ -86,20 +86,18 @@ async def test_a_segment_that_is_no_number_is_not_found(rest: Rest, path: str) -
         ("none/split/0", "Failed to initialize controller for topic://public/default/none"),
     ],
 )
-async def test_released_brokers_answer_500_to_a_change_that_does_not_fit(path: str, text: str) -> None:
-    async with serving(profile=PROFILES["pulsar-5.0"]) as bed:
-        rest = rest_of(bed)
-        await rest.done("PUT", f"{SCALABLE}/t")
-        status, reason = await rest.refused("POST", f"{SCALABLE}/{path}")
-        assert (status, reason.strip()) == (500, f"{UNEXPECTED}{text}".strip())
+@pytest.mark.serving(profile=PROFILES["pulsar-5.0"])
+async def test_released_brokers_answer_500_to_a_change_that_does_not_fit(rest: Rest, path: str, text: str) -> None:
+    await rest.done("PUT", f"{SCALABLE}/t")
+    status, reason = await rest.refused("POST", f"{SCALABLE}/{path}")
+    assert (status, reason.strip()) == (500, f"{UNEXPECTED}{text}".strip())
 
 
-async def test_the_milestone_has_no_routes_of_buckets_and_creates_topics_without_a_namespace() -> None:
-    async with serving(profile=PROFILES["pulsar-5.0-m1"]) as bed:
-        rest = rest_of(bed)
-        await rest.done("PUT", f"{ADMIN}/scalable/public/none/t")
-        assert "entryBucketSplits" not in (await rest.get(f"{ADMIN}/scalable/public/none/t"))["segments"]["0"]
-        assert (await rest.call("POST", f"{ADMIN}/scalable/public/none/t/rebucket/0?bucketCount=8")).status == 404
+@pytest.mark.serving(profile=PROFILES["pulsar-5.0-m1"])
+async def test_the_milestone_has_no_routes_of_buckets_and_creates_topics_without_a_namespace(rest: Rest) -> None:
+    await rest.done("PUT", f"{ADMIN}/scalable/public/none/t")
+    assert "entryBucketSplits" not in (await rest.get(f"{ADMIN}/scalable/public/none/t"))["segments"]["0"]
+    assert (await rest.call("POST", f"{ADMIN}/scalable/public/none/t/rebucket/0?bucketCount=8")).status == 404
 
 
 async def test_a_topic_needs_a_namespace(rest: Rest) -> None:
@@ -150,14 +148,13 @@ async def test_clients_that_know_scalable_topics_do_not_hinder_a_migration(rest:
     await rest.done("POST", f"{SCALABLE}/t/migrate")
 
 
-async def test_a_namespace_with_scalable_topics_is_deleted_only_with_force() -> None:
-    async with serving(Config(forceDeleteNamespaceAllowed=True)) as bed:
-        rest = rest_of(bed)
-        await rest.done("PUT", f"{NAMESPACES}/public/n")
-        await rest.done("PUT", f"{ADMIN}/scalable/public/n/t")
-        assert await rest.refused("DELETE", f"{NAMESPACES}/public/n") == (409, "Cannot delete non empty namespace")
-        await rest.done("DELETE", f"{NAMESPACES}/public/n?force=true")
-        assert bed.broker.cluster.scalable.all() == []
+@pytest.mark.serving(Config(forceDeleteNamespaceAllowed=True))
+async def test_a_namespace_with_scalable_topics_is_deleted_only_with_force(bed: Bed, rest: Rest) -> None:
+    await rest.done("PUT", f"{NAMESPACES}/public/n")
+    await rest.done("PUT", f"{ADMIN}/scalable/public/n/t")
+    assert await rest.refused("DELETE", f"{NAMESPACES}/public/n") == (409, "Cannot delete non empty namespace")
+    await rest.done("DELETE", f"{NAMESPACES}/public/n?force=true")
+    assert bed.broker.cluster.scalable.all() == []
 
 
 async def test_permissions_are_granted_on_a_scalable_topic(rest: Rest) -> None:

@@ -7,7 +7,7 @@ import pytest
 from pulsarium.broker.config import Config
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
 from tests.broker.admin.topic.shown import kinds, recorded
-from tests.broker.wire import TOPIC, Earliest, Shared, Wire, plain, serving
+from tests.broker.wire import TOPIC, Bed, Earliest, Shared, Wire, plain, serving
 
 URL = f"{TOPICS}/t/internalStats"
 _FIELDS = """
@@ -72,21 +72,21 @@ async def test_a_cursor_that_nothing_was_acknowledged_on(rest: Rest) -> None:
 
 @pytest.mark.req("S423-67")
 @pytest.mark.parametrize(("ranges", "ledger"), [(3, False), (4, True)])
-async def test_a_cursor_with_too_many_ranges_stays_in_its_ledger(ranges: int, ledger: bool) -> None:
-    async with serving(Config(managedLedgerMaxUnackedRangesToPersistInMetadataStore=3)) as bed:
-        rest, wire = rest_of(bed), await bed.connect()
-        await wire.producer()
-        await wire.subscribe(name="s", type=Shared)
-        positions = await wire.publish(*[plain(b"x")] * 10)
-        await wire.ack(*positions[1 : 2 * ranges : 2])
-        opened = (await rest.get(URL))["cursors"]["s"]
-        assert (opened["state"], opened["cursorLedgerLastEntry"]) == ("Open", 1)
-        await rest.done("PUT", f"{TOPICS}/t/unload")
-        cursor = (await rest.get(URL))["cursors"]["s"]
-        assert cursor["state"] == "NoLedger"
-        assert cursor["cursorLedger"] == (opened["cursorLedger"] if ledger else -1)
-        assert cursor["totalNonContiguousDeletedMessagesRange"] == ranges
-        assert cursor["individuallyDeletedMessages"] == opened["individuallyDeletedMessages"]
+@pytest.mark.serving(Config(managedLedgerMaxUnackedRangesToPersistInMetadataStore=3))
+async def test_a_cursor_with_too_many_ranges_stays_in_its_ledger(bed: Bed, ranges: int, ledger: bool) -> None:
+    rest, wire = rest_of(bed), await bed.connect()
+    await wire.producer()
+    await wire.subscribe(name="s", type=Shared)
+    positions = await wire.publish(*[plain(b"x")] * 10)
+    await wire.ack(*positions[1 : 2 * ranges : 2])
+    opened = (await rest.get(URL))["cursors"]["s"]
+    assert (opened["state"], opened["cursorLedgerLastEntry"]) == ("Open", 1)
+    await rest.done("PUT", f"{TOPICS}/t/unload")
+    cursor = (await rest.get(URL))["cursors"]["s"]
+    assert cursor["state"] == "NoLedger"
+    assert cursor["cursorLedger"] == (opened["cursorLedger"] if ledger else -1)
+    assert cursor["totalNonContiguousDeletedMessagesRange"] == ranges
+    assert cursor["individuallyDeletedMessages"] == opened["individuallyDeletedMessages"]
 
 
 async def test_counting_and_reading_begin_anew_with_a_topic_that_is_loaded_again(rest: Rest, wire: Wire) -> None:

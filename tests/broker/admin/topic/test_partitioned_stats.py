@@ -6,7 +6,7 @@ import pytest
 
 from pulsarium.broker.config.keys import Config
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
-from tests.broker.wire import Bed, Shared, Wire, plain, serving
+from tests.broker.wire import Bed, Shared, Wire, plain
 
 PARTS = [f"persistent://public/default/p-partition-{i}" for i in range(3)]
 URL = f"{TOPICS}/p/partitioned-stats"
@@ -61,12 +61,12 @@ async def test_stats_come_without_single_partitions_when_asked(rest: Rest, wire:
 
 
 @pytest.mark.req("P-10")
-async def test_partial_producers_are_one() -> None:
-    async with serving(Config(aggregatePublisherStatsByProducerName=True)) as bed:
-        rest, wire = rest_of(bed), await bed.connect(flags=["supports_partial_producer"])
-        await used(rest, wire)
-        (publisher,) = (await rest.get(URL))["publishers"]
-        assert (publisher["producerName"], publisher["supportsPartialProducer"]) == ("p", True)
+@pytest.mark.serving(Config(aggregatePublisherStatsByProducerName=True))
+async def test_partial_producers_are_one(bed: Bed) -> None:
+    rest, wire = rest_of(bed), await bed.connect(flags=["supports_partial_producer"])
+    await used(rest, wire)
+    (publisher,) = (await rest.get(URL))["publishers"]
+    assert (publisher["producerName"], publisher["supportsPartialProducer"]) == ("p", True)
 
 
 @pytest.mark.req("P-10")

@@ -41,13 +41,12 @@ async def test_metadata_of_partitions_that_is_none_is_refused(rest: Rest, body: 
     assert answer.status == status
 
 
-async def test_a_topic_has_no_more_partitions_than_it_may_have() -> None:
-    async with serving(Config(maxNumPartitionsPerPartitionedTopic=2)) as bed:
-        rest = rest_of(bed)
-        assert (await rest.refused("PUT", f"{TOPICS}/p/partitions", 3))[0] == 406
-        await rest.done("PUT", f"{TOPICS}/p/partitions", 1)
-        assert (await rest.refused("POST", f"{TOPICS}/p/partitions", 3))[0] == 422
-        await rest.done("POST", f"{TOPICS}/p/partitions", 2)
+@pytest.mark.serving(Config(maxNumPartitionsPerPartitionedTopic=2))
+async def test_a_topic_has_no_more_partitions_than_it_may_have(rest: Rest) -> None:
+    assert (await rest.refused("PUT", f"{TOPICS}/p/partitions", 3))[0] == 406
+    await rest.done("PUT", f"{TOPICS}/p/partitions", 1)
+    assert (await rest.refused("POST", f"{TOPICS}/p/partitions", 3))[0] == 422
+    await rest.done("POST", f"{TOPICS}/p/partitions", 2)
 
 
 async def test_creation_by_asking_where_topics_are_made_partitioned() -> None:

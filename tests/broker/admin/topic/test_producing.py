@@ -164,15 +164,14 @@ async def test_nothing_is_produced_to_absent_topics(url: str, reason: str) -> No
         assert await rest_of(bed).refused("POST", url, PLAIN) == (500, f"Fail to publish message: {reason}")
 
 
-async def test_a_schema_of_another_type_as_released() -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        rest = rest_of(bed)
-        await rest.done("PUT", f"{TOPICS}/t")
-        await produced(rest, URL, KEYED)
-        status, reason = await rest.refused("POST", URL, PLAIN)
-        assert status == 500
-        assert reason.startswith("Fail to publish message:java.util.concurrent.ExecutionException: org.apache.pulsar")
-        assert reason.endswith(f"data=[], props={{__charset=UTF-8}}) to topic {NAME}")
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_a_schema_of_another_type_as_released(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/t")
+    await produced(rest, URL, KEYED)
+    status, reason = await rest.refused("POST", URL, PLAIN)
+    assert status == 500
+    assert reason.startswith("Fail to publish message:java.util.concurrent.ExecutionException: org.apache.pulsar")
+    assert reason.endswith(f"data=[], props={{__charset=UTF-8}}) to topic {NAME}")
 
 
 async def test_each_message_says_why_its_topic_did_not_take_it(rest: Rest) -> None:

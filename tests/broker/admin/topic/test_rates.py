@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import trio
-from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
 from pulsarium.broker.rates import Rate, Rates
@@ -17,26 +16,26 @@ STATS = f"{TOPICS}/t/stats"
 DEFAULT = f"{NAMESPACES}/public/default"
 
 
-async def test_rates_are_those_of_the_last_whole_interval(autojump_clock: MockClock) -> None:
-    async with serving(Config(statsUpdateFrequencyInSecs=10)) as bed:
-        rest, wire = rest_of(bed), await bed.connect()
-        entry = plain(b"x" * 20)
-        await wire.producer()
-        await wire.subscribe(type=Shared, initialPosition=Earliest)
-        await wire.publish(*[entry] * 5)
-        await wire.flow()
-        await wire.messages(5)
-        before = await rest.get(STATS)
-        assert before["msgRateIn"] == before["msgRateOut"] == before["averageMsgSize"] == 0.0
-        await trio.sleep(11)
-        stats = await rest.get(STATS)
-        assert (stats["msgRateIn"], stats["msgThroughputIn"]) == (0.5, 0.5 * len(entry))
-        assert (stats["msgRateOut"], stats["averageMsgSize"]) == (0.5, len(entry))
-        assert stats["publishers"][0]["msgRateIn"] == 0.5
-        subscription = stats["subscriptions"]["sub"]
-        assert subscription["msgRateOut"] == subscription["consumers"][0]["msgRateOut"] == 0.5
-        await trio.sleep(10)
-        assert (await rest.get(STATS))["msgRateIn"] == 0.0
+@pytest.mark.serving(Config(statsUpdateFrequencyInSecs=10))
+async def test_rates_are_those_of_the_last_whole_interval(bed: Bed) -> None:
+    rest, wire = rest_of(bed), await bed.connect()
+    entry = plain(b"x" * 20)
+    await wire.producer()
+    await wire.subscribe(type=Shared, initialPosition=Earliest)
+    await wire.publish(*[entry] * 5)
+    await wire.flow()
+    await wire.messages(5)
+    before = await rest.get(STATS)
+    assert before["msgRateIn"] == before["msgRateOut"] == before["averageMsgSize"] == 0.0
+    await trio.sleep(11)
+    stats = await rest.get(STATS)
+    assert (stats["msgRateIn"], stats["msgThroughputIn"]) == (0.5, 0.5 * len(entry))
+    assert (stats["msgRateOut"], stats["averageMsgSize"]) == (0.5, len(entry))
+    assert stats["publishers"][0]["msgRateIn"] == 0.5
+    subscription = stats["subscriptions"]["sub"]
+    assert subscription["msgRateOut"] == subscription["consumers"][0]["msgRateOut"] == 0.5
+    await trio.sleep(10)
+    assert (await rest.get(STATS))["msgRateIn"] == 0.0
 
 
 def test_rates_add_up() -> None:
@@ -45,30 +44,30 @@ def test_rates_add_up() -> None:
     assert Rate().average_size == 0.0
 
 
-async def test_any_broker_knows_the_rates_of_a_partitioned_topic(autojump_clock: MockClock) -> None:
-    async with serving(Config(statsUpdateFrequencyInSecs=10), brokers=2) as bed:
-        first, second = rest_of(bed), rest_of(bed, 1)
-        await first.done("PUT", f"{TOPICS}/p/partitions", 1)
-        name = "persistent://public/default/p-partition-0"
-        wire = await bed.connect(broker=1)
-        await wire.ask(Type.LOOKUP, topic=name, authoritative=True)
-        await wire.producer(name)
-        await wire.publish(*[plain(b"x")] * 5)
-        await trio.sleep(11)
-        for rest in (first, second):
-            assert (await rest.get(f"{TOPICS}/p/partitioned-stats"))["msgRateIn"] == 0.5
+@pytest.mark.serving(Config(statsUpdateFrequencyInSecs=10), brokers=2)
+async def test_any_broker_knows_the_rates_of_a_partitioned_topic(bed: Bed) -> None:
+    first, second = rest_of(bed), rest_of(bed, 1)
+    await first.done("PUT", f"{TOPICS}/p/partitions", 1)
+    name = "persistent://public/default/p-partition-0"
+    wire = await bed.connect(broker=1)
+    await wire.ask(Type.LOOKUP, topic=name, authoritative=True)
+    await wire.producer(name)
+    await wire.publish(*[plain(b"x")] * 5)
+    await trio.sleep(11)
+    for rest in (first, second):
+        assert (await rest.get(f"{TOPICS}/p/partitioned-stats"))["msgRateIn"] == 0.5
 
 
-async def test_rates_are_not_updated_once_http_has_stopped(autojump_clock: MockClock) -> None:
-    async with serving(Config(statsUpdateFrequencyInSecs=10)) as bed:
-        rates = Rates(bed.broker)
-        wire = await bed.connect()
-        await wire.producer()
-        producer = next(iter(bed.broker.loaded_topics())).producers.by_name.popitem()[1]
-        rates.stop()
-        producer.messages_in = 5
-        await trio.sleep(21)
-        assert rates.of(producer) == Rate()
+@pytest.mark.serving(Config(statsUpdateFrequencyInSecs=10))
+async def test_rates_are_not_updated_once_http_has_stopped(bed: Bed) -> None:
+    rates = Rates(bed.broker)
+    wire = await bed.connect()
+    await wire.producer()
+    producer = next(iter(bed.broker.loaded_topics())).producers.by_name.popitem()[1]
+    rates.stop()
+    producer.messages_in = 5
+    await trio.sleep(21)
+    assert rates.of(producer) == Rate()
 
 
 # rates that are kept to

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import PULSAR_4_2
-from tests.broker.admin.rest import NAMESPACES, TOPICS, Rest, rest_of
+from tests.broker.admin.rest import NAMESPACES, TOPICS, Rest
 from tests.broker.admin.steps import EMPTY, PAGE, Reason, Step, Text, play
-from tests.broker.wire import Bed, serving
+from tests.broker.wire import Bed
 
 SCHEMAS = "/admin/v2/schemas/public/default"
 URL = f"{SCHEMAS}/t"
@@ -88,13 +88,12 @@ async def test_an_incompatible_schema_is_refused_with_the_strategy(rest: Rest) -
         assert answer.json["message"].startswith(message)
 
 
-async def test_an_incompatible_schema_is_a_fault_of_the_released_broker() -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        rest = rest_of(bed)
-        await rest.call("POST", f"{URL}/schema", ONE)
-        for sent, text in ((WRONG, "Error during schema"), (payload("bad"), "Invalid schema definition data")):
-            status, reason = await rest.refused("POST", f"{URL}/compatibility", sent)
-            assert (status, reason.startswith(UNEXPECTED + text)) == (500, True)
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_an_incompatible_schema_is_a_fault_of_the_released_broker(rest: Rest) -> None:
+    await rest.call("POST", f"{URL}/schema", ONE)
+    for sent, text in ((WRONG, "Error during schema"), (payload("bad"), "Invalid schema definition data")):
+        status, reason = await rest.refused("POST", f"{URL}/compatibility", sent)
+        assert (status, reason.startswith(UNEXPECTED + text)) == (500, True)
 
 
 @pytest.mark.parametrize("route", ["schema", "version", "compatibility"])

@@ -15,7 +15,7 @@ from pulsarium.broker.web import all_routes
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Answer, Rest, rest_of
 from tests.broker.admin.skipped import SKIP, encoded, format_1, posted, send_batch, skip, triplet
 from tests.broker.model.upkeep.policed import subscription_of
-from tests.broker.wire import Bed, Earliest, Exclusive, Failover, Shared, Type, Wire, plain, serving
+from tests.broker.wire import Bed, Earliest, Exclusive, Failover, Shared, Type, Wire, plain
 
 UNSUPPORTED = (405, "Unsupported subscription type.")
 BAD_ID = {"ledgerId": "abc", "entryId": 1}
@@ -67,18 +67,18 @@ async def test_other_paths_do_not_skip(wire: Wire, rest: Rest) -> None:
 
 
 @pytest.mark.req("S423-72")
-async def test_the_released_broker_does_not_have_it(autojump_clock: object) -> None:
-    async with serving(profile=PULSAR_4_2) as bed:
-        rest, wire = rest_of(bed), await bed.connect()
-        await wire.producer()
-        await wire.subscribe(type=Shared)
-        (position,) = await wire.publish(plain(b"0"))
-        answer = await posted(rest, format_1([triplet(position)]))
-        assert (answer.status, answer.json["message"]) == (404, "Not Found")
-        for method, body in (("GET", True), ("PUT", False)):
-            answer = await rest.call(method, SKIP, accept="*/*")
-            assert (answer.status, b"<h2>HTTP ERROR 404 Not Found</h2>" in answer.body) == (404, body)
-        assert untouched(bed, 1)
+@pytest.mark.serving(profile=PULSAR_4_2)
+async def test_the_released_broker_does_not_have_it(bed: Bed) -> None:
+    rest, wire = rest_of(bed), await bed.connect()
+    await wire.producer()
+    await wire.subscribe(type=Shared)
+    (position,) = await wire.publish(plain(b"0"))
+    answer = await posted(rest, format_1([triplet(position)]))
+    assert (answer.status, answer.json["message"]) == (404, "Not Found")
+    for method, body in (("GET", True), ("PUT", False)):
+        answer = await rest.call(method, SKIP, accept="*/*")
+        assert (answer.status, b"<h2>HTTP ERROR 404 Not Found</h2>" in answer.body) == (404, body)
+    assert untouched(bed, 1)
 
 
 @pytest.mark.req("S423-74")
@@ -125,21 +125,21 @@ async def test_cursors_of_the_broker_are_not_skipped(rest: Rest, sent: list[Posi
 
 
 @pytest.mark.req("S423-85")
-async def test_messages_of_batches_are_not_skipped_without_acknowledgement_in_batches(autojump_clock: object) -> None:
-    async with serving(Config(acknowledgmentAtBatchIndexLevelEnabled=False)) as bed:
-        rest, sender, wire = rest_of(bed), await bed.connect(), await bed.connect()
-        await sender.producer()
-        await wire.subscribe(type=Shared)
-        batch, other = await send_batch(sender), await send_batch(sender)
-        text = "Single messages of a batch cannot be skipped: acknowledgmentAtBatchIndexLevelEnabled is false"
-        for body in (format_1([triplet(other), triplet(batch, 2)]), [encoded(batch, batch_index=2)]):
-            assert await rest.refused("POST", SKIP, body) == (405, text)
-        assert untouched(bed, 2)
-        await skip(rest, other)
-        await wire.flow()
-        message = await wire.message()
-        assert (message.position, list(message.command.ack_set)) == (batch, [])
-        await wire.quiet()
+@pytest.mark.serving(Config(acknowledgmentAtBatchIndexLevelEnabled=False))
+async def test_messages_of_batches_are_not_skipped_without_acknowledgement_in_batches(bed: Bed) -> None:
+    rest, sender, wire = rest_of(bed), await bed.connect(), await bed.connect()
+    await sender.producer()
+    await wire.subscribe(type=Shared)
+    batch, other = await send_batch(sender), await send_batch(sender)
+    text = "Single messages of a batch cannot be skipped: acknowledgmentAtBatchIndexLevelEnabled is false"
+    for body in (format_1([triplet(other), triplet(batch, 2)]), [encoded(batch, batch_index=2)]):
+        assert await rest.refused("POST", SKIP, body) == (405, text)
+    assert untouched(bed, 2)
+    await skip(rest, other)
+    await wire.flow()
+    message = await wire.message()
+    assert (message.position, list(message.command.ack_set)) == (batch, [])
+    await wire.quiet()
 
 
 # 400: the ids

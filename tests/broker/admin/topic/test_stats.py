@@ -13,7 +13,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import ADMIN, NON_PERSISTENT, TOPICS, Rest, rest_of
 from tests.broker.admin.topic.shown import kinds, recorded
-from tests.broker.wire import TOPIC, Cumulative, Earliest, Failover, Shared, Type, Wire, batch_of, plain, serving
+from tests.broker.wire import TOPIC, Bed, Cumulative, Earliest, Failover, Shared, Type, Wire, batch_of, plain, serving
 
 STATS = f"{TOPICS}/t/stats"
 _TOPIC_FIELDS = """
@@ -91,45 +91,45 @@ async def test_the_epoch_of_a_topic_that_had_an_exclusive_producer(rest: Rest, w
     assert (await rest.get(STATS))["topicEpoch"] == 0
 
 
-async def test_stats_count_sizes_and_backlogs() -> None:
+@pytest.mark.serving(Config(brokerEntryMetadataInterceptors=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX)))
+async def test_stats_count_sizes_and_backlogs(bed: Bed) -> None:
     """A producer's bytes are counted as they came, storage and deliveries with what the broker put in front."""
-    async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX))) as bed:
-        rest, wire = rest_of(bed), await bed.connect()
-        entry = plain(b"x" * 100)
-        await wire.producer()
-        for name, kind in (("e", 0), ("s", Shared)):
-            await wire.subscribe(name=name, type=kind, consumer_id=kind, initialPosition=Earliest)
-        positions = await wire.publish(*[entry] * 10)
-        await wire.flow(4, consumer_id=Shared)
-        await wire.messages(4)
-        await wire.ack(positions[1], positions[3], consumer_id=Shared)
-        await wire.ack(positions[4], type=Cumulative)
-        stats = await rest.get(f"{STATS}?getEarliestTimeInBacklog=true")
-        stored = stats["storageSize"] // 10
-        assert stored > len(entry)
-        assert (stats["msgInCounter"], stats["bytesInCounter"]) == (10, 10 * len(entry))
-        assert (stats["msgOutCounter"], stats["bytesOutCounter"]) == (4, 4 * stored)
-        assert stats["storageSize"] == stats["backlogSize"] == 10 * stored
-        assert stats["lastPublishTimeStamp"] == stats["earliestMsgPublishTimeInBacklogs"] == 1
-        assert stats["nonContiguousDeletedMessagesRanges"] == 2
-        exclusive, shared = stats["subscriptions"]["e"], stats["subscriptions"]["s"]
-        assert (exclusive["msgBacklog"], exclusive["backlogSize"]) == (5, 5 * stored)
-        assert (shared["msgBacklog"], shared["backlogSize"]) == (8, 10 * stored)
-        assert (shared["type"], "activeConsumerName" in shared) == ("Shared", False)
-        assert (exclusive["type"], exclusive["activeConsumerName"]) == ("Exclusive", "")
-        assert shared["nonContiguousDeletedMessagesRanges"] == 2
-        assert shared["nonContiguousDeletedMessagesRangesSerializedSize"] == 6  # of one ledger, in one word
-        assert (shared["unackedMessages"], exclusive["unackedMessages"]) == (2, 0)
-        (consumer,) = shared["consumers"]
-        assert (consumer["availablePermits"], consumer["unackedMessages"]) == (0, 2)
-        assert (consumer["msgOutCounter"], consumer["avgMessagesPerEntry"]) == (4, 1)
-        for field in ("lastAckedTimestamp", "lastConsumedTimestamp", "lastConsumedFlowTimestamp"):
-            assert shared[field] == consumer[field] > 1_700_000_000_000
-        assert consumer["firstMessagesSentTimestamp"] == consumer["lastConsumedTimestamp"]
-        assert consumer["lastAckedTime"] != "1970-01-01T00:00:00Z"
-        assert shared["lastMarkDeleteAdvancedTimestamp"] == 0
-        assert exclusive["lastMarkDeleteAdvancedTimestamp"] > 1_700_000_000_000
-        assert exclusive["lastConsumedTimestamp"] == 0
+    rest, wire = rest_of(bed), await bed.connect()
+    entry = plain(b"x" * 100)
+    await wire.producer()
+    for name, kind in (("e", 0), ("s", Shared)):
+        await wire.subscribe(name=name, type=kind, consumer_id=kind, initialPosition=Earliest)
+    positions = await wire.publish(*[entry] * 10)
+    await wire.flow(4, consumer_id=Shared)
+    await wire.messages(4)
+    await wire.ack(positions[1], positions[3], consumer_id=Shared)
+    await wire.ack(positions[4], type=Cumulative)
+    stats = await rest.get(f"{STATS}?getEarliestTimeInBacklog=true")
+    stored = stats["storageSize"] // 10
+    assert stored > len(entry)
+    assert (stats["msgInCounter"], stats["bytesInCounter"]) == (10, 10 * len(entry))
+    assert (stats["msgOutCounter"], stats["bytesOutCounter"]) == (4, 4 * stored)
+    assert stats["storageSize"] == stats["backlogSize"] == 10 * stored
+    assert stats["lastPublishTimeStamp"] == stats["earliestMsgPublishTimeInBacklogs"] == 1
+    assert stats["nonContiguousDeletedMessagesRanges"] == 2
+    exclusive, shared = stats["subscriptions"]["e"], stats["subscriptions"]["s"]
+    assert (exclusive["msgBacklog"], exclusive["backlogSize"]) == (5, 5 * stored)
+    assert (shared["msgBacklog"], shared["backlogSize"]) == (8, 10 * stored)
+    assert (shared["type"], "activeConsumerName" in shared) == ("Shared", False)
+    assert (exclusive["type"], exclusive["activeConsumerName"]) == ("Exclusive", "")
+    assert shared["nonContiguousDeletedMessagesRanges"] == 2
+    assert shared["nonContiguousDeletedMessagesRangesSerializedSize"] == 6  # of one ledger, in one word
+    assert (shared["unackedMessages"], exclusive["unackedMessages"]) == (2, 0)
+    (consumer,) = shared["consumers"]
+    assert (consumer["availablePermits"], consumer["unackedMessages"]) == (0, 2)
+    assert (consumer["msgOutCounter"], consumer["avgMessagesPerEntry"]) == (4, 1)
+    for field in ("lastAckedTimestamp", "lastConsumedTimestamp", "lastConsumedFlowTimestamp"):
+        assert shared[field] == consumer[field] > 1_700_000_000_000
+    assert consumer["firstMessagesSentTimestamp"] == consumer["lastConsumedTimestamp"]
+    assert consumer["lastAckedTime"] != "1970-01-01T00:00:00Z"
+    assert shared["lastMarkDeleteAdvancedTimestamp"] == 0
+    assert exclusive["lastMarkDeleteAdvancedTimestamp"] > 1_700_000_000_000
+    assert exclusive["lastConsumedTimestamp"] == 0
 
 
 async def test_messages_an_entry_are_a_running_average(rest: Rest, wire: Wire) -> None:

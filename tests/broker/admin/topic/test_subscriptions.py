@@ -8,7 +8,7 @@ import pytest
 
 from pulsarium.broker.config import Config
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest, rest_of
-from tests.broker.wire import TOPIC, Shared, Type, Wire, plain, serving
+from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire, plain
 
 LONG_MAX = 2**63 - 1
 URL = f"{TOPICS}/t/subscription/s"
@@ -55,9 +55,9 @@ async def test_no_partition_is_made_of_a_topic_without_partitions(rest: Rest) ->
     assert await rest.get(TOPICS) == []
 
 
-async def test_a_subscription_makes_no_topic_where_none_are_made() -> None:
-    async with serving(Config(allowAutoTopicCreation=False)) as bed:
-        assert await rest_of(bed).refused("PUT", URL) == (404, f"Topic {TOPIC} not found")
+@pytest.mark.serving(Config(allowAutoTopicCreation=False))
+async def test_a_subscription_makes_no_topic_where_none_are_made(bed: Bed) -> None:
+    assert await rest_of(bed).refused("PUT", URL) == (404, f"Topic {TOPIC} not found")
 
 
 async def test_a_subscription_with_a_consumer_stays_unless_forced(rest: Rest, wire: Wire) -> None:

@@ -74,11 +74,10 @@ async def test_properties_of_wrong_types_are_refused(rest: Rest, body: bytes) ->
     assert await rest.get(TOPICS) == []
 
 
-async def test_an_interceptor_keeps_a_property_beside_those_that_were_sent() -> None:
-    async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,))) as bed:
-        rest = rest_of(bed)
-        await rest.done("PUT", f"{TOPICS}/t", {"a": "1"})
-        assert await rest.get(f"{TOPICS}/t/properties") == {"a": "1", "index": "-1"}
+@pytest.mark.serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)))
+async def test_an_interceptor_keeps_a_property_beside_those_that_were_sent(rest: Rest) -> None:
+    await rest.done("PUT", f"{TOPICS}/t", {"a": "1"})
+    assert await rest.get(f"{TOPICS}/t/properties") == {"a": "1", "index": "-1"}
 
 
 async def test_properties_survive_a_restart(tmp_path: Path) -> None:

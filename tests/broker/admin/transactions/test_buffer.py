@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,18 +11,14 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.message_id import TxnId
 from tests.broker.admin.rest import NON_PERSISTENT, TOPICS, Rest
 from tests.broker.model.transaction.buffered import in_txn, txn
-from tests.broker.wire import Bed, Type, Wire, plain, position_of, serving
+from tests.broker.wire import Bed, Type, Wire, plain, position_of
 
 TRANSACTIONS = "/admin/v3/transactions"
 BUFFER = f"{TRANSACTIONS}/transactionBufferStats/public/default/t"
 IN_BUFFER = f"{TRANSACTIONS}/transactionInBufferStats/public/default/t"
 
 
-@pytest.fixture
-async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
-    """Serve transactions."""
-    async with serving(Config(transactionCoordinatorEnabled=True)) as bed:
-        yield bed
+pytestmark = pytest.mark.serving(Config(transactionCoordinatorEnabled=True))
 
 
 async def send(wire: Wire, of: TxnId, payload: bytes) -> Position:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,17 +11,14 @@ from pulsarium.broker.model.cursor.pending_acks import PendingAcks
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.message_id import TxnId
 from tests.broker.admin.rest import Rest
-from tests.broker.wire import TOPIC, Bed, Cumulative, Earliest, Shared, Wire, batch_of, message_id, plain, serving
+from tests.broker.wire import TOPIC, Bed, Cumulative, Earliest, Shared, Wire, batch_of, message_id, plain
 
 BASE = "/admin/v3/transactions"
 SUB = "public/default/t/sub"
 IN_TXN = {"txnid_most_bits": 0, "txnid_least_bits": 7}
 
 
-@pytest.fixture
-async def bed() -> AsyncIterator[Bed]:
-    async with serving(Config(transactionCoordinatorEnabled=True)) as bed:
-        yield bed
+pytestmark = pytest.mark.serving(Config(transactionCoordinatorEnabled=True))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.subscription.dispatcher import Reason
 from tests.broker.model.dispatch.sharing import reason
-from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, batch_of, plain, serving
+from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, batch_of, plain
 
 
 async def consumers(bed: Bed, *levels: int, permits: int = 1000) -> list[Wire]:
@@ -47,13 +47,13 @@ async def test_one_by_one_they_take_turns(bed: Bed, sender: Wire) -> None:
 
 
 @pytest.mark.req("B-04")
-async def test_the_length_of_a_round_robin_run_is_configured(autojump_clock: object) -> None:
-    async with serving(Config(dispatcherMaxRoundRobinBatchSize=3)) as bed:
-        wires = await consumers(bed, 0, 0)
-        sender = await bed.connect()
-        await sender.producer()
-        await sender.publish(*[plain(b"x")] * 8)
-        assert await got(*wires) == [[0, 1, 2, 6, 7], [3, 4, 5]]
+@pytest.mark.serving(Config(dispatcherMaxRoundRobinBatchSize=3))
+async def test_the_length_of_a_round_robin_run_is_configured(bed: Bed) -> None:
+    wires = await consumers(bed, 0, 0)
+    sender = await bed.connect()
+    await sender.producer()
+    await sender.publish(*[plain(b"x")] * 8)
+    assert await got(*wires) == [[0, 1, 2, 6, 7], [3, 4, 5]]
 
 
 @pytest.mark.req("B-04")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,16 +9,12 @@ import pytest
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.subscription.dispatcher import Reason
 from tests.broker.model.dispatch.sharing import got, joined, payloads, reason, subscription
-from tests.broker.wire import Bed, Exclusive, KeyShared, Shared, Wire, batch_of, plain, serving
+from tests.broker.wire import Bed, Exclusive, KeyShared, Shared, Wire, batch_of, plain
 
 NAMESPACE = "public/default"
 
 
-@pytest.fixture
-async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
-    """A broker with small limits."""
-    async with serving(Config(maxUnackedMessagesPerConsumer=4, maxUnackedMessagesPerSubscription=6)) as bed:
-        yield bed
+pytestmark = pytest.mark.serving(Config(maxUnackedMessagesPerConsumer=4, maxUnackedMessagesPerSubscription=6))
 
 
 def numbered(count: int) -> list[bytes]:

@@ -138,20 +138,20 @@ async def test_sealed_segments_go_once_everybody_has_drained_them(m1: Bed) -> No
     assert all(each.parents == () for each in topic.layout.active())
 
 
-async def test_a_legacy_segment_stays_while_a_subscription_of_older_clients_has_a_backlog() -> None:
-    async with serving(Config(scalableTopicAutoScaleEnabled=False)) as bed:
-        legacy, cluster = "persistent://public/default/t", bed.broker.cluster
-        wire = await bed.connect()
-        await wire.subscribe(topic=legacy, name="older", initialPosition=Earliest)
-        await wire.producer(legacy)
-        await wire.publish(plain(b"m"))
-        topic = cluster.scalable.migrate(TopicName.parse(legacy), force=True)
-        cluster.controllers.lead(topic, bed.broker)
-        await trio.sleep(DAY)
-        assert 0 in topic.layout.segments
-        skip_all(cluster.topics.find_persistent(TopicName.parse(legacy)).subscriptions["older"])
-        await trio.sleep(61)
-        assert 0 not in topic.layout.segments
+@pytest.mark.serving(Config(scalableTopicAutoScaleEnabled=False))
+async def test_a_legacy_segment_stays_while_a_subscription_of_older_clients_has_a_backlog(bed: Bed) -> None:
+    legacy, cluster = "persistent://public/default/t", bed.broker.cluster
+    wire = await bed.connect()
+    await wire.subscribe(topic=legacy, name="older", initialPosition=Earliest)
+    await wire.producer(legacy)
+    await wire.publish(plain(b"m"))
+    topic = cluster.scalable.migrate(TopicName.parse(legacy), force=True)
+    cluster.controllers.lead(topic, bed.broker)
+    await trio.sleep(DAY)
+    assert 0 in topic.layout.segments
+    skip_all(cluster.topics.find_persistent(TopicName.parse(legacy)).subscriptions["older"])
+    await trio.sleep(61)
+    assert 0 not in topic.layout.segments
 
 
 async def test_retention_keeps_sealed_segments(m1: Bed) -> None:
@@ -208,15 +208,15 @@ async def test_loads_are_measured_at_the_interval_and_change_by_the_part_of_the_
         assert rates == [100, 100, 200]
 
 
-async def test_auto_scale_looks_at_the_interval_of_the_key() -> None:
-    async with serving(Config(scalableTopicAutoScaleIntervalSeconds=500)) as bed:
-        controller = led(bed)
-        await trio.sleep(5)
-        segment = controller.topic.loaded_segment(controller.topic.layout.segments[0])
-        assert segment is not None
-        segment.messages_in += 10_000_000
-        await trio.sleep(480)
-        assert sizes(controller) == [0]
-        segment.messages_in += 10_000_000
-        await trio.sleep(20)
-        assert sizes(controller) == [1, 2]
+@pytest.mark.serving(Config(scalableTopicAutoScaleIntervalSeconds=500))
+async def test_auto_scale_looks_at_the_interval_of_the_key(bed: Bed) -> None:
+    controller = led(bed)
+    await trio.sleep(5)
+    segment = controller.topic.loaded_segment(controller.topic.layout.segments[0])
+    assert segment is not None
+    segment.messages_in += 10_000_000
+    await trio.sleep(480)
+    assert sizes(controller) == [0]
+    segment.messages_in += 10_000_000
+    await trio.sleep(20)
+    assert sizes(controller) == [1, 2]

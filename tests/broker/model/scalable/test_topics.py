@@ -106,31 +106,27 @@ async def test_a_crash_behind_any_commit_leaves_the_old_layout_or_the_new_one_wh
             assert await read(await bed.connect(), str(LEGACY) if change == "migrate" else SEGMENT) == [b"m"]
 
 
-async def test_a_failed_commit_leaves_the_layout_as_it_was() -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        topic = bed.broker.cluster.scalable.create(NAME)
-        await (await bed.connect()).alive()
-        store.holding = True
-        topic.split(0)
-        topic.split(1)
-        bed.broker.turn.finish()
-        store.fail()
-        assert [each.id for each in topic.layout.active()] == [0]
-        store.release()
+async def test_a_failed_commit_leaves_the_layout_as_it_was(store: HeldStorage, bed: Bed) -> None:
+    topic = bed.broker.cluster.scalable.create(NAME)
+    await (await bed.connect()).alive()
+    store.holding = True
+    topic.split(0)
+    topic.split(1)
+    bed.broker.turn.finish()
+    store.fail()
+    assert [each.id for each in topic.layout.active()] == [0]
+    store.release()
 
 
-async def test_a_topic_whose_creation_is_not_stored_does_not_exist() -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        await (await bed.connect()).alive()
-        store.holding = True
-        topic = bed.broker.cluster.scalable.create(NAME)
-        bed.broker.turn.finish()
-        store.fail()
-        assert bed.broker.cluster.scalable.find(NAME) is None
-        assert not topic.exists
-        store.release()
+async def test_a_topic_whose_creation_is_not_stored_does_not_exist(store: HeldStorage, bed: Bed) -> None:
+    await (await bed.connect()).alive()
+    store.holding = True
+    topic = bed.broker.cluster.scalable.create(NAME)
+    bed.broker.turn.finish()
+    store.fail()
+    assert bed.broker.cluster.scalable.find(NAME) is None
+    assert not topic.exists
+    store.release()
 
 
 async def test_subscriptions_of_the_record_get_cursors_on_new_segments(bed: Bed) -> None:
@@ -177,21 +173,21 @@ async def test_a_persistent_topic_is_not_created_beside_a_scalable_topic_of_its_
     assert (await wire.refused(Type.PRODUCER, topic=str(LEGACY), producer_id=0))[0] == pb.TopicNotFound
 
 
-async def test_segments_are_served_by_several_brokers_each_at_its_own_address() -> None:
-    async with serving(brokers=2) as bed:
-        for index, broker in enumerate(bed.brokers):
-            broker.listening(6650 + index, 8080 + index)
-        bed.broker.cluster.scalable.create(NAME, 16)
-        wire = await bed.connect()
-        await wire.send(Type.SCALABLE_TOPIC_LOOKUP, session_id=1, topic=str(NAME))
-        dag = (await wire.expect(Type.SCALABLE_TOPIC_UPDATE)).dag
-        urls = {each.broker_url for each in dag.segment_brokers}
-        assert urls == {"pulsar://localhost:6650", "pulsar://localhost:6651"}
-        for each, segment in zip(dag.segment_brokers, dag.segments, strict=True):
-            at = await bed.connect(broker=int(each.broker_url[-1]))
-            await at.producer(
-                f"segment://public/default/t/{segment.hash_start:04x}-{segment.hash_end:04x}-{segment.segment_id}"
-            )
+@pytest.mark.serving(brokers=2)
+async def test_segments_are_served_by_several_brokers_each_at_its_own_address(bed: Bed) -> None:
+    for index, broker in enumerate(bed.brokers):
+        broker.listening(6650 + index, 8080 + index)
+    bed.broker.cluster.scalable.create(NAME, 16)
+    wire = await bed.connect()
+    await wire.send(Type.SCALABLE_TOPIC_LOOKUP, session_id=1, topic=str(NAME))
+    dag = (await wire.expect(Type.SCALABLE_TOPIC_UPDATE)).dag
+    urls = {each.broker_url for each in dag.segment_brokers}
+    assert urls == {"pulsar://localhost:6650", "pulsar://localhost:6651"}
+    for each, segment in zip(dag.segment_brokers, dag.segments, strict=True):
+        at = await bed.connect(broker=int(each.broker_url[-1]))
+        await at.producer(
+            f"segment://public/default/t/{segment.hash_start:04x}-{segment.hash_end:04x}-{segment.segment_id}"
+        )
 
 
 async def test_inactive_segments_are_not_deleted(autojump_clock: object) -> None:
@@ -202,30 +198,30 @@ async def test_inactive_segments_are_not_deleted(autojump_clock: object) -> None
         assert bed.broker.topics.exists(TopicName.parse(SEGMENT))
 
 
-async def test_a_moved_segment_is_named_at_its_new_broker_by_the_next_lookup() -> None:
-    async with serving(brokers=2) as bed:
-        for index, broker in enumerate(bed.brokers):
-            broker.listening(6650 + index, 8080 + index)
-        cluster = bed.broker.cluster
-        topic = cluster.scalable.create(NAME)
-        (segment,) = topic.layout.active()
-        name = topic.segment_topic(segment)
-        first = cluster.ownership.serving(name)
-        (other,) = (broker for broker in bed.brokers if broker is not first)
-        bundle = cluster.ownership.bundle_of(name)
-        assert bundle is not None
-        await cluster.unload([("public/default", bundle)], other)
-        wire = await bed.connect()
-        await wire.send(Type.SCALABLE_TOPIC_LOOKUP, session_id=1, topic=str(NAME))
-        (address,) = (await wire.expect(Type.SCALABLE_TOPIC_UPDATE)).dag.segment_brokers
-        assert address.broker_url == other.assigned.service_url
+@pytest.mark.serving(brokers=2)
+async def test_a_moved_segment_is_named_at_its_new_broker_by_the_next_lookup(bed: Bed) -> None:
+    for index, broker in enumerate(bed.brokers):
+        broker.listening(6650 + index, 8080 + index)
+    cluster = bed.broker.cluster
+    topic = cluster.scalable.create(NAME)
+    (segment,) = topic.layout.active()
+    name = topic.segment_topic(segment)
+    first = cluster.ownership.serving(name)
+    (other,) = (broker for broker in bed.brokers if broker is not first)
+    bundle = cluster.ownership.bundle_of(name)
+    assert bundle is not None
+    await cluster.unload([("public/default", bundle)], other)
+    wire = await bed.connect()
+    await wire.send(Type.SCALABLE_TOPIC_LOOKUP, session_id=1, topic=str(NAME))
+    (address,) = (await wire.expect(Type.SCALABLE_TOPIC_UPDATE)).dag.segment_brokers
+    assert address.broker_url == other.assigned.service_url
 
 
 @pytest.mark.parametrize(("segments", "buckets"), [(1, 8), (3, 2), (16, 1)])
-async def test_new_segments_share_the_budget_of_entry_buckets(segments: int, buckets: int) -> None:
-    async with serving(Config(scalableTopicEntryBucketBudget=8)) as bed:
-        topic = bed.broker.cluster.scalable.create(NAME, segments)
-        assert {each.buckets for each in topic.layout.active()} == {buckets}
+@pytest.mark.serving(Config(scalableTopicEntryBucketBudget=8))
+async def test_new_segments_share_the_budget_of_entry_buckets(bed: Bed, segments: int, buckets: int) -> None:
+    topic = bed.broker.cluster.scalable.create(NAME, segments)
+    assert {each.buckets for each in topic.layout.active()} == {buckets}
 
 
 async def test_a_segment_has_no_more_entry_buckets_than_the_key_allows() -> None:

@@ -43,13 +43,12 @@ async def test_a_name_is_either_durable_or_not(wire: Wire) -> None:
 
 @pytest.mark.req("B-14", "C-13")
 @pytest.mark.parametrize("topic", [TOPIC, LOOSE])
-async def test_the_subscription_of_a_refused_reader_is_removed(autojump_clock: object, topic: str) -> None:
-    async with serving(Config(maxConsumersPerTopic=1)) as bed:
-        wire = await bed.connect()
-        await wire.subscribe(topic)
-        code, _ = await refused_consumer(wire, "reader", consumer_id=1, topic=topic, durable=False)
-        assert code == pb.ConsumerBusy
-        assert list(bed.broker.topics.find(TopicName.parse(topic)).subscriptions) == ["sub"]
+@pytest.mark.serving(Config(maxConsumersPerTopic=1))
+async def test_the_subscription_of_a_refused_reader_is_removed(bed: Bed, wire: Wire, topic: str) -> None:
+    await wire.subscribe(topic)
+    code, _ = await refused_consumer(wire, "reader", consumer_id=1, topic=topic, durable=False)
+    assert code == pb.ConsumerBusy
+    assert list(bed.broker.topics.find(TopicName.parse(topic)).subscriptions) == ["sub"]
 
 
 PROPERTIES = [{"key": "team", "value": "a"}, {"key": "use", "value": "b"}]

@@ -10,7 +10,7 @@ from pulsarium.broker.config import Config
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import NON_PERSISTENT, rest_of
-from tests.broker.wire import TOPIC, Bed, Exclusive, Failover, KeyShared, Shared, Type, Wire, batch_of, plain, serving
+from tests.broker.wire import TOPIC, Bed, Exclusive, Failover, KeyShared, Shared, Type, Wire, batch_of, plain
 
 LOOSE = "non-persistent://public/default/t"
 
@@ -131,25 +131,25 @@ async def test_a_loose_subscription_whose_first_consumer_was_refused_stays(bed: 
 
 
 @pytest.mark.req("B-37")
-async def test_only_so_many_non_persistent_messages_are_taken_at_once(autojump_clock: object) -> None:
-    async with serving(Config(maxConcurrentNonPersistentMessagePerConnection=2, statsUpdateFrequencyInSecs=1)) as bed:
-        wire, sender, rest = await bed.connect(), await bed.connect(), rest_of(bed)
-        await wire.subscribe(LOOSE)
-        await wire.flow()
-        await sender.producer(LOOSE)
-        await sender.producer(f"{LOOSE}2", 1)
-        for _ in range(2):  # each read begins anew
-            first = sender.sends(*[plain(b"%d" % i) for i in range(2)])
-            await sender.write(first + sender.sends(*[plain(b"x")] * 3, producer_id=1) + sender.sends(plain(b"y")))
-            taken = [position != Position(-1, -1) for position in await sender.receipts(6)]
-            assert taken == [True, True, True, False, False, False]
-            assert await wire.payloads(2) == [b"0", b"1"]
-        await wire.quiet(1.1)
-        stats = await rest.get(f"{NON_PERSISTENT}/t2/stats")
-        assert stats["msgDropRate"] == stats["publishers"][0]["msgDropRate"] == 4.0  # two for each time
-        stats = await rest.get(f"{NON_PERSISTENT}/t/stats")
-        assert stats["msgDropRate"] == 2.0
-        assert stats["subscriptions"]["sub"]["msgDropRate"] == 0.0
+@pytest.mark.serving(Config(maxConcurrentNonPersistentMessagePerConnection=2, statsUpdateFrequencyInSecs=1))
+async def test_only_so_many_non_persistent_messages_are_taken_at_once(bed: Bed) -> None:
+    wire, sender, rest = await bed.connect(), await bed.connect(), rest_of(bed)
+    await wire.subscribe(LOOSE)
+    await wire.flow()
+    await sender.producer(LOOSE)
+    await sender.producer(f"{LOOSE}2", 1)
+    for _ in range(2):  # each read begins anew
+        first = sender.sends(*[plain(b"%d" % i) for i in range(2)])
+        await sender.write(first + sender.sends(*[plain(b"x")] * 3, producer_id=1) + sender.sends(plain(b"y")))
+        taken = [position != Position(-1, -1) for position in await sender.receipts(6)]
+        assert taken == [True, True, True, False, False, False]
+        assert await wire.payloads(2) == [b"0", b"1"]
+    await wire.quiet(1.1)
+    stats = await rest.get(f"{NON_PERSISTENT}/t2/stats")
+    assert stats["msgDropRate"] == stats["publishers"][0]["msgDropRate"] == 4.0  # two for each time
+    stats = await rest.get(f"{NON_PERSISTENT}/t/stats")
+    assert stats["msgDropRate"] == 2.0
+    assert stats["subscriptions"]["sub"]["msgDropRate"] == 0.0
 
 
 @pytest.mark.req("B-37")
@@ -159,16 +159,16 @@ async def test_with_the_usual_limit_reading_pauses_before_anything_is_dropped(be
 
 
 @pytest.mark.req("B-37", "B-51")
-async def test_dropped_non_persistent_messages_are_counted(autojump_clock: object) -> None:
-    async with serving(Config(statsUpdateFrequencyInSecs=1)) as bed:
-        wire, rest = await bed.connect(), rest_of(bed)
-        await wire.producer(LOOSE)
-        await wire.subscribe(LOOSE)
-        await wire.publish(plain(b"a"), batch_of(b"b", b"c", b"d"))
-        await wire.quiet(1.1)
-        stats = await rest.get(f"{NON_PERSISTENT}/t/stats")
-        assert stats["subscriptions"]["sub"]["msgDropRate"] == 4.0
-        assert stats["msgDropRate"] == 0.0
+@pytest.mark.serving(Config(statsUpdateFrequencyInSecs=1))
+async def test_dropped_non_persistent_messages_are_counted(bed: Bed) -> None:
+    wire, rest = await bed.connect(), rest_of(bed)
+    await wire.producer(LOOSE)
+    await wire.subscribe(LOOSE)
+    await wire.publish(plain(b"a"), batch_of(b"b", b"c", b"d"))
+    await wire.quiet(1.1)
+    stats = await rest.get(f"{NON_PERSISTENT}/t/stats")
+    assert stats["subscriptions"]["sub"]["msgDropRate"] == 4.0
+    assert stats["msgDropRate"] == 0.0
 
 
 @pytest.mark.req("B-37")

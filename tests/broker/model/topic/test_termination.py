@@ -67,65 +67,58 @@ async def test_producers_that_wait_are_refused(bed: Bed, sender: Wire) -> None:
 
 
 @pytest.mark.req("B-33")
-async def test_sends_while_it_is_being_terminated(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.subscribe(initialPosition=Earliest)
-        await wire.flow()
-        store.holding = True
-        await wire.write(wire.sends(plain(b"before")))
-        await wire.quiet()
-        last = terminate(bed)
-        await wire.write(wire.sends(plain(b"after")))
-        refused = await wire.expect(Type.SEND_ERROR)
-        assert (refused.sequence_id, refused.error) == (1, pb.TopicTerminatedError)
-        assert refused.message.endswith("ManagedLedgerTerminatedException: Managed ledger was already terminated")
-        await wire.quiet()  # nobody is told before it is kept
-        store.release()
-        assert await wire.receipts(1) == [last]
-        kinds = [received.command.type for received in await wire.rest()]
-        assert sorted(kinds) == sorted([Type.MESSAGE, Type.CLOSE_PRODUCER])
+async def test_sends_while_it_is_being_terminated(store: HeldStorage, bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe(initialPosition=Earliest)
+    await wire.flow()
+    store.holding = True
+    await wire.write(wire.sends(plain(b"before")))
+    await wire.quiet()
+    last = terminate(bed)
+    await wire.write(wire.sends(plain(b"after")))
+    refused = await wire.expect(Type.SEND_ERROR)
+    assert (refused.sequence_id, refused.error) == (1, pb.TopicTerminatedError)
+    assert refused.message.endswith("ManagedLedgerTerminatedException: Managed ledger was already terminated")
+    await wire.quiet()  # nobody is told before it is kept
+    store.release()
+    assert await wire.receipts(1) == [last]
+    kinds = [received.command.type for received in await wire.rest()]
+    assert sorted(kinds) == sorted([Type.MESSAGE, Type.CLOSE_PRODUCER])
 
 
 @pytest.mark.req("B-33")
-async def test_an_acknowledgement_before_the_termination_is_stored_tells_no_end(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        await wire.subscribe(initialPosition=Earliest)
-        await wire.flow()
-        (first,) = await wire.publish(plain(b"first"))
-        await wire.messages(1)
-        store.holding = True
-        await wire.write(wire.sends(plain(b"last")))
-        await wire.quiet()
-        last = terminate(bed)
-        await wire.send(Type.ACK, consumer_id=0, ack_type=Individual, message_id=[message_id(first)])
-        await wire.quiet()
-        store.release()
-        kinds = [received.command.type for received in await wire.rest()]
-        assert sorted(kinds) == sorted([Type.MESSAGE, Type.SEND_RECEIPT, Type.CLOSE_PRODUCER])
-        await wire.ack(last)
-        await end(wire)
+async def test_an_acknowledgement_before_the_termination_is_stored_tells_no_end(
+    store: HeldStorage, bed: Bed, wire: Wire
+) -> None:
+    await wire.producer()
+    await wire.subscribe(initialPosition=Earliest)
+    await wire.flow()
+    (first,) = await wire.publish(plain(b"first"))
+    await wire.messages(1)
+    store.holding = True
+    await wire.write(wire.sends(plain(b"last")))
+    await wire.quiet()
+    last = terminate(bed)
+    await wire.send(Type.ACK, consumer_id=0, ack_type=Individual, message_id=[message_id(first)])
+    await wire.quiet()
+    store.release()
+    kinds = [received.command.type for received in await wire.rest()]
+    assert sorted(kinds) == sorted([Type.MESSAGE, Type.SEND_RECEIPT, Type.CLOSE_PRODUCER])
+    await wire.ack(last)
+    await end(wire)
 
 
 @pytest.mark.req("B-33")
-async def test_a_termination_that_cannot_be_kept_is_none(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        terminate(bed)
-        await wire.quiet()
-        store.fail()
-        store.release()
-        await wire.expect(Type.CLOSE_PRODUCER)  # whatever cannot be kept of a managed ledger: it is loaded anew
-        await wire.producer()
-        await wire.publish(plain(b"still"))
+async def test_a_termination_that_cannot_be_kept_is_none(store: HeldStorage, bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    store.holding = True
+    terminate(bed)
+    await wire.quiet()
+    store.fail()
+    store.release()
+    await wire.expect(Type.CLOSE_PRODUCER)  # whatever cannot be kept of a managed ledger: it is loaded anew
+    await wire.producer()
+    await wire.publish(plain(b"still"))
 
 
 @pytest.mark.req("B-33")

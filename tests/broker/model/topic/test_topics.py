@@ -64,45 +64,39 @@ async def test_unloading_what_is_not_loaded_or_not_there(bed: Bed, sender: Wire)
 
 
 @pytest.mark.req("B-50")
-async def test_messages_in_flight_survive_an_unload(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer()
-        store.holding = True
-        await wire.write(wire.sends(plain(b"a"), plain(b"b")))
-        await wire.quiet()
-        bed.broker.topics.unload(NAME)
-        await wire.expect(Type.CLOSE_PRODUCER)
-        store.release()
-        assert len(await wire.receipts(2)) == 2
-        await wire.subscribe(initialPosition=Earliest)
-        await wire.flow()
-        assert await wire.payloads(2) == [b"a", b"b"]
+async def test_messages_in_flight_survive_an_unload(store: HeldStorage, bed: Bed, wire: Wire) -> None:
+    await wire.producer()
+    store.holding = True
+    await wire.write(wire.sends(plain(b"a"), plain(b"b")))
+    await wire.quiet()
+    bed.broker.topics.unload(NAME)
+    await wire.expect(Type.CLOSE_PRODUCER)
+    store.release()
+    assert len(await wire.receipts(2)) == 2
+    await wire.subscribe(initialPosition=Earliest)
+    await wire.flow()
+    assert await wire.payloads(2) == [b"a", b"b"]
 
 
 @pytest.mark.req("B-50")
-async def test_a_subscribe_that_an_unload_overtakes(autojump_clock: object) -> None:
-    store = HeldStorage()
-    async with serving(storage=store) as bed:
-        wire = await bed.connect()
-        await wire.producer(producer_id=9)
-        store.holding = True
-        await wire.write(
-            wire.numbered(Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Exclusive, consumer_id=0)
-            + wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=1)
-        )
-        await wire.quiet()
-        bed.broker.topics.unload(NAME)
-        store.release()
-        answers = [received.command for received in await wire.rest()]
-        refused = [base.error for base in answers if base.type == Type.ERROR]
-        assert [error.error for error in refused] == [pb.ServiceNotReady] * 2
-        await wire.subscribe(name="s")
-        await wire.flow()
-        await wire.producer(producer_id=1)
-        await wire.publish(plain(b"x"), producer_id=1)
-        assert await wire.payloads(1) == [b"x"]
+async def test_a_subscribe_that_an_unload_overtakes(store: HeldStorage, bed: Bed, wire: Wire) -> None:
+    await wire.producer(producer_id=9)
+    store.holding = True
+    await wire.write(
+        wire.numbered(Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=Exclusive, consumer_id=0)
+        + wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=1)
+    )
+    await wire.quiet()
+    bed.broker.topics.unload(NAME)
+    store.release()
+    answers = [received.command for received in await wire.rest()]
+    refused = [base.error for base in answers if base.type == Type.ERROR]
+    assert [error.error for error in refused] == [pb.ServiceNotReady] * 2
+    await wire.subscribe(name="s")
+    await wire.flow()
+    await wire.producer(producer_id=1)
+    await wire.publish(plain(b"x"), producer_id=1)
+    assert await wire.payloads(1) == [b"x"]
 
 
 async def test_a_topic_with_clients_is_deleted_only_by_force(bed: Bed, wire: Wire, sender: Wire) -> None:
@@ -138,21 +132,19 @@ async def test_a_deleted_topic_stays_deleted(autojump_clock: object) -> None:
         assert not bed.broker.topics.exists(NAME)
 
 
-async def test_sends_in_flight_when_their_topic_is_deleted(autojump_clock: object) -> None:
+@pytest.mark.serving(Config(maxPendingPublishRequestsPerConnection=4))
+async def test_sends_in_flight_when_their_topic_is_deleted(store: HeldStorage, bed: Bed, wire: Wire) -> None:
     """They are answered for: the connection goes on, and may publish as much as before."""
-    store = HeldStorage()
-    async with serving(Config(maxPendingPublishRequestsPerConnection=4), storage=store) as bed:
-        wire = await bed.connect()
-        for _ in range(5):
-            await wire.producer()
-            store.holding = True
-            await wire.write(wire.sends(plain(b"a"), plain(b"b")))
-            await wire.quiet()
-            bed.broker.topics.delete(NAME, force=True)
-            store.release()
-            await wire.rest()
-        (session,) = bed.broker.sessions
-        assert session.gate.unanswered == 0
+    for _ in range(5):
+        await wire.producer()
+        store.holding = True
+        await wire.write(wire.sends(plain(b"a"), plain(b"b")))
+        await wire.quiet()
+        bed.broker.topics.delete(NAME, force=True)
+        store.release()
+        await wire.rest()
+    (session,) = bed.broker.sessions
+    assert session.gate.unanswered == 0
 
 
 @pytest.mark.req("B-36")
@@ -280,44 +272,42 @@ async def test_the_stamp_of_a_topic_goes_on_after_an_unload(autojump_clock: obje
 
 
 @pytest.mark.req("S415-31")
-async def test_a_topic_that_is_unloaded_while_messages_are_on_their_way() -> None:
+@pytest.mark.serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)))
+async def test_a_topic_that_is_unloaded_while_messages_are_on_their_way(store: HeldStorage, bed: Bed) -> None:
     """Their indexes are not given again, and who begins with the earliest message gets them."""
-    store = HeldStorage()
-    async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)), storage=store) as bed:
-        sender, wire = await bed.connect(), await bed.connect()
-        await sender.producer()
-        store.holding = True
-        await sender.write(sender.sends(plain(b"a"), plain(b"b")))
-        await sender.alive()
-        bed.broker.topics.unload(NAME)
-        topic = bed.topic()
-        subscription = topic.subscribe("sub", earliest=True)
-        store.release()
-        await sender.expect(Type.CLOSE_PRODUCER)
-        assert len(await sender.receipts(2)) == 2
-        assert subscription.cursor.backlog() == 2
-        await sender.producer()
-        await sender.publish(plain(b"c"))
-        assert [index_of(entry) for entry in topic.ledger.all_after(topic.ledger.first_position())] == [0, 1, 2]
-        await wire.subscribe()
-        await wire.flow()
-        assert await wire.payloads(3) == [b"a", b"b", b"c"]
+    sender, wire = await bed.connect(), await bed.connect()
+    await sender.producer()
+    store.holding = True
+    await sender.write(sender.sends(plain(b"a"), plain(b"b")))
+    await sender.alive()
+    bed.broker.topics.unload(NAME)
+    topic = bed.topic()
+    subscription = topic.subscribe("sub", earliest=True)
+    store.release()
+    await sender.expect(Type.CLOSE_PRODUCER)
+    assert len(await sender.receipts(2)) == 2
+    assert subscription.cursor.backlog() == 2
+    await sender.producer()
+    await sender.publish(plain(b"c"))
+    assert [index_of(entry) for entry in topic.ledger.all_after(topic.ledger.first_position())] == [0, 1, 2]
+    await wire.subscribe()
+    await wire.flow()
+    assert await wire.payloads(3) == [b"a", b"b", b"c"]
 
 
-async def test_an_index_that_was_given_to_what_could_not_be_kept_is_given_again() -> None:
-    store = HeldStorage()
-    async with serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)), storage=store) as bed:
-        sender = await bed.connect()
-        await sender.producer()
-        await sender.publish(plain(b"a"))
-        store.holding = True
-        await sender.write(sender.sends(plain(b"b")))
-        await sender.alive()
-        store.fail()
-        store.release()
-        await trio.testing.wait_all_tasks_blocked()
-        topic = bed.topic()
-        again = await bed.connect()
-        await again.producer()
-        await again.publish(plain(b"c"))
-        assert [index_of(entry) for entry in topic.ledger.all_after(topic.ledger.first_position())] == [0, 1]
+@pytest.mark.serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)))
+async def test_an_index_that_was_given_to_what_could_not_be_kept_is_given_again(store: HeldStorage, bed: Bed) -> None:
+    sender = await bed.connect()
+    await sender.producer()
+    await sender.publish(plain(b"a"))
+    store.holding = True
+    await sender.write(sender.sends(plain(b"b")))
+    await sender.alive()
+    store.fail()
+    store.release()
+    await trio.testing.wait_all_tasks_blocked()
+    topic = bed.topic()
+    again = await bed.connect()
+    await again.producer()
+    await again.publish(plain(b"c"))
+    assert [index_of(entry) for entry in topic.ledger.all_after(topic.ledger.first_position())] == [0, 1]

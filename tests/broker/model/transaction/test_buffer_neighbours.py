@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,14 +13,9 @@ from pulsarium.proto.message_id import TxnId
 from tests.broker.model.compaction.topics import compact, compacted_entries, messages_in
 from tests.broker.model.transaction.buffered import in_txn, txn
 from tests.broker.model.upkeep.policed import set_policies
-from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, message_id, plain, serving
+from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, message_id, plain
 
-
-@pytest.fixture
-async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
-    """A broker that serves transactions."""
-    async with serving(Config(transactionCoordinatorEnabled=True)) as bed:
-        yield bed
+pytestmark = pytest.mark.serving(Config(transactionCoordinatorEnabled=True))
 
 
 def end(bed: Bed, of: TxnId, *, commit: bool) -> None:

@@ -1,0 +1,215 @@
+"""Actions that only an exploration takes. Each is something that Pulsar, or its network, may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from pulsarium.broker.lab.faults.actions import Action
+from pulsarium.proto.entry import parse_metadata
+from pulsarium.proto.errors import EntryError
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from pulsarium.broker.cluster import Cluster
+    from pulsarium.broker.lab.explore.explorer import Chooser, Explorer
+    from pulsarium.broker.lab.faults.strike import Piece, Strike
+    from pulsarium.broker.lab.faults.tapped import TappedFrame
+
+
+def chooser_of(strike: Strike) -> Chooser:
+    return cast("Chooser", strike.rule.occurrence)
+
+
+def value_of(strike: Strike) -> float:
+    """Return the value of the decision that led to this strike."""
+    return chooser_of(strike).value
+
+
+@dataclass(frozen=True)
+class Wait(Action):
+    """Delay the frame, and everything behind it, by the seconds of the decision."""
+
+    kind = "wait"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        strike.hold("delayed", value_of(strike))
+        yield from ()
+
+
+@dataclass(frozen=True)
+class SendTwice(Action):
+    """Handle a SEND twice, and answer once, as after a lost receipt whose client sends again."""
+
+    kind = "send-twice"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        yield strike.untouched()
+        strike.queue.claim(chooser_of(strike).explorer.lost_answer, strike.frame)
+        yield strike.changed(strike.frame.data, "duplicated")
+
+
+@dataclass(frozen=True)
+class Overtake(Action):
+    """Let the next MESSAGE for the same consumer overtake this one, when the next one waits already."""
+
+    kind = "overtake"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        following = strike.queue.take_next(strike.frame)
+        if following is None:
+            yield strike.untouched()
+        else:
+            yield strike.changed(following, "reordered")
+            yield strike.changed(strike.frame.data, "reordered")
+
+
+@dataclass(frozen=True)
+class After(Action):
+    """Send the frame, and do something to the broker right behind it."""
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        yield strike.untouched()
+        self.begin(chooser_of(strike).explorer, strike.frame)
+
+    def begin(self, explorer: Explorer, frame: TappedFrame) -> None:
+        """Do the work, or note it for the end of the turn."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class CloseConsumer(After):
+    """Close the consumer of the frame. Its client subscribes again."""
+
+    kind = "close-consumer"
+
+    def begin(self, explorer: Explorer, frame: TappedFrame) -> None:
+        consumer = frame.open_consumer
+        if consumer is not None:
+            leave = consumer.subscription.disconnect_those
+            explorer.cluster.turn.later(lambda: leave(lambda each: each is consumer))
+
+
+@dataclass(frozen=True)
+class Unload(After):
+    """Unload the topic of the frame."""
+
+    kind = "unload"
+
+    def begin(self, explorer: Explorer, frame: TappedFrame) -> None:
+        cluster, name = explorer.cluster, frame.topic
+        explorer.cluster.turn.later(lambda: _unload(cluster, str(name)))
+
+
+def _unload(cluster: Cluster, name: str) -> None:
+    topic = cluster.topics.loaded.get(name)
+    if topic is not None:
+        cluster.topics.unload(topic.name)
+
+
+@dataclass(frozen=True)
+class Move(After):
+    """Move the namespace bundle of the topic to the next broker."""
+
+    kind = "move"
+
+    def begin(self, explorer: Explorer, frame: TappedFrame) -> None:
+        topic = explorer.cluster.topics.loaded.get(str(frame.topic))
+        bundle = None if topic is None else explorer.cluster.ownership.bundle_of(topic.name)
+        if topic is None or bundle is None:
+            return
+        brokers = [broker for broker in explorer.cluster.brokers if broker.alive]
+        after = brokers.index(frame.session.broker) + 1
+        destination = brokers[after % len(brokers)]
+        moved = (str(topic.name.namespace_name), bundle)
+        explorer.soon(lambda: explorer.cluster.unload([moved], destination))
+
+
+@dataclass(frozen=True)
+class Jump(After):
+    """Advance the clock by the seconds of the decision."""
+
+    kind = "jump"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        yield strike.untouched()
+        explorer, seconds = chooser_of(strike).explorer, value_of(strike)
+        explorer.soon(lambda: explorer.lab.clock.advance(seconds))
+
+
+@dataclass(frozen=True)
+class TimeOut(Action):
+    """Abort the transaction of the frame, as after its timeout, before the frame is handled."""
+
+    kind = "time-out"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        explorer, body = chooser_of(strike).explorer, strike.frame.body
+        coordinators = explorer.cluster.coordinators
+        coordinator = None if coordinators is None else coordinators.anywhere(body.txnid_most_bits)
+        if coordinator is not None:
+            coordinator.time_out(body.txnid_least_bits)
+        yield strike.untouched()
+
+
+@dataclass(frozen=True)
+class Crash(Action):
+    """End all brokers instead of sending the frame, and start them again with what was stored."""
+
+    kind = "crash"
+
+    def act(self, strike: Strike) -> Iterator[Piece]:
+        explorer = chooser_of(strike).explorer
+        yield strike.lost("closed")
+        strike.close()
+        for broker in explorer.cluster.brokers:
+            broker.close_sessions()
+        explorer.soon(explorer.lab.state.crash)
+
+
+# moments: predicates of frames
+
+
+def is_persistent(frame: TappedFrame) -> bool:
+    return str(frame.topic).startswith("persistent://")
+
+
+def on_topic(frame: TappedFrame) -> bool:
+    return "://" in str(frame.topic)
+
+
+def of_several_brokers(frame: TappedFrame) -> bool:
+    return on_topic(frame) and len(frame.session.broker.cluster.brokers) > 1
+
+
+def on_durable(frame: TappedFrame) -> bool:
+    return frame.open_consumer is not None and is_persistent(frame)
+
+
+def among_others(frame: TappedFrame) -> bool:
+    """Return whether another consumer can take over a Failover subscription or a range of keys."""
+    consumer = frame.open_consumer
+    takes_turns = (pb.CommandSubscribe.Failover, pb.CommandSubscribe.Key_Shared)
+    return consumer is not None and consumer.type in takes_turns and len(consumer.subscription.consumers) > 1
+
+
+def is_unordered(frame: TappedFrame) -> bool:
+    consumer = frame.open_consumer
+    return consumer is not None and consumer.type == pb.CommandSubscribe.Shared
+
+
+def in_transaction(frame: TappedFrame) -> bool:
+    coordinators = frame.session.broker.cluster.coordinators
+    return coordinators is not None and coordinators.anywhere(frame.body.txnid_most_bits) is not None
+
+
+def is_delayed(frame: TappedFrame) -> bool:
+    with suppress(EntryError):
+        return parse_metadata(frame.entry).HasField("deliver_at_time")
+    return False
+
+
+def is_open(frame: TappedFrame) -> bool:
+    return frame.open_producer is not None

@@ -1,0 +1,100 @@
+"""Texts about a finding: the least script, why Pulsar may do so, and how to run the script again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from pulsarium.broker.lab.explore.coverage import Coverage
+from pulsarium.broker.lab.explore.kinds import KINDS
+from pulsarium.broker.lab.explore.script import Decision, Script, ScriptError
+from pulsarium.broker.lab.explore.search import Finding
+from pulsarium.broker.lab.faults.actions import Answer, Close
+
+
+def about(finding: Finding) -> Iterator[str]:
+    """Yield what failed, how surely, and the least script with its reasons."""
+    yield f"failed: {finding.outcome.failure}"
+    if finding.seed:
+        yield (
+            f"repeated: {finding.repeated} of {finding.repeats} more runs of the seed {finding.seed} failed, "
+            f"{finding.same} with the same decisions"
+        )
+    if not finding.script:
+        yield "least script: none. The run fails also when the broker chooses nothing."
+        return
+    yield f"least script: {_count(len(finding.script), 'decision')}"
+    for decision in finding.script:
+        kind = KINDS[decision.kind]
+        yield f"  {decision}"
+        yield f"      {kind.does}"
+        yield f"      Legal: {kind.legal}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def pytest_mark(script: Script) -> str:
+    """Return the mark that repeats a script in pytest."""
+    inside = ", ".join(f'"{decision}"' for decision in script)
+    return f"@pytest.mark.pulsar(explore=[{inside}])"
+
+
+def explore_command(script: Script, command: Sequence[str]) -> str:
+    """Return the command that repeats a script."""
+    chosen = [word for decision in script for word in ("--decide", str(decision))]
+    return shlex.join(["pulsarium", "explore", *chosen, "--", *command])
+
+
+def fault_commands(script: Script) -> Sequence[str]:
+    """Return `pulsarium fault add` lines that do the same, or none when a decision is more than a plain fault."""
+    lines = [_fault_command(decision) for decision in script]
+    return [line for line in lines if line] if all(lines) else []
+
+
+def _fault_command(decision: Decision) -> str:
+    kind = KINDS[decision.kind]
+    if isinstance(kind.action, Answer):
+        words = ["answer", "--error", str(kind.action.error)]
+    elif isinstance(kind.action, Close):
+        words = ["close"]
+    else:
+        return ""
+    if decision.command in kind.after:
+        words.append("--after-work")
+    if decision.at:
+        words += ["--skip", str(decision.at)]
+    return shlex.join(["pulsarium", "fault", "add", decision.command, *words])
+
+
+def summary(coverage: Coverage, runs: int) -> Iterator[str]:
+    """Yield the number of runs, and the kinds that were chosen, with the coverage of their places."""
+    yield f"{_count(runs, 'run')}, {coverage.covered} of {_count(coverage.places, 'place')} covered"
+    for kind, (times, covered, places) in sorted(coverage.by_kind().items()):
+        yield f"  {kind:<20} chosen {times:>5} times, at {covered} of {_count(places, 'place')}"
+
+
+def check(script: Script) -> Script:
+    """Return a script, or raise `ScriptError` when it has a kind or a command that does not exist."""
+    for decision in script:
+        kind = KINDS.get(decision.kind)
+        if kind is None:
+            raise ScriptError(f"there is no kind {decision.kind!r}: use one of {', '.join(KINDS)}")
+        if decision.command not in kind.commands:
+            raise ScriptError(f"{decision.kind} is not chosen at {decision.command}: use {', '.join(kind.commands)}")
+        if decision.value is not None and not (kind.values and decision.value > 0):
+            raise ScriptError(f"{decision}: {'the value must be more than 0' if kind.values else 'it has no value'}")
+    return script
+
+
+def listed() -> Iterator[str]:
+    """Yield the table of kinds, for people."""
+    for kind in KINDS.values():
+        yield f"{kind.name} (rate {kind.rate:g})"
+        yield f"  {kind.does}"
+        yield f"  Legal: {kind.legal}"
+        at = [*kind.before, *(f"{command} (after the work)" for command in kind.after)]
+        yield f"  At: {', '.join(at) if at else 'the start of the broker'}"
+        if kind.values:
+            yield f"  Value: {' or '.join(f'{value:g}' for value in kind.values)} {kind.unit}"

@@ -1,0 +1,104 @@
+"""Explore a test: run it again and again, each time with a broker that does what Pulsar is allowed to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from pulsarium.broker.config import ServeOptions
+from pulsarium.broker.lab.explore import report
+from pulsarium.broker.lab.explore.failures import Failures
+from pulsarium.broker.lab.explore.plan import Plan, Scripted
+from pulsarium.broker.lab.explore.script import ScriptError, parse
+from pulsarium.broker.lab.explore.search import Finding, Outcome, Search, Settings, reduce
+from pulsarium.broker.testing.broker import PulsarBroker
+from pulsarium.broker.testing.exploring import ExploredRun
+from pulsarium.broker.testing.running import options_of
+from pulsarium.broker.testing.thread import LoopThread
+
+Test = Callable[[PulsarBroker], object]
+FAILURES = Path(".pulsarium/explore-failures")
+
+
+class Explored(AssertionError):
+    """A run of a test has failed. The text has the least script. The cause is the error of the test."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+        lines = [*report.about(finding), f"repeat: {report.pytest_mark(finding.script)}"]
+        super().__init__("\n".join(["a legal choice of the broker breaks the test", *lines]))
+
+
+def explore(
+    test: Test,
+    *,
+    runs: int = 200,
+    seed: int = 0,
+    only: Collection[str] = (),
+    without: Collection[str] = (),
+    rates: Mapping[str, float] | None = None,
+    script: Sequence[str] | None = None,
+    options: ServeOptions | None = None,
+    name: str = "",
+    failures: Path | None = FAILURES,
+) -> Search:
+    """Run a test `runs` times, each time with a new broker in memory that makes legal choices, as `seed` decides.
+
+    `test` gets the broker, and raises an exception when the application has failed. With `script`, only its decisions
+    are made, in one run. `name` identifies the test in the file `failures`, whose scripts are run first; None has no
+    file. Return the search with its coverage. Raise `Explored` for the first run that fails, reduced to its least
+    script, `ValueError` for an unknown kind, and `ScriptError` for a script that cannot be read.
+    """
+    options = options or options_of()
+    search = Search(Settings(runs, seed, only, without, rates or {}))
+    if script is not None:
+        given = report.check(tuple(map(parse, script)))
+        outcome = run_once(test, options, Scripted(given))
+        if outcome.failure:
+            raise Explored(Finding(given, outcome, "", 0, 0)) from outcome.error
+        return search
+    known = Failures(failures, name) if failures is not None else None
+    for each in known.scripts() if known is not None else ():
+        with suppress(ScriptError):  # an older version knew other kinds
+            _judge(test, options, Scripted(report.check(each)), known)
+    for number in range(runs):
+        search.note(_judge(test, options, search.plan(number), known))
+    return search
+
+
+def _judge(test: Test, options: ServeOptions, plan: Plan, known: Failures | None) -> Outcome:
+    """Run a plan and return the outcome. Raise `Explored` when the run fails."""
+    first = run_once(test, options, plan)
+    if not first.failure:
+        return first
+    finding = _reduced(test, options, plan, first)
+    if known is not None:
+        known.add(finding.script)
+    raise Explored(finding) from finding.outcome.error
+
+
+def _reduced(test: Test, options: ServeOptions, plan: Plan, first: Outcome) -> Finding:
+    trials = reduce(plan, first)
+    wanted = next(trials)
+    while True:
+        try:
+            wanted = trials.send(run_once(test, options, wanted))
+        except StopIteration as end:
+            finding: Finding = end.value
+            return finding
+
+
+def run_once(test: Test, options: ServeOptions, plan: Plan) -> Outcome:
+    """Run a test with a broker that follows a plan."""
+    run = ExploredRun(options, plan)
+    thread = LoopThread(run.open, "pulsarium broker")
+    broker = PulsarBroker(thread.start(), thread)
+    error: Exception | None = None
+    try:
+        test(broker)
+    except Exception as failed:
+        error = failed
+    finally:
+        thread.stop()
+    return run.outcome("" if error is None else f"{type(error).__name__}: {error}", error)

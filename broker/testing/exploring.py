@@ -1,0 +1,61 @@
+"""One run of an exploration: a new broker in memory that follows a plan, with a capture that is judged afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import trio
+
+from pulsarium.broker.config import ServeOptions
+from pulsarium.broker.lab.explore.explorer import Explorer, Run
+from pulsarium.broker.lab.explore.plan import Plan
+from pulsarium.broker.lab.explore.search import Outcome
+from pulsarium.broker.server import RunningCluster, open_broker
+from pulsarium.capture.check.checker import HistoryChecker
+from pulsarium.capture.check.judges import Assumptions
+from pulsarium.capture.file import Record
+
+
+class ExploredRun:
+    """A run of a plan. Open its brokers once, and ask for the outcome afterwards."""
+
+    def __init__(self, options: ServeOptions, plan: Plan) -> None:
+        self._run = Run(plan)
+        self._options = replace(options, config=replace(options.config, **self._run.settings()))
+        self._records: Sequence[Record] = ()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[RunningCluster]:
+        """Serve, and follow the plan, until the block ends."""
+        async with (
+            open_broker(self._options, web_when_asked=True) as running,
+            trio.open_nursery() as nursery,
+        ):
+            explorer = Explorer(running.lab, self._run)
+            with running.lab.captures.start() as capture:
+                await nursery.start(explorer.run)
+                try:
+                    yield running
+                finally:
+                    explorer.end()
+                    self._records = list(capture.records())
+                    nursery.cancel_scope.cancel()
+
+    def outcome(self, failure: str, error: BaseException | None = None) -> Outcome:
+        """Return the outcome. A broken promise of Pulsar is a failure too.
+
+        `failure` says what the application reported, or "". `error` is the exception of a test.
+        """
+        failure = failure or broken_promise(self._records)
+        return Outcome(failure, tuple(self._run.made), self._run.passed, self._records, error)
+
+
+def broken_promise(records: Sequence[Record]) -> str:
+    """Return the first promise of Pulsar that a history breaks, or ""."""
+    checker = HistoryChecker(Assumptions())
+    for number, record in enumerate(records, 1):
+        checker.feed(number, record)
+    verdicts = checker.end().verdicts
+    return f"a promise of Pulsar was broken: {verdicts[0]}" if verdicts else ""

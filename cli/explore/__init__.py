@@ -1,0 +1,1 @@
+"""`pulsarium explore`: run a command again and again, with a broker that does what Pulsar is allowed to do."""
