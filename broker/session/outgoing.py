@@ -97,10 +97,9 @@ class Outgoing:
             receipt.sequence_id = entry.sequence_id
             if entry.highest_sequence_id != highest:
                 receipt.highest_sequence_id = highest = entry.highest_sequence_id
-            position = entry.position
-            if position[0] != ledger_id:
-                message_id.ledgerId = ledger_id = position[0]
-            message_id.entryId = position[1]
+            if entry.ledger_id != ledger_id:
+                message_id.ledgerId = ledger_id = entry.ledger_id
+            message_id.entryId = entry.entry_id
             data = command()
             if len(data) != size:
                 size = len(data)
