@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pulsarium.broker.auth.identity import Certificate
+from pulsarium.broker.clock import SteeredTime
 from pulsarium.broker.cluster import Cluster
 from pulsarium.broker.commands import handlers
 from pulsarium.broker.commands.registry import Handler
@@ -62,6 +63,11 @@ class Broker:
         if cluster.coordinators is not None:
             cluster.coordinators.provide()
         self._leaders_changed()
+
+    def clock_of(self, topic: TopicName) -> SteeredTime:
+        """Return the clock of a topic's namespace, or the broker's when the namespace does not exist."""
+        namespace = str(topic.namespace_name)
+        return self.clock.of(namespace) if namespace in self.metadata.namespaces else self.clock
 
     # addresses
 

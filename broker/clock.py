@@ -25,9 +25,10 @@ CYCLE = 146_097 * 86_400  # seconds of 400 years, after which the calendar repea
 class Timer:
     """A callback that runs once, or every `period` seconds, until `cancel`."""
 
-    __slots__ = ("callback", "period")
+    __slots__ = ("callback", "line", "period")
 
-    def __init__(self, callback: Callable[[], None], period: float = 0.0) -> None:
+    def __init__(self, line: Timeline, callback: Callable[[], None], period: float = 0.0) -> None:
+        self.line = line
         self.callback: Callable[[], None] | None = callback
         self.period = period
 
@@ -36,6 +37,38 @@ class Timer:
 
 
 Entry = tuple[float, int, Timer]  # deadline, order of creation, timer
+
+
+class Time:
+    """The state of a timeline. Namespaces that no lab steers share the broker's."""
+
+    __slots__ = ("ahead", "once", "order", "periodic", "source", "wall_offset")
+
+    def __init__(self, source: Callable[[], float], ahead: float, wall_offset: float) -> None:
+        self.source = source  # trio's clock, or a constant while frozen
+        self.ahead = ahead  # of the source, for timers
+        self.wall_offset = wall_offset  # from the source to the epoch
+        self.once: list[Entry] = []
+        self.periodic: list[Entry] = []
+        self.order = itertools.count()
+
+    def now(self) -> float:
+        """Return the time by which timers run."""
+        return self.source() + self.ahead
+
+    def copy(self) -> Time:
+        """Return the same time without timers."""
+        return Time(self.source, self.ahead, self.wall_offset)
+
+    def take(self, other: Time, line: Timeline) -> None:
+        """Move the timers of `line` here. They keep the time that they have left."""
+        later = self.now() - other.now()
+        for name in ("once", "periodic"):
+            mine, theirs = getattr(self, name), sorted(getattr(other, name))
+            moved = (each for each in theirs if each[2].line is line and each[2].callback is not None)
+            mine += [(deadline + later, next(self.order), timer) for deadline, _, timer in moved]
+            heapq.heapify(mine)
+            setattr(other, name, [each for each in theirs if each[2].line is not line])
 
 
 class Timeline:
@@ -47,49 +80,52 @@ class Timeline:
 
     def __init__(self, wall_offset: float, wake: Callable[[], None]) -> None:
         self._trio = trio.lowlevel.current_clock().current_time  # `trio.current_time` would look the clock up each time
-        self._source: Callable[[], float] = self._trio  # a constant while frozen
-        self._ahead = 0.0  # of the source, for timers
-        self._wall_offset = wall_offset  # from the source to the epoch
+        self._time = Time(self._trio, 0.0, wall_offset)
         self._wake = wake  # called when the first deadline changes
-        self._once: list[Entry] = []
-        self._periodic: list[Entry] = []
-        self._order = itertools.count()
 
     def now_ms(self) -> int:
         """Return milliseconds since the epoch."""
-        return int((self._source() + self._wall_offset) * 1000)
+        time = self._time
+        return int((time.source() + time.wall_offset) * 1000)
 
     def wall(self) -> float:
         """Return seconds since the epoch."""
-        return self._source() + self._wall_offset
+        time = self._time
+        return time.source() + time.wall_offset
 
     def monotonic(self) -> float:
         """Return seconds since an arbitrary moment, for differences."""
-        return self._source() + self._ahead
+        time = self._time
+        return time.source() + time.ahead
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
         """Run `callback` on the event loop, `seconds` from now."""
-        timer = Timer(callback)
-        self._push(self._once, self._source() + self._ahead + seconds, timer)
+        timer, time = Timer(self, callback), self._time
+        self._push(time.once, time.source() + time.ahead + seconds, timer)
         return timer
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Timer:
         """Run `callback` every `seconds`, the first time `seconds` from now, until the timer is canceled."""
-        timer = Timer(callback, seconds)
-        self._push(self._periodic, self._source() + self._ahead + seconds, timer)
+        timer, time = Timer(self, callback, seconds), self._time
+        self._push(time.periodic, time.source() + time.ahead + seconds, timer)
         return timer
 
     def _push(self, heap: list[Entry], deadline: float, timer: Timer) -> None:
-        heapq.heappush(heap, (deadline, next(self._order), timer))
+        heapq.heappush(heap, (deadline, next(self._time.order), timer))
         if heap[0][2] is timer:
             self._wake()
+
+    def follows(self, other: Timeline) -> bool:
+        """Return whether both have the same time."""
+        return self._time is other._time
 
     # firing
 
     def fire_due(self) -> None:
         """Run all due timers."""
-        now = self.monotonic()
-        while self._first_deadline() <= now:
+        time = self._time
+        now = time.now()
+        while self._time is time and self._first_deadline() <= now:  # a timer may end a namespace's own time
             self.fire_first()
 
     def fire_first(self) -> None:
@@ -99,7 +135,7 @@ class Timeline:
         if timer.callback is None:
             return
         if timer.period:
-            now, deadline = self.monotonic(), deadline + timer.period
+            now, deadline = self._time.now(), deadline + timer.period
             self._push(heap, deadline if deadline > now else now + timer.period, timer)  # missed periods are skipped
         try:
             timer.callback()
@@ -107,7 +143,7 @@ class Timeline:
             log.error("timer failed", exception=error)
 
     def _first_heap(self) -> list[Entry]:
-        once, periodic = self._once, self._periodic
+        once, periodic = self._time.once, self._time.periodic
         return once if once and (not periodic or once[0] < periodic[0]) else periodic
 
     def _first_deadline(self) -> float:
@@ -118,67 +154,78 @@ class Timeline:
         """Return trio's time of the first deadline. While frozen, return infinity before the deadline."""
         deadline = self._first_deadline()
         if not self.frozen:
-            return deadline - self._ahead
-        return -math.inf if deadline <= self.monotonic() else math.inf
+            return deadline - self._time.ahead
+        return -math.inf if deadline <= self._time.now() else math.inf
 
     # steering
 
     @property
     def frozen(self) -> bool:
         """Return whether the timeline is frozen."""
-        return self._source is not self._trio
+        return self._time.source is not self._trio
 
     def freeze(self) -> None:
         """Freeze the timeline."""
         if not self.frozen:
             at = self._trio()
-            self._source = lambda: at
+            self._time.source = lambda: at
 
     def resume(self, *, catch_up: bool = False) -> None:
         """Resume from the frozen time, or with `catch_up` as if it had never been frozen."""
         if self.frozen:
-            passed = 0.0 if catch_up else self._trio() - self._source()
-            self._source = self._trio
+            passed = 0.0 if catch_up else self._trio() - self._time.source()
+            self._time.source = self._trio
             self.jump(-passed)
 
     def jump(self, seconds: float) -> None:
         """Advance the time by `seconds`, without running timers."""
-        self._ahead += seconds
-        self._wall_offset += seconds
+        self._time.ahead += seconds
+        self._time.wall_offset += seconds
         self._wake()
 
     def ahead_of(self, other: Timeline) -> float:
         """Return the seconds by which this wall time is ahead of `other`, exactly if both follow one source."""
-        ahead = self._wall_offset - other._wall_offset
-        return ahead if self._source == other._source else ahead + self._source() - other._source()
+        mine, theirs = self._time, other._time
+        ahead = mine.wall_offset - theirs.wall_offset
+        return ahead if mine.source == theirs.source else ahead + mine.source() - theirs.source()
 
     def have_wall_of(self, other: Timeline) -> None:
         """Set the wall time to that of `other`. Timers keep their remaining time."""
-        self._wall_offset -= self.ahead_of(other)
+        self._time.wall_offset -= self.ahead_of(other)
 
     def next_in(self, *, periodic: bool = True) -> float:
         """Return seconds until the first timer, or the first one-time timer; infinity without any."""
-        once = self._once
+        once = self._time.once
         while once and once[0][2].callback is None:
             heapq.heappop(once)
         heap = self._first_heap() if periodic else once
-        return max(0.0, heap[0][0] - self.monotonic()) if heap else math.inf
+        return max(0.0, heap[0][0] - self._time.now()) if heap else math.inf
 
     def skip_periods(self, seconds: float) -> None:
         """Skip all but the last period of each periodic timer within the next `seconds`."""
-        until = self.monotonic() + seconds
-        if any(deadline + timer.period <= until for deadline, _, timer in self._periodic):
-            self._periodic = [
+        time = self._time
+        until = time.now() + seconds
+        if any(deadline + timer.period <= until for deadline, _, timer in time.periodic):
+            time.periodic = [
                 (deadline + max(0, (until - deadline) // timer.period) * timer.period, order, timer)
-                for deadline, order, timer in self._periodic
+                for deadline, order, timer in time.periodic
             ]
-            heapq.heapify(self._periodic)
+            heapq.heapify(time.periodic)
 
 
-class Clock(Timeline):
+class SteeredTime(Timeline):
+    """A timeline that a lab can steer, with the machine's beside it."""
+
+    machine: Timeline  # retries and pauses, which no test waits for
+
+
+Check = Callable[[Timeline], Callable[[], None]]
+
+
+class Clock(SteeredTime):
     """The time of a broker, and the timelines that follow the machine's clock while a lab steers this one.
 
-    A Clock must be created inside a trio run.
+    Each namespace has a timeline too (`of`). A Clock must be created inside a trio run.
     """
 
     def __init__(self) -> None:
@@ -187,8 +234,10 @@ class Clock(Timeline):
         super().__init__(wall_offset, self._wake_up)
         self.keep_alive = Timeline(wall_offset, self._wake_up)  # clients answer in real time
         self.token_expiry = Timeline(wall_offset, self._wake_up)  # credentials carry times of the machine's clock
-        self.machine = Timeline(wall_offset, self._wake_up)  # retries and pauses, which no test waits for
-        self._timelines = (self, self.keep_alive, self.token_expiry, self.machine)
+        self.machine = Timeline(wall_offset, self._wake_up)
+        self._timelines: tuple[Timeline, ...] = (self, self.keep_alive, self.token_expiry, self.machine)
+        self._namespaces: dict[str, NamespaceTime] = {}
+        self._checks: dict[Timer, Check] = {}
 
     def _wake_up(self) -> None:
         self._wakeup.set()
@@ -201,6 +250,83 @@ class Clock(Timeline):
                 await self._wakeup.wait()
             for each in self._timelines:
                 each.fire_due()
+
+    # namespaces
+
+    def of(self, namespace: str) -> NamespaceTime:
+        """Return the timeline of a namespace. It has the broker's time until `part`."""
+        if namespace not in self._namespaces:
+            self._namespaces[namespace] = NamespaceTime(self)
+        return self._namespaces[namespace]
+
+    def check_every(self, seconds: float, check: Check) -> None:
+        """Check topics every `seconds` of their own time.
+
+        `check` takes the broker's timeline or a namespace's. It returns the check of all topics that follow it.
+        """
+        self._checks[self.every(seconds, check(self))] = check
+
+    def part(self, line: NamespaceTime) -> None:
+        """Give a namespace its own time, which goes on from the broker's. Its timers go along."""
+        if line.follows(self):
+            line._time = self._time.copy()
+            line._time.take(self._time, line)
+            deadlines = {timer: deadline for deadline, _, timer in self._time.periodic}
+            for timer, check in self._checks.items():
+                line.repeat(deadlines[timer], timer.period, check(line))
+            self._timelines = (*self._timelines, line)
+            self._wake_up()
+
+    def join(self, line: NamespaceTime) -> None:
+        """Return a namespace to the broker's time. Its timers keep the time that they have left."""
+        if not line.follows(self):
+            self._timelines = tuple(each for each in self._timelines if each is not line)
+            line.join(self._time)
+            self._wake_up()
+
+    def forget(self, namespace: str) -> None:
+        """Forget a deleted namespace. What it leaves behind has the broker's time."""
+        line = self._namespaces.pop(namespace, None)
+        if line is not None:
+            line.exists = False
+            self.join(line)
+
+    def forget_namespaces(self) -> None:
+        """Forget all namespaces, because another state replaces the current one."""
+        for namespace in list(self._namespaces):
+            self.forget(namespace)
+
+
+class NamespaceTime(SteeredTime):
+    """The time of a namespace, which is the broker's until a lab steers it apart (`Clock.part`)."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(0.0, clock._wake_up)
+        self._trio, self._time = clock._trio, clock._time
+        self.machine = clock.machine
+        self.exists = True  # until the namespace is deleted
+        self.on_joined: Callable[[], None] = lambda: None
+        self._lead = 0.0  # of the shared timer time: it never goes back
+        self._checks: list[Timer] = []
+
+    def monotonic(self) -> float:
+        time = self._time
+        return time.source() + time.ahead + self._lead
+
+    def repeat(self, first: float, seconds: float, check: Callable[[], None]) -> None:
+        """Run a periodic check of this namespace until `join`, the first time at a deadline."""
+        self._checks.append(Timer(self, check, seconds))
+        self._push(self._time.periodic, first, self._checks[-1])
+
+    def join(self, shared: Time) -> None:
+        """Have the time `shared`, and end the checks of this namespace."""
+        for timer in self._checks:
+            timer.cancel()
+        self._checks.clear()
+        own, self._time = self._time, shared
+        self._lead += own.now() - shared.now()
+        shared.take(own, self)
+        self.on_joined()
 
 
 def instant_text(ms: int) -> str:

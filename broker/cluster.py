@@ -14,6 +14,7 @@ from pulsarium.broker.config.dynamic import DynamicSettings
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.config.version import VERSION
+from pulsarium.broker.model.context import NamespaceContext
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.model.namespace.metadata import Metadata
 from pulsarium.broker.model.namespace.ownership import Ownership
@@ -50,6 +51,7 @@ class Cluster:
         self.profile = profile
         self.storage = storage
         self.clock = Clock()
+        self._namespaces: dict[str, NamespaceContext] = {}
         self.delay_ticks = DelayTicks(config.delayedDeliveryTickTimeMillis)
         self.door = Door()  # for new connections and HTTP requests
         self.turn = Turn(storage)
@@ -83,7 +85,7 @@ class Cluster:
         if self.authorization is not None:
             watch_grants(self.authorization, self.metadata, self.topics)
         self.ownership: Ownership[Broker] = Ownership(config, self.metadata)
-        self.controllers = Controllers(self, self.metadata, self.scalable, self.ownership)
+        self.controllers = Controllers(self, self.clock, self.metadata, self.scalable, self.ownership)
         self.coordinators: Coordinators[Broker] | None = None  # transactionCoordinatorEnabled
         if config.transactionCoordinatorEnabled:
             self.coordinators = Coordinators(self, self.ownership, self.metadata, self.topics)
@@ -129,6 +131,13 @@ class Cluster:
                 else:
                     ownership.assign(namespace, bundle, destination)
 
+    def of(self, topic: TopicName) -> NamespaceContext:
+        """Return the context of all topics of a topic's namespace, which has the namespace's clock."""
+        namespace = str(topic.namespace_name)
+        if namespace not in self._namespaces:
+            self._namespaces[namespace] = NamespaceContext(self, self.clock.of(namespace))
+        return self._namespaces[namespace]
+
     def limits_of(self, topic: TopicName) -> BrokerLimits:
         """Return the limits of the broker that serves a topic. System topics have none; unowned topics share one."""
         if is_system_topic(topic):
@@ -160,6 +169,8 @@ class Cluster:
                 self.schemas.delete(parent)
         self.metadata.delete_namespace(name)
         self.ownership.forget(name)
+        self._namespaces.pop(name, None)
+        self.clock.forget(name)
 
     def next_producer_name(self) -> str:
         """Return a new producer name, never used before, because clients keep theirs over a restart of the broker."""
@@ -206,6 +217,8 @@ class Cluster:
         self.turn.forget_notes()
         self.ownership.forget_all()
         self.controllers.forget_all()
+        self._namespaces.clear()
+        self.clock.forget_namespaces()
         self._recover(kept)
         if self.coordinators is not None:
             self.coordinators.recover()

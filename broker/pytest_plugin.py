@@ -1,10 +1,11 @@
-"""Fixtures for pytest, loaded wherever Pulsarium is installed: a broker, a namespace for each test, faults, the clock.
+"""Fixtures for pytest, loaded wherever Pulsarium is installed: a broker, a namespace for each test, faults, clocks.
 
 Every run of pytest imports this module, so it imports nothing of the broker until a test uses a fixture.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -17,9 +18,18 @@ import pytest
 from pulsarium.broker.pytest_marks import HELP, MARKER, marked, mistakes
 
 if TYPE_CHECKING:
-    from pulsarium.broker.testing import BrokerClock, BrokerLinter, FaultRules, PulsarBroker
+    from pulsarium.broker.testing import (
+        BrokerClock,
+        BrokerLinter,
+        BrokerNamespaceClock,
+        FaultRules,
+        PulsarBroker,
+        RemoteBroker,
+    )
+    from pulsarium.broker.testing.remote import RemoteClock, RemoteFaults
 
 WRONG = pytest.StashKey[str]()
+VARIABLE = "PULSARIUM_ADMIN_URL"  # `pulsarium exec` sets it; PULSAR_ADMIN_URL may name a real cluster
 UNNAMED = getattr(pytest, "HIDDEN_PARAM", MARKER)  # pytest before 8.4 cannot hide a parameter in a test's name
 
 
@@ -27,6 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     if _AsItIs not in sys.meta_path:
         sys.meta_path.insert(0, _AsItIs)
     parser.addini("pulsar_set", "broker.conf keys of the fixture pulsar_broker, one key=value a line", type="linelist")
+    parser.addoption("--pulsar-url", metavar="URL", help="Use the Pulsarium broker at this http://host:port.")
+    parser.addini("pulsar_admin_url", "http://host:port of a running broker, as --pulsar-url", default="")
     parser.addini("pulsar_profile", "profile of the fixture pulsar_broker: pip or pulsar-4.2", default="pip")
 
 
@@ -43,6 +55,7 @@ class _AsItIs:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", HELP)
+    _url(config)
 
 
 def pytest_unconfigure() -> None:
@@ -74,19 +87,38 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("pulsar_broker", [options], indirect=True, ids=[UNNAMED], scope="session")
 
 
+def _url(config: pytest.Config) -> str:
+    """Return the URL of a broker that runs elsewhere, or "" for brokers of this process.
+
+    Raise `UsageError` when options ask for another broker than the one that the command line or the ini file names.
+    """
+    asked: str = config.getoption("--pulsar-url") or config.getini("pulsar_admin_url")
+    changed = [name for name in ("pulsar_set", "pulsar_profile") if config.getini(name) not in ([], "pip")]
+    if asked and changed:
+        raise pytest.UsageError(
+            f"{' and '.join(changed)} cannot change the broker at {asked}: start that broker with these options"
+        )
+    return asked or ("" if changed else os.environ.get(VARIABLE, ""))
+
+
 class _Brokers:
-    """The brokers of a run, one for each set of options."""
+    """The brokers of a run: the one that runs elsewhere, and one for each set of options."""
 
     def __init__(self, config: pytest.Config) -> None:
         lines = [line.partition("=") for line in config.getini("pulsar_set")]
         self._set = {key.strip(): value.strip() for key, _, value in lines}
         self._profile = config.getini("pulsar_profile")
-        self._running: dict[str, PulsarBroker] = {}
+        self._url = _url(config)
+        self._running: dict[str, PulsarBroker | RemoteBroker] = {}
         self._stack = ExitStack()
 
-    def get(self, options: Mapping[str, Any]) -> PulsarBroker:
-        from pulsarium.broker.testing import running
+    def get(self, options: Mapping[str, Any]) -> PulsarBroker | RemoteBroker:
+        from pulsarium.broker.testing import RemoteBroker, running
 
+        if self._url and not options:
+            if self._url not in self._running:
+                self._running[self._url] = RemoteBroker(self._url)
+            return self._running[self._url]
         asked = {"profile": self._profile, **options, "set": {**self._set, **options.get("set", {})}}
         key = repr(sorted(asked.items()))
         if key not in self._running:
@@ -105,8 +137,10 @@ def _pulsar_brokers(pytestconfig: pytest.Config) -> Iterator[_Brokers]:
 
 
 @pytest.fixture(scope="session")
-def pulsar_broker(_pulsar_brokers: _Brokers, request: pytest.FixtureRequest) -> PulsarBroker:
+def pulsar_broker(_pulsar_brokers: _Brokers, request: pytest.FixtureRequest) -> PulsarBroker | RemoteBroker:
     """Start a broker on free ports, in memory and in its own thread, for the whole run.
+
+    Under `pulsarium exec -- pytest`, or with --pulsar-url, all processes of the run use the broker that runs already.
 
     Mark a test that needs other options. Tests with the same options share a broker:
 
@@ -121,7 +155,7 @@ def pulsar_broker(_pulsar_brokers: _Brokers, request: pytest.FixtureRequest) -> 
 
 
 @pytest.fixture
-def pulsar_namespace(pulsar_broker: PulsarBroker, request: pytest.FixtureRequest) -> Iterator[str]:
+def pulsar_namespace(pulsar_broker: PulsarBroker | RemoteBroker, request: pytest.FixtureRequest) -> Iterator[str]:
     """Create the test's own namespace, `public/<name of the test>`, and delete it when the last client has left.
 
     Set its policies by their names in the REST API: @pytest.mark.pulsar(policies={"deduplicationEnabled": True}).
@@ -139,7 +173,7 @@ def pulsar_topic(pulsar_namespace: str) -> str:
 
 
 @pytest.fixture
-def pulsar_client(pulsar_broker: PulsarBroker) -> Iterator[Any]:
+def pulsar_client(pulsar_broker: PulsarBroker | RemoteBroker) -> Iterator[Any]:
     """Connect the official client (`pip install pulsar-client`) to `pulsar_broker`, and close it after the test."""
     from pulsar import AlreadyClosed, Client, ConsoleLogger, LoggerLevel
 
@@ -150,17 +184,28 @@ def pulsar_client(pulsar_broker: PulsarBroker) -> Iterator[Any]:
 
 
 @pytest.fixture
-def pulsar_faults(pulsar_broker: PulsarBroker) -> Iterator[FaultRules]:
+def pulsar_faults(pulsar_broker: PulsarBroker | RemoteBroker) -> Iterator[FaultRules | RemoteFaults]:
     """Return the faults of `pulsar_broker`. All rules are removed after the test."""
     yield pulsar_broker.faults
     pulsar_broker.faults.clear()
 
 
 @pytest.fixture
-def pulsar_clock(pulsar_broker: PulsarBroker) -> Iterator[BrokerClock]:
-    """Return the clock of `pulsar_broker`. The clock returns to the machine's time after the test."""
-    yield pulsar_broker.clock
-    pulsar_broker.clock.reset()
+def pulsar_clock(
+    pulsar_broker: PulsarBroker | RemoteBroker, request: pytest.FixtureRequest
+) -> Iterator[BrokerClock | BrokerNamespaceClock | RemoteClock]:
+    """Return the clock of the test's own namespace, or of `pulsar_broker` in a test without `pulsar_namespace`.
+
+    Tests with their own namespaces steer their clocks without each other. The clock is reset after the test.
+    """
+    from pulsarium.broker.testing import ClockError
+
+    own = "pulsar_namespace" in request.fixturenames
+    broker = pulsar_broker.clock
+    clock = broker.of(request.getfixturevalue("pulsar_namespace")) if own else broker
+    yield clock
+    with suppress(ClockError):  # the test may delete its namespace
+        clock.reset()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from time import perf_counter
 import trio
 from trio.lowlevel import checkpoint
 
-from pulsarium.broker.clock import Clock
+from pulsarium.broker.clock import Timeline
 
 SLICE = 0.005  # seconds of work
 
@@ -55,12 +55,12 @@ class Door:
 
 
 class Rounds:
-    """A callback for `Clock.every` that goes through `steps` each time, in slices.
+    """A callback for `Timeline.every` that goes through `steps` each time, in slices.
 
     A round that lasts longer than the period replaces the next round.
     """
 
-    def __init__(self, clock: Clock, steps: Callable[[], Iterator[None]]) -> None:
+    def __init__(self, clock: Timeline, steps: Callable[[], Iterator[None]]) -> None:
         self._clock = clock
         self._steps = steps
         self._left: Iterator[None] | None = None  # rest of the current round

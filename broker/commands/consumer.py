@@ -56,13 +56,13 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
                 reply.message = refused.java_text if isinstance(refused, TransactionConflictError) else refused.text
                 session.command(pb.BaseCommand(type=pb.BaseCommand.ACK_RESPONSE, ackResponse=reply))
             return
-        consumer.acked_ms = session.broker.clock.now_ms()
+        consumer.acked_ms = subscription.topic.now_ms()
     elif isinstance(subscription, PersistentSubscription):
         batch_acks = session.broker.config.acknowledgmentAtBatchIndexLevelEnabled
         if cmd.ack_type == Individual and len(cmd.message_id) > IDS_A_STEP:
             session.gate.handle_in_slices(_acknowledge_many(session, consumer, subscription, cmd, reply))
             return
-        consumer.acked_ms, save_now = session.broker.clock.now_ms(), reply is not None
+        consumer.acked_ms, save_now = subscription.topic.now_ms(), reply is not None
         properties = {text_of(pair.key): signed(pair.value) for pair in cmd.properties}
         if cmd.ack_type == Individual:
             _acknowledge(consumer, subscription, cmd.message_id, in_parts=batch_acks, save_now=save_now)
@@ -116,7 +116,7 @@ def _acknowledge_many(
             return  # the consumer was closed meanwhile
         _acknowledge(consumer, subscription, some, in_parts=in_parts, save_now=False)
         yield
-    consumer.acked_ms = session.broker.clock.now_ms()
+    consumer.acked_ms = subscription.topic.now_ms()
     if reply is not None:
         subscription.acknowledge(consumer, (), save_now=True)
         session.broker.turn.after_commit(lambda error: _answer(session, reply, error))

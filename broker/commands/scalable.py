@@ -95,9 +95,9 @@ def lookup(session: Session, cmd: pb.CommandScalableTopicLookup, trailing: bytes
     close_session(session, session_id)
     opened = session.lookups[session_id] = LookupSession(session, session_id, name)
     if topic is None:
-        scalable, now_ms = session.broker.cluster.scalable, session.broker.clock.now_ms()
+        scalable = session.broker.cluster.scalable
         names = [str(each) for each in scalable.legacy_names(name)]
-        opened.tell(_dag(Layout.synthetic(names, now_ms=now_ms)))
+        opened.tell(_dag(Layout.synthetic(names, now_ms=session.broker.clock_of(name).now_ms())))
     else:  # after the commit of a topic that this lookup created
         opened.watch_after_commit(topic)
 

@@ -46,7 +46,9 @@ class Answering(Protocol):
     """A site, as its connections see it."""
 
     @property
-    def broker(self) -> Broker: ...
+    def broker(self) -> Broker:
+        """Return the broker that answers."""
+        ...
 
     async def answer(self, request: Request, until_sent: ExitStack) -> Reply:
         """Answer a request. Raise `ClientGone` when the client goes away.

@@ -1,129 +1,62 @@
-"""Steer the broker's clock: freeze it, advance it, or run it ahead to the next timer."""
+"""The clocks that a lab steers: the broker's, and one for each namespace."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-import trio
+from pulsarium.broker.lab.steering import ClockError, Steered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from pulsarium.broker.clock import Timeline, Timer
+    from pulsarium.broker.clock import NamespaceTime, Timeline
     from pulsarium.broker.cluster import Cluster
 
 
-MOST_CHECKS: Final = 64  # times that a periodic check runs during one advance
-ROUNDING: Final = 1e-6  # seconds, added so that no timer fires before its millisecond
-
-
-class Advance:
-    """Advance the clock timer by timer.
-
-    Timers that run once fire at their own times. A periodic check does not run at each of its times: it runs once
-    before each of those timers, and once at the end of each of MOST_CHECKS equal parts of the advance.
-    """
-
-    def __init__(self, clock: Timeline, others: Sequence[Timeline], seconds: float) -> None:
-        self._clock = clock
-        self._others = others  # include() and exclude() may change this list during the advance
-        self._left = seconds
-        self._part = max(seconds / MOST_CHECKS, ROUNDING)
-        self._left_after = max(0.0, seconds - self._part)  # at the end of this part
-
-    @property
-    def _lines(self) -> Sequence[Timeline]:
-        return [self._clock, *self._others]
-
-    def step(self) -> bool:
-        """Run the next timer at its time. Return False when the end is reached without another timer."""
-        while True:
-            within = min(max(0.0, self._left - self._left_after), self._left)
-            once = min(line.next_in(periodic=False) for line in self._lines)
-            self._clock.skip_periods(min(once, within) + ROUNDING)
-            for line in self._others:  # clients cannot answer during an advance: run these checks once in all
-                line.skip_periods(self._left + ROUNDING)
-            first = min(self._lines, key=lambda line: line.next_in())
-            if (seconds := first.next_in()) <= within + ROUNDING:
-                self._jump(seconds + ROUNDING if seconds else 0.0)
-                first.fire_first()
-                return True
-            self._jump(within)
-            if not self._left:
-                return False
-            self._left_after = max(0.0, self._left - self._part)
-
-    def _jump(self, seconds: float) -> None:
-        for line in self._lines:
-            line.jump(seconds)
-        self._left = max(0.0, self._left - seconds)
-
-
-IDLE: Final = 0.05  # seconds without a turn before auto-advance goes on
-LOOK: Final = 0.005  # seconds between two looks of auto-advance
-YIELD: Final = 64  # timers after which other tasks may run
-END_OF_TIME: Final = 253_370_764_800  # seconds since the epoch: year 9999, the last that ISO 8601 can write
-
-
-class ClockError(ValueError):
-    """A request that the clock cannot fulfill. The text says why."""
-
-
-class LabClock:
-    """The clock of a cluster, which tests can steer instead of waiting.
+class LabClock(Steered):
+    """The clock of a cluster. All namespaces follow it that have no time of their own (`of`).
 
     Keep-alive and the expiry of credentials follow the machine's clock, unless they are included.
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        clock = cluster.clock
-        self._clock = clock
-        self._turn = cluster.turn
-        self._cache = cluster.cache
+        super().__init__(cluster, cluster.clock)
+        clock = self._broker = cluster.clock
+        self._cluster = cluster
         self._apart: dict[str, Timeline] = {"keep-alive": clock.keep_alive, "token-expiry": clock.token_expiry}
-        self._others: list[Timeline] = []  # the included ones of `_apart`
-        self._frozen = False
-        self._moving = trio.Lock()
-        self._looking: Timer | None = None
-        self._advance: Advance | None = None  # the running one
-        self._going = False  # whether a caller started the advance, and not auto-advance
-        self._turns_seen = -1
-        self._quiet_since = 0.0
+        self._namespaces: dict[NamespaceTime, NamespaceClock] = {}
 
-    # reading
+    # namespaces
 
-    @property
-    def frozen(self) -> bool:
-        """Return whether the clock is frozen."""
-        return self._frozen
+    def of(self, namespace: str) -> NamespaceClock:
+        """Return the clock of a namespace. The first call that steers it gives the namespace its own time.
 
-    def now_ms(self) -> int:
-        """Return the broker's time, in milliseconds since the epoch."""
-        return self._clock.now_ms()
-
-    @property
-    def offset_ms(self) -> int:
-        """Return how far the clock is ahead of the machine's clock, in milliseconds. Below 0, the clock is behind."""
-        return round(self._clock.ahead_of(self._clock.machine) * 1000)
-
-    @property
-    def next_in(self) -> float | None:
-        """Return the seconds until the next timer that runs once, or None when no timer waits.
-
-        `run_next` goes there.
+        Raise `ClockError` when the namespace does not exist.
         """
-        first = min(line.next_in(periodic=False) for line in self._lines)
-        return None if first == math.inf else first
+        if namespace not in self._cluster.metadata.namespaces:
+            raise ClockError(f"the namespace {namespace} does not exist: create it first")
+        self._forget_deleted()
+        line = self._broker.of(namespace)
+        if line not in self._namespaces:
+            self._namespaces[line] = NamespaceClock(self._cluster, self, namespace)
+        return self._namespaces[line]
+
+    @property
+    def namespaces(self) -> Sequence[str]:
+        """Return the names of the namespaces that have their own time."""
+        return sorted(clock.namespace for clock in self._namespaces.values() if clock.is_own)
+
+    def _forget_deleted(self) -> None:
+        self._namespaces = {line: clock for line, clock in self._namespaces.items() if line.exists}
 
     @property
     def included(self) -> Sequence[str]:
         """Return the names of the included timers."""
         return sorted(name for name, line in self._apart.items() if line in self._others)
 
-    @property
-    def _lines(self) -> list[Timeline]:
-        return [self._clock, *self._others]
+    def particulars(self) -> Mapping[str, object]:
+        """Return what only this kind of clock has, by its names over REST."""
+        return {"included": self.included, "namespaces": self.namespaces}
 
     # included timers
 
@@ -154,156 +87,69 @@ class LabClock:
                 )
         return names
 
-    # freezing
-
-    def freeze(self) -> None:
-        """Freeze the clock. Only `advance`, `run_next` and `auto_advance` move a frozen clock."""
-        self._frozen = True
-        for line in self._lines:
-            line.freeze()
-
-    def resume(self) -> None:
-        """Let the clock run again from the time that it shows.
-
-        The clock stays behind by the time that it was frozen.
-        """
-        self._frozen = False
-        if not self._going:  # a running advance resumes the clock at its end
-            for line in self._lines:
-                line.resume()
-
     def reset(self) -> None:
-        """Return to the machine's time, and exclude all timers.
+        """Return to the machine's time, and exclude all timers. Namespaces with their own time keep it.
 
         A running advance ends where it is. Timers keep the time that they have left.
         """
-        self.auto_advance = self._going = False
-        self._advance = None
+        super().reset()
         self.exclude(*self.included)
         self.resume()
         self._clock.have_wall_of(self._clock.machine)
 
-    # moving
 
-    async def advance(self, seconds: float) -> None:
-        """Advance the clock by exactly `seconds`, and run the timers that become due, each at its own time.
+class NamespaceClock(Steered):
+    """The clock of a namespace: of its topics, their subscriptions and all their timers.
 
-        After each timer the turn is finished and its writes are committed. Periodic checks do not run at every time at
-        which they are due (see `Advance`). A second call waits for the first one. Raise `ClockError` when `seconds` is
-        negative, not finite, or leads beyond the year 9999.
-        """
-        if not 0 <= seconds < math.inf:
-            raise ClockError(f"the clock cannot advance by {seconds:g} seconds: pass a finite number, 0 or more")
-        async with self._moving:
-            await self._go(seconds)
+    Until the first call that steers it, and after `reset`, the namespace follows the broker's clock.
+    """
 
-    async def advance_to(self, time_ms: int) -> float:
-        """Advance the clock to `time_ms`, in milliseconds since the epoch, and return by how many seconds.
-
-        Raise `ClockError` when that time has passed.
-        """
-        async with self._moving:
-            ago = self.now_ms() - time_ms
-            if ago > 0:
-                raise ClockError(f"the clock cannot go back: that was {ago / 1000:.3f} seconds ago")
-            middle = time_ms / 1000 + 0.0005  # in seconds: the middle of the millisecond, which no rounding leaves
-            seconds = max(0.0, middle - self._clock.wall())
-            await self._go(seconds)
-            return seconds
-
-    async def run_next(self) -> float:
-        """Advance the clock to the next timer that runs once, run the timer, and return by how many seconds.
-
-        Raise `ClockError` when no timer waits.
-        """
-        async with self._moving:
-            seconds = self.next_in
-            if seconds is None:
-                raise ClockError("the clock has no timer to run: no timer waits")
-            await self._go(seconds)
-            return seconds
-
-    async def _go(self, seconds: float) -> None:
-        if self._is_too_far(seconds):
-            raise ClockError(f"the clock cannot advance by {seconds:g} seconds: the year 9999 is the last one")
-        stood, self._going = self._frozen, True
-        for line in self._lines:
-            line.freeze()
-        advance = self._advance = Advance(self._clock, self._others, seconds)
-        try:
-            count = 0
-            while self._advance is advance and advance.step():
-                count += 1
-                self._turn.finish()
-                if not self._settled:
-                    await self._settle()
-                elif count % YIELD == 0:
-                    await trio.lowlevel.checkpoint()
-        finally:
-            if self._advance is advance:
-                self._advance, self._going = None, False
-                if not self._frozen:
-                    for line in self._lines:
-                        line.resume(catch_up=not stood)
-        await trio.lowlevel.checkpoint()
-
-    def _is_too_far(self, seconds: float) -> bool:
-        return self._clock.wall() + seconds > END_OF_TIME
+    def __init__(self, cluster: Cluster, broker: LabClock, namespace: str) -> None:
+        line = cluster.clock.of(namespace)
+        super().__init__(cluster, line)
+        self.namespace = namespace
+        self._line = line
+        self._all = cluster.clock
+        self._broker = broker
 
     @property
-    def _settled(self) -> bool:
-        return self._turn.is_settled and not self._cache.loading
+    def is_own(self) -> bool:
+        """Return whether the namespace has its own time, and does not follow the broker's clock."""
+        return not self._line.follows(self._all)
 
-    async def _settle(self) -> None:
-        """Wait until all begun writes are committed and entries are read from disk.
-
-        Writes begun meanwhile do not count.
-        """
-        for _ in range(YIELD):
-            kept = trio.Event()
-            self._turn.after_commit(lambda error, kept=kept: kept.set())  # type: ignore[misc]
-            self._turn.finish()
-            await kept.wait()
-            if self._cache.loading:
-                await trio.sleep(LOOK / 10)
-            elif self._settled:
-                return
-
-    # auto-advance
+    def particulars(self) -> Mapping[str, object]:
+        """Return what only this kind of clock has, by its names over REST."""
+        return {"namespace": self.namespace, "own": self.is_own}
 
     @property
-    def auto_advance(self) -> bool:
-        """Return whether an idle broker goes to its next timer by itself.
+    def frozen(self) -> bool:
+        return self._frozen if self.is_own else self._broker.frozen
 
-        A broker is idle when no turn has run for IDLE seconds. Only timers that run once count.
+    def _begin(self) -> None:
+        if not self._line.exists:
+            raise ClockError(f"the namespace {self.namespace} was deleted: take the clock of an existing one")
+        if not self.is_own:
+            self._all.part(self._line)
+            self._line.on_joined = self._joined
+            self._frozen = self._broker.frozen
+            if not self._frozen:  # an advance of the broker's clock freezes that clock for a moment
+                self._line.resume()
+
+    def include(self, *names: str) -> None:
+        """Raise `ClockError`, because no timer outside the namespace can be included in its clock."""
+        raise ClockError(
+            f"{' and '.join(names)} belong to connections, which no namespace has: steer the broker's clock"
+        )
+
+    exclude = include
+
+    def reset(self) -> None:
+        """Follow the broker's clock again. A running advance ends where it is.
+
+        Timers keep the time that they have left.
         """
-        return self._looking is not None
+        self._all.join(self._line)
 
-    @auto_advance.setter
-    def auto_advance(self, on: bool) -> None:
-        if on and self._looking is None:
-            self._looking = self._clock.machine.every(LOOK, self._look)
-        elif not on and self._looking is not None:
-            self._looking.cancel()
-            self._looking = None
-            if not self._going:
-                self._advance = None
-
-    def _look(self) -> None:
-        if self._moving.locked() or not self._settled:
-            return
-        if self._advance is None and self._is_idle() and (seconds := self.next_in) is not None:
-            if self._is_too_far(seconds):
-                return
-            self._advance = Advance(self._clock, self._others, seconds)
-        while self._advance is not None and self._settled:
-            if not self._advance.step():
-                self._advance = None
-            self._turn.finish()
-            self._turns_seen = -1  # the timer may have caused work: be idle for IDLE seconds again
-
-    def _is_idle(self) -> bool:
-        now = trio.current_time()
-        if self._turn.ended != self._turns_seen:
-            self._turns_seen, self._quiet_since = self._turn.ended, now
-        return now - self._quiet_since >= IDLE
+    def _joined(self) -> None:
+        super().reset()
+        self._frozen = False

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.lab.faults import Faults
     from pulsarium.broker.lab.linter import Linter
     from pulsarium.broker.lab.masks import Masks
+    from pulsarium.broker.lab.namespaces import Leaving
     from pulsarium.broker.lab.state import State
     from pulsarium.broker.lab.tap import Observer, SessionTap
     from pulsarium.broker.lab.why import Why
@@ -74,6 +75,13 @@ class Lab:
         from pulsarium.broker.lab.linter import Linter
 
         return Linter(self)
+
+    @cached_property
+    def leaving(self) -> Leaving:
+        """Return the namespaces that go once their last client has left."""
+        from pulsarium.broker.lab.namespaces import Leaving
+
+        return Leaving(self.cluster)
 
     @cached_property
     def changes(self) -> Changes:

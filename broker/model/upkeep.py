@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from pulsarium.broker.clock import Clock
+from pulsarium.broker.clock import Clock, Timeline
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.errors import TopicHasClientsError
@@ -23,13 +23,16 @@ INACTIVITY = Log("inactivity")
 CAUGHT_UP = "delete_when_subscriptions_caught_up"
 
 
-def work(config: Config, topics: Topics) -> Iterator[tuple[float, Callable[[], Iterator[None]]]]:
+Steps = Callable[[Timeline], Iterator[None]]
+
+
+def work(config: Config, topics: Topics) -> Iterator[tuple[float, Steps]]:
     """Yield each periodic check: its interval in seconds, and the function that starts it.
 
-    All checks look at loaded topics only. Each step of a check looks at one topic.
+    All checks look at loaded topics only, and at those that follow a timeline. Each step of a check looks at one topic.
     """
 
-    def each(check: Callable[[PersistentTopic], None]) -> Callable[[], Iterator[None]]:
+    def each(check: Callable[[PersistentTopic], None]) -> Steps:
         return partial(check_all, topics, check)
 
     yield config.messageExpiryCheckIntervalInMinutes * 60, each(check_ttl)
@@ -44,8 +47,6 @@ def work(config: Config, topics: Topics) -> Iterator[tuple[float, Callable[[], I
         yield config.subscriptionExpiryCheckIntervalInMinutes * 60, each(delete_unused_subscriptions)
     if config.brokerDeleteInactiveTopicsEnabled:
         yield config.brokerDeleteInactiveTopicsFrequencySeconds, partial(delete_inactive, topics)
-    if config.clusterMigrationCheckDurationSeconds > 0:
-        yield config.clusterMigrationCheckDurationSeconds, topics.migration.check_all
 
 
 def trim(topic: PersistentTopic) -> None:
@@ -59,10 +60,10 @@ def compact(topic: PersistentTopic) -> None:
     topic.compaction.trigger_when_due()
 
 
-def check_all(topics: Topics, check: Callable[[PersistentTopic], None]) -> Iterator[None]:
+def check_all(topics: Topics, check: Callable[[PersistentTopic], None], line: Timeline) -> Iterator[None]:
     """Check each persistent topic, one a step. An error in one topic does not stop the others."""
     for topic in topics.loaded_persistent():
-        if not topic.closed:
+        if not topic.closed and topic.stores.clock.follows(line):
             try:
                 check(topic)
             except Exception as error:
@@ -72,17 +73,23 @@ def check_all(topics: Topics, check: Callable[[PersistentTopic], None]) -> Itera
 
 def start_upkeep(clock: Clock, config: Config, topics: Topics) -> None:
     """Start all periodic checks. They run as long as the clock."""
-    for seconds, what in work(config, topics):
-        clock.every(seconds, Rounds(clock, what))
+    for seconds, steps in work(config, topics):
+        clock.check_every(seconds, partial(_rounds, steps))
+    if config.clusterMigrationCheckDurationSeconds > 0:
+        clock.every(config.clusterMigrationCheckDurationSeconds, Rounds(clock, topics.migration.check_all))
+
+
+def _rounds(steps: Steps, line: Timeline) -> Rounds:
+    return Rounds(line, partial(steps, line))
 
 
 # unused topics and subscriptions
 
 
-def delete_inactive(topics: Topics) -> Iterator[None]:
+def delete_inactive(topics: Topics, line: Timeline) -> Iterator[None]:
     """Delete topics that were unused for long enough, one a step. A partitioned topic stays, with fewer partitions."""
     for topic in list(topics.loaded.values()):
-        if not topic.closed and may_go(topic):
+        if not topic.closed and topic.stores.clock.follows(line) and may_go(topic):
             with suppress(TopicHasClientsError):
                 topics.delete(topic.name, force=False)
                 INACTIVITY.info("unused topic deleted", topic=topic.name)

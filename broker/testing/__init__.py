@@ -4,7 +4,6 @@ The fixtures are in `pulsarium.broker.pytest_plugin`.
 """
 
 from pulsarium.broker.config import ConfigError
-from pulsarium.broker.lab.clock import ClockError
 from pulsarium.broker.lab.faults import (
     Action,
     Answer,
@@ -22,6 +21,7 @@ from pulsarium.broker.lab.faults import (
     WrongRequestId,
 )
 from pulsarium.broker.lab.masks import Mask, MaskError
+from pulsarium.broker.lab.steering import ClockError
 from pulsarium.broker.lab.why import Why, WhyError
 from pulsarium.broker.testing.broker import PulsarBroker
 from pulsarium.broker.testing.lab import (
@@ -31,9 +31,11 @@ from pulsarium.broker.testing.lab import (
     BrokerLinter,
     BrokerMask,
     BrokerMasks,
+    BrokerNamespaceClock,
     FaultRule,
     FaultRules,
 )
+from pulsarium.broker.testing.remote import NotOverHttp, RemoteBroker
 from pulsarium.broker.testing.running import Running, running
 from pulsarium.broker.testing.thread import BrokerEnded
 
@@ -47,6 +49,7 @@ __all__ = [
     "BrokerLinter",
     "BrokerMask",
     "BrokerMasks",
+    "BrokerNamespaceClock",
     "ClockError",
     "Close",
     "ConfigError",
@@ -60,7 +63,9 @@ __all__ = [
     "FaultRules",
     "Mask",
     "MaskError",
+    "NotOverHttp",
     "PulsarBroker",
+    "RemoteBroker",
     "Reorder",
     "Running",
     "Stall",

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pulsarium.broker.lab.expectations import Acked, Delivered, Expectation, Produced
+from pulsarium.broker.lab.namespaces import create_namespace, create_topic
 from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing.lab import BrokerCaptures, BrokerClock, BrokerLinter, BrokerMasks, FaultRules
-from pulsarium.broker.testing.namespaces import Leaving, create_namespace, create_topic
 from pulsarium.broker.testing.thread import LoopThread
 
 if TYPE_CHECKING:
@@ -138,11 +138,7 @@ class PulsarBroker:
 
     def delete_namespace(self, name: str) -> None:
         """Delete a namespace with its topics, now or after the last client has left. A missing namespace is ignored."""
-        self._thread.call(self._leaving.add, name)
-
-    @cached_property
-    def _leaving(self) -> Leaving:
-        return Leaving(self._cluster)
+        self._thread.call(lambda: self._running.lab.leaving.add(name))
 
     def create_topic(self, topic: str, *, partitions: int = 0) -> str:
         """Create a topic with `partitions`, or without when 0, and return its full name.

@@ -11,11 +11,12 @@ from typing import Any, Concatenate, Generic, Never, ParamSpec, Self, TypeVar, U
 
 from pulsarium.broker.lab.arguments import Selected, Which, Worn
 from pulsarium.broker.lab.capture import Capture, Captures
-from pulsarium.broker.lab.clock import LabClock
+from pulsarium.broker.lab.clock import LabClock, NamespaceClock
 from pulsarium.broker.lab.faults import Action, Faults, Rule
 from pulsarium.broker.lab.faults.text import action_from_json
 from pulsarium.broker.lab.linter import Linter
 from pulsarium.broker.lab.masks import Mask, Masks, WornMask
+from pulsarium.broker.lab.steering import Steered
 from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing.thread import LoopThread
 from pulsarium.capture.file import Record
@@ -24,13 +25,14 @@ from pulsarium.capture.lint.checker import Finding
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 H = TypeVar("H", bound=AbstractContextManager[Any])
 
 
-class OnLoop(Generic[T]):
+class OnLoop(Generic[T_co]):
     """A stand-in for an object of the broker's thread."""
 
-    def __init__(self, thread: LoopThread[RunningCluster], it: T) -> None:
+    def __init__(self, thread: LoopThread[RunningCluster], it: T_co) -> None:
         self._thread = thread
         self._it = it
 
@@ -170,27 +172,22 @@ class BrokerMasks(OnLoop[Masks]):
     clear = call(Masks.clear)
 
 
-class BrokerClock(OnLoop[LabClock]):
-    """Steer the time of a broker: its timers, and the times that it stores.
+C = TypeVar("C", bound=Steered)
 
-        broker.clock.freeze()
-        broker.clock.advance(timedelta(days=7))
 
-    Clients keep their own clocks. Keep-alive and the expiry of credentials follow the machine's clock, unless they are
-    included.
-    """
+class SteeredClock(OnLoop[C]):
+    """A clock of a broker, which a test steers."""
 
-    frozen = Look[LabClock, bool](lambda clock: clock.frozen)
+    frozen = Look[Steered, bool](lambda clock: clock.frozen)
     """Whether the clock is frozen."""
-    included = Look[LabClock, Sequence[str]](lambda clock: clock.included)
-    """The names of the included timers."""
-    now_ms = call(LabClock.now_ms)
-    freeze = call(LabClock.freeze)
-    resume = call(LabClock.resume)
-    reset = call(LabClock.reset)
-    include = call(LabClock.include)
-    exclude = call(LabClock.exclude)
-    run_next = wait(LabClock.run_next)
+    now_ms = call(Steered.now_ms)
+    freeze = call(Steered.freeze)
+    resume = call(Steered.resume)
+    run_next = wait(Steered.run_next)
+
+    def reset(self) -> None:
+        """Return to the time before the first call that steered the clock. Timers keep the time that they have left."""
+        self._thread.call(self._it.reset)
 
     @property
     def offset_ms(self) -> int:
@@ -221,6 +218,43 @@ class BrokerClock(OnLoop[LabClock]):
     @auto_advance.setter
     def auto_advance(self, on: bool) -> None:
         self._thread.call(setattr, self._it, "auto_advance", on)
+
+
+class BrokerNamespaceClock(SteeredClock[NamespaceClock]):
+    """Steer the time of one namespace: of its topics, their subscriptions, and all their timers.
+
+    broker.clock.of("public/orders").advance(timedelta(days=7))
+    """
+
+    is_own = Look[NamespaceClock, bool](lambda clock: clock.is_own)
+    """Whether the namespace has its own time, and does not follow the broker's clock."""
+    include = call(NamespaceClock.include)
+    exclude = call(NamespaceClock.exclude)
+
+
+class BrokerClock(SteeredClock[LabClock]):
+    """Steer the time of a broker: its timers, and the times that it stores.
+
+        broker.clock.freeze()
+        broker.clock.advance(timedelta(days=7))
+
+    Clients keep their own clocks. Keep-alive and the expiry of credentials follow the machine's clock, unless they are
+    included.
+    """
+
+    included = Look[LabClock, Sequence[str]](lambda clock: clock.included)
+    """The names of the included timers."""
+    namespaces = Look[LabClock, Sequence[str]](lambda clock: clock.namespaces)
+    """The names of the namespaces that have their own time."""
+    include = call(LabClock.include)
+    exclude = call(LabClock.exclude)
+
+    def of(self, namespace: str) -> BrokerNamespaceClock:
+        """Return the clock of a namespace. The first call that steers it gives the namespace its own time.
+
+        Raise `ClockError` when the namespace does not exist.
+        """
+        return BrokerNamespaceClock(self._thread, self._thread.call(self._it.of, namespace))
 
 
 class BrokerCapture(Handle[Capture]):

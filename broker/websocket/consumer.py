@@ -28,6 +28,7 @@ log = Log("websocket")
 JAVA_TYPE: Final = "org.apache.pulsar.websocket.data.ConsumerCommand"
 NULL_FRAME: Final = 'Cannot read field "type" because "command" is null'
 DISCOVERY_SECONDS: Final = 60.0  # between two looks for new topics, as in Pulsar's client
+LETTER_SECONDS: Final = 60.0  # before a message comes again whose dead letter was not published
 MOST_KNOWN: Final = 100_000  # delivered messages whose topic is remembered; others are found by their partition
 
 
@@ -49,7 +50,7 @@ class Consumer(Handler):
         self, links: Links, place: Place, options: ConsumerOptions, output: Output, *, reads: bool = False
     ) -> None:
         self._links = links
-        self._clock = links.broker.clock
+        self._clock = links.broker.clock_of(place.topics[0]) if place.topics else links.broker.clock
         self.place = place
         self.options = options
         self.reads = reads
@@ -295,7 +296,7 @@ class Consumer(Handler):
             self.deliver()
 
     def _bury(self, consumer: TopicConsumer, message: Received) -> None:
-        """Publish a message to the dead letter topic, and acknowledge it then. If that fails, ask for it again."""
+        """Publish a message to the dead letter topic, and acknowledge it then. If that fails, ask again later."""
         assert self._letters is not None
 
         def published(failed: Failed | None) -> None:
@@ -303,7 +304,8 @@ class Consumer(Handler):
                 consumer.acknowledge([message.id])
             else:
                 log.warning("a dead letter was not published", topic=consumer.topic, reason=failed.text)
-                consumer.redeliver([(message.id.ledger_id, message.id.entry_id)])
+                entry: Entry = message.id.ledger_id, message.id.entry_id
+                self._after(LETTER_SECONDS, lambda: consumer.redeliver([entry]))
 
         self._letters.publish(message, str(consumer.topic), published)
 

@@ -71,7 +71,7 @@ class Letters:
             "ORIGIN_MESSAGE_IDY_TIME": origin,  # this name is Java's old misspelling
             **message.properties,
         }
-        metadata = pb.MessageMetadata(publish_time=self._links.broker.clock.now_ms())
+        metadata = pb.MessageMetadata(publish_time=self._links.broker.clock_of(TopicName.parse(topic)).now_ms())
         for name, value in properties.items():
             metadata.properties.add(key=name, value=value)
         if message.key is not None:

@@ -45,6 +45,7 @@ class Producer(Handler):
         self._options = options
         self._output = output
         (topic,) = place.topics
+        self._topic = topic
         self._publisher = Publisher(links, topic, options)
         self.published = 0
 
@@ -92,7 +93,7 @@ class Producer(Handler):
             data = decode_base64(payload)
         except ValueError as error:
             raise WrongMessage(f"Invalid Base64 message-payload error={error}") from None
-        now_ms = self._links.broker.clock.now_ms()
+        now_ms = self._links.broker.clock_of(self._topic).now_ms()
         metadata = pb.MessageMetadata(publish_time=now_ms)
         for name, value in fields["properties"].items():
             metadata.properties.add(key=name, value=value)

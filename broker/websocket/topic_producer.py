@@ -52,7 +52,7 @@ class TopicProducer:
 
     def __init__(self, links: Links, topic: TopicName, options: ProducerOptions) -> None:
         self._links = links
-        self._clock = links.broker.clock
+        self._clock = links.broker.clock_of(topic)
         self._options = options
         self.topic = topic
         self.name = options.name

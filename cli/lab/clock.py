@@ -1,4 +1,4 @@
-"""`pulsarium clock`: steer the clock of a running broker."""
+"""`pulsarium clock`: steer the clock of a running broker, or of one of its namespaces."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 from pulsarium.cli.admin.errors import AdminError, ServerError
 from pulsarium.cli.grouped import GroupedCommands
 from pulsarium.cli.lab.broker import LabOf, of_broker
+from pulsarium.rest.exchange import NO_BODY
 
 UNITS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_536_000}
 APART: Final = ("keep-alive", "token-expiry")
@@ -36,7 +37,8 @@ class Duration(click.ParamType[float]):
 
 
 @click.group(cls=GroupedCommands)
-def clock() -> None:
+@click.option("--namespace", metavar="TENANT/NAMESPACE", help="Steer the clock of one namespace instead.")
+def clock(namespace: str | None) -> None:
     """Freeze the broker's clock, or advance it by days in no time.
 
     \b
@@ -45,9 +47,12 @@ def clock() -> None:
     Go from timer to timer:
       pulsarium clock freeze
       pulsarium clock run-next
+    Give one namespace its own time:
+      pulsarium clock --namespace public/orders advance 7d
 
     All timers of the broker follow this clock: delayed delivery, TTL, retention, failover delay, deletion of inactive
-    topics. Keep-alive and the expiry of tokens follow it only when they are included. Clients have their own clocks.
+    topics. A namespace that --namespace steered has its own time until `reset`. Keep-alive and the expiry of tokens
+    follow the broker's clock only when they are included. Clients have their own clocks.
     """
 
 
@@ -56,7 +61,7 @@ def clock() -> None:
 @of_broker
 def show(lab: LabOf, as_json: bool) -> None:
     """Show the broker's time, and whether the clock is frozen."""
-    _print(lab.call("GET", "clock"), as_json)
+    _print(_call(lab, "GET", "clock"), as_json)
 
 
 @clock.command()
@@ -64,7 +69,7 @@ def show(lab: LabOf, as_json: bool) -> None:
 @of_broker
 def freeze(lab: LabOf, as_json: bool) -> None:
     """Freeze the clock."""
-    _print(lab.call("POST", "clock/freeze"), as_json)
+    _print(_call(lab, "POST", "clock/freeze"), as_json)
 
 
 @clock.command()
@@ -72,7 +77,7 @@ def freeze(lab: LabOf, as_json: bool) -> None:
 @of_broker
 def resume(lab: LabOf, as_json: bool) -> None:
     """Let the clock run again from the time that it shows."""
-    _print(lab.call("POST", "clock/resume"), as_json)
+    _print(_call(lab, "POST", "clock/resume"), as_json)
 
 
 @clock.command()
@@ -80,7 +85,7 @@ def resume(lab: LabOf, as_json: bool) -> None:
 @of_broker
 def reset(lab: LabOf, as_json: bool) -> None:
     """Return to the machine's time. All included timers are excluded again."""
-    _print(lab.call("POST", "clock/reset"), as_json)
+    _print(_call(lab, "POST", "clock/reset"), as_json)
 
 
 @clock.command()
@@ -93,7 +98,7 @@ def advance(lab: LabOf, duration: float | None, to: str | None, as_json: bool) -
     if (duration is None) == (to is None):
         raise click.UsageError("pass a DURATION such as 7d, or --to TIME")
     try:
-        state = lab.call("POST", "clock/advance", {"seconds": duration} if to is None else {"to": to})
+        state = _call(lab, "POST", "clock/advance", {"seconds": duration} if to is None else {"to": to})
     except ServerError as error:
         raise AdminError("DURATION" if to is None else f"--to {to}", error.message) from None
     _print(state, as_json)
@@ -104,7 +109,7 @@ def advance(lab: LabOf, duration: float | None, to: str | None, as_json: bool) -
 @of_broker
 def run_next(lab: LabOf, as_json: bool) -> None:
     """Advance the clock to the next timer, and run the timer."""
-    _print(lab.call("POST", "clock/run-next"), as_json)
+    _print(_call(lab, "POST", "clock/run-next"), as_json)
 
 
 @clock.command()
@@ -113,7 +118,13 @@ def run_next(lab: LabOf, as_json: bool) -> None:
 @of_broker
 def auto(lab: LabOf, switch: str, as_json: bool) -> None:
     """Switch auto-advance on or off. With auto-advance, an idle broker goes to its next timer by itself."""
-    _print(lab.call("POST", "clock/auto-advance", {"on": switch == "on"}), as_json)
+    _print(_call(lab, "POST", "clock/auto-advance", {"on": switch == "on"}), as_json)
+
+
+def _call(lab: LabOf, method: str, path: str, body: object = NO_BODY) -> Any:
+    group = click.get_current_context().parent
+    namespace = None if group is None else group.params["namespace"]
+    return lab.call(method, path, body, **({} if namespace is None else {"namespace": namespace}))
 
 
 def _of_names(name: str, text: str) -> Callable[..., None]:
@@ -122,7 +133,7 @@ def _of_names(name: str, text: str) -> Callable[..., None]:
     @as_json
     @of_broker
     def command(lab: LabOf, names: tuple[str, ...], as_json: bool) -> None:
-        _print(lab.call("POST", f"clock/{name}", {"names": list(names)}), as_json)
+        _print(_call(lab, "POST", f"clock/{name}", {"names": list(names)}), as_json)
 
     return command
 
@@ -144,7 +155,11 @@ def _print(state: Mapping[str, Any], as_json: bool) -> None:
         words.append("frozen")
     if state["autoAdvance"]:
         words.append("auto-advance")
-    words += [f"{name} included" for name in state["included"]]
+    words += [f"{name} included" for name in state.get("included", ())]
+    if not state.get("own", True):
+        words.append("the broker's clock")
+    if state.get("namespaces"):
+        words.append(f"namespaces with their own time: {' '.join(state['namespaces'])}")
     following = state["nextInSeconds"]
     words.append("no timer waits" if following is None else f"next timer in {_spoken(following)}")
     click.echo(", ".join(words))

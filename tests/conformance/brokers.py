@@ -59,7 +59,7 @@ def pulsarium(
         yield Broker(process.address, process)
     finally:
         if process.running:
-            process.kill()
+            process.stop(seconds=120)  # and not by a kill, which would lose what the coverage of the broker has
 
 
 @contextmanager

@@ -253,7 +253,7 @@ def get_backlog(call: Call) -> Reply:
             "messageBacklog": sum(each["cursorBacklog"] for each in cursors.values()),
             "dataLedgerDetails": [],
             "cursorDetails": cursors,
-            "statGeneratedAt": broker.clock.now_ms(),
+            "statGeneratedAt": broker.clock_of(name).now_ms(),
         }
     )
 

@@ -88,7 +88,7 @@ async def _publish(call: Call, request: dict[str, Any] | None, targets: list[tup
         raise AdminError(500, NO_MESSAGES)
     if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
         raise wrong_type("java.util.ArrayList<org.apache.pulsar.websocket.data.ProducerMessage>", messages)
-    producer, now_ms = _text(request, "producerName") or NAME, call.broker.clock.now_ms()
+    producer, now_ms = _text(request, "producerName") or NAME, call.broker.clock_of(call.topic_anywhere).now_ms()
     entries: list[bytes] = []
     for number, each in enumerate(messages, 1):
         entries.append(entry_of(each, schema, producer, version_bytes, now_ms))
@@ -111,7 +111,8 @@ def _asked(call: Call, request: dict[str, Any]) -> tuple[Schema, bytes]:
     Raise `AdminError` if the topic's strategy refuses the schema.
     """
     schema = Schema(read_info(_text(request, "valueSchema")) or STRING, read_info(_text(request, "keySchema")))
-    schemas, topic, now_ms = call.broker.schemas, call.topic_anywhere, call.broker.clock.now_ms()
+    schemas, topic = call.broker.schemas, call.topic_anywhere
+    now_ms = call.broker.clock_of(topic).now_ms()
     wanted = SchemaData.from_proto(schema.to_proto())
     if wanted.type == "NONE":
         return schema, WITHOUT

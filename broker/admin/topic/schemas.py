@@ -78,7 +78,7 @@ def post_schema(call: Call) -> Reply:
     schema, broker = _sent(call, type_first=False), call.broker
     try:
         added = broker.schemas.add(
-            name, schema, broker.topics.policies_of(name).schemas.strategy, broker.clock.now_ms()
+            name, schema, broker.topics.policies_of(name).schemas.strategy, broker.clock_of(name).now_ms()
         )
     except IncompatibleSchemaError as error:
         raise ContainerError(409, error.text) from None
@@ -96,7 +96,7 @@ def delete_schema(call: Call) -> Reply:
     if call.flag("force"):
         broker.schemas.delete(name)
         return json_reply({"version": UNKNOWN})
-    return json_reply({"version": broker.schemas.mark_deleted(name, broker.clock.now_ms()).version})
+    return json_reply({"version": broker.schemas.mark_deleted(name, broker.clock_of(name).now_ms()).version})
 
 
 @route("POST", f"{TOPIC}/compatibility", needs=TENANT_ADMIN)

@@ -11,7 +11,8 @@ export function Lab({ live: { value, error } }) {
   return html`<h2>Lab</h2><${Trouble} error=${error}/>
     <section class="card"><h3>Clock</h3><p>${!clock ? "The clock follows real time."
       : clock.frozen ? `The clock is frozen at ${instant(clock.nowMs)}.`
-      : `The clock is ${span(Math.abs(clock.aheadMs))} ${clock.aheadMs > 0 ? "ahead of" : "behind"} real time.`}</p>${acts("clock")}</section>
+      : `The clock is ${span(Math.abs(clock.aheadMs))} ${clock.aheadMs > 0 ? "ahead of" : "behind"} real time.`}</p>
+      ${value.namespaces.length > 0 && html`<p>Namespaces with their own time: ${value.namespaces.join(", ")}.</p>`}${acts("clock")}</section>
     <section class="card"><h3>Faults</h3><${Table} label="Faults" rows=${value.faults} empty="No faults." columns=${[["Id", (f) => f.id],
       ["Command", (f) => f.command], ["Action", (f) => pretty(f.action.kind || f.action)], ["When", (f) => html`<code class="small">${JSON.stringify(f)}</code>`],
       ["Hits", (f) => number(f.hits), true], ["Acts", (f) => acts("fault", { id: String(f.id) })]]}/>${acts("faults")}</section>

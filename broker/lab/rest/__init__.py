@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from pulsarium.broker.lab.rest import capture, clients, clock, cluster, faults, live, waiting
+from pulsarium.broker.lab.rest import capture, clients, clock, cluster, faults, live, namespaces, waiting
 
-MODULES: tuple[ModuleType, ...] = (capture, clients, clock, cluster, faults, live, waiting)
+MODULES: tuple[ModuleType, ...] = (capture, clients, clock, cluster, faults, live, namespaces, waiting)

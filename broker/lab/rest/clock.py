@@ -1,7 +1,8 @@
-"""/lab/clock: steer the broker's clock."""
+"""/lab/clock: steer the broker's clock. With `namespace`, each call steers the clock of that namespace."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,11 @@ from pulsarium.broker.http.call import Call
 from pulsarium.broker.http.errors import AdminError
 from pulsarium.broker.http.registry import route
 from pulsarium.broker.http.reply import Reply, json_reply
-from pulsarium.broker.lab.clock import ClockError
 from pulsarium.broker.lab.rest.find import lab_of
+from pulsarium.broker.lab.steering import ClockError
 
 if TYPE_CHECKING:
-    from pulsarium.broker.lab.clock import LabClock
+    from pulsarium.broker.lab.clock import LabClock, NamespaceClock
 
 ROOT = "/lab/clock"
 SECONDS_OR_TO = "an advance takes seconds, a number, or to, an ISO time or milliseconds since the epoch"
@@ -23,28 +24,25 @@ SECONDS_OR_TO = "an advance takes seconds, a number, or to, an ISO time or milli
 @route("GET", ROOT)
 def get_clock(call: Call) -> Reply:
     """Show the broker's time, and whether the clock is frozen."""
-    return _shown(lab_of(call).clock)
+    return _shown(_asked_clock(call))
 
 
 @route("POST", f"{ROOT}/freeze")
 def freeze(call: Call) -> Reply:
     """Freeze the clock."""
-    lab_of(call).clock.freeze()
-    return _shown(lab_of(call).clock)
+    return _steered(call, lambda clock: clock.freeze())
 
 
 @route("POST", f"{ROOT}/resume")
 def resume(call: Call) -> Reply:
     """Let the clock run again from the time that it shows."""
-    lab_of(call).clock.resume()
-    return _shown(lab_of(call).clock)
+    return _steered(call, lambda clock: clock.resume())
 
 
 @route("POST", f"{ROOT}/reset")
 def reset(call: Call) -> Reply:
     """Return to the machine's time, and exclude all included timers."""
-    lab_of(call).clock.reset()
-    return _shown(lab_of(call).clock)
+    return _steered(call, lambda clock: clock.reset())
 
 
 @route("POST", f"{ROOT}/advance")
@@ -56,7 +54,7 @@ async def advance(call: Call) -> Reply:
     asked = _asked(call, "seconds", "to")
     if len(asked) != 1:
         raise AdminError(400, SECONDS_OR_TO)
-    clock = lab_of(call).clock
+    clock = _asked_clock(call)
     try:
         if "to" in asked:
             seconds = await clock.advance_to(_time_ms(asked["to"]))
@@ -71,7 +69,7 @@ async def advance(call: Call) -> Reply:
 @route("POST", f"{ROOT}/run-next")
 async def run_next(call: Call) -> Reply:
     """Advance the clock to the next timer that runs once, and run the timer."""
-    clock = lab_of(call).clock
+    clock = _asked_clock(call)
     try:
         seconds = await clock.run_next()
     except ClockError as error:
@@ -85,32 +83,43 @@ def auto_advance(call: Call) -> Reply:
     on = _asked(call, "on").get("on")
     if not isinstance(on, bool):
         raise AdminError(400, "auto-advance takes on, which is true or false")
-    lab_of(call).clock.auto_advance = on
-    return _shown(lab_of(call).clock)
+    return _steered(call, lambda clock: setattr(clock, "auto_advance", on))
 
 
 @route("POST", f"{ROOT}/include")
 def include(call: Call) -> Reply:
     """Put timers under the clock: {"names": ["keep-alive", "token-expiry"]}."""
-    _of_names(call, lab_of(call).clock.include)
-    return _shown(lab_of(call).clock)
+    return _of_names(call, lambda clock, names: clock.include(*names))
 
 
 @route("POST", f"{ROOT}/exclude")
 def exclude(call: Call) -> Reply:
     """Return timers to the machine's clock: {"names": [...]}."""
-    _of_names(call, lab_of(call).clock.exclude)
-    return _shown(lab_of(call).clock)
+    return _of_names(call, lambda clock, names: clock.exclude(*names))
 
 
-def _of_names(call: Call, do: Any) -> None:
+def _asked_clock(call: Call) -> LabClock | NamespaceClock:
+    broker, namespace = lab_of(call).clock, call.query.get("namespace")
+    try:
+        return broker if namespace is None else broker.of(namespace)
+    except ClockError as error:
+        raise AdminError(404, str(error)) from None
+
+
+def _steered(call: Call, steer: Callable[[LabClock | NamespaceClock], None]) -> Reply:
+    clock = _asked_clock(call)
+    try:
+        steer(clock)
+    except ClockError as error:
+        raise AdminError(400, str(error)) from None
+    return _shown(clock)
+
+
+def _of_names(call: Call, steer: Callable[[LabClock | NamespaceClock, Sequence[str]], None]) -> Reply:
     names = _asked(call, "names").get("names")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise AdminError(400, "names is a list of keep-alive and token-expiry")
-    try:
-        do(*names)
-    except ClockError as error:
-        raise AdminError(400, str(error)) from None
+    return _steered(call, lambda clock: steer(clock, names))
 
 
 def _asked(call: Call, *known: str) -> dict[str, Any]:
@@ -143,7 +152,7 @@ def _time_ms(value: object) -> int:
     raise AdminError(400, SECONDS_OR_TO)
 
 
-def _shown(clock: LabClock, **more: Any) -> Reply:
+def _shown(clock: LabClock | NamespaceClock, **more: Any) -> Reply:
     now_ms = clock.now_ms()
     shown = {
         "now": instant_text(now_ms),
@@ -152,6 +161,6 @@ def _shown(clock: LabClock, **more: Any) -> Reply:
         "frozen": clock.frozen,
         "autoAdvance": clock.auto_advance,
         "nextInSeconds": clock.next_in,
-        "included": clock.included,
+        **clock.particulars(),
     }
     return json_reply(shown | more)

@@ -26,6 +26,7 @@ async def get_live(call: Call) -> Reply:
         return {
             "autoAdvance": lab.clock.auto_advance,
             "included": lab.clock.included,
+            "namespaces": lab.clock.namespaces,
             "faults": [rule_to_json(rule) for rule in lab.faults.rules],
             "masks": [mask_to_json(worn) for worn in lab.masks.worn],
             "captures": [capture_to_json(each) for each in lab.captures.all],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pulsarium.broker.clock import Clock
+from pulsarium.broker.clock import Timeline
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.ledger.position import EARLIEST, Position
@@ -28,7 +28,7 @@ MOST_DIGITS = 18  # of an index
 class EntryStamps:
     """Stamp entries with the broker's time and the index of their last message, as configured."""
 
-    def __init__(self, config: Config, clock: Clock) -> None:
+    def __init__(self, config: Config, clock: Timeline) -> None:
         self._timestamp = config.appends_broker_timestamp
         self._index = config.appends_index
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Declare the objects that all ledgers and cursors of a cluster share. `Cluster` provides them."""
+"""Declare the objects that ledgers and cursors share. `Cluster` provides them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pulsarium.broker.clock import Clock, DelayTicks
+from pulsarium.broker.clock import DelayTicks, SteeredTime
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.config.profile import Profile
 from pulsarium.broker.model.ledger.cache import EntryCache
@@ -36,15 +36,20 @@ def takes_transactions(config: Config, managed_ledger: str) -> bool:
 
 
 class Stores(Protocol):
-    """Configuration, profile, clocks, turn, storage and cache of a cluster, and the metadata from before its start."""
+    """Configuration, profile, turn, storage and cache of a cluster, the metadata from before its start, and the time.
+
+    The time is that of the namespace, for everything in a namespace (`Context.of`).
+    """
 
     config: Config
     profile: Profile
-    clock: Clock
     delay_ticks: DelayTicks
     turn: Turn
     storage: Storage
     cache: EntryCache
+
+    @property
+    def clock(self) -> SteeredTime: ...
 
     def next_ledger_id(self) -> int: ...
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from pulsarium.broker.clock import Clock, Timeline, Timer
+from pulsarium.broker.clock import Timeline, Timer
 from pulsarium.broker.config.keys import Config
 from pulsarium.broker.model.policy.policies import DispatchRate, PublishRate
 
@@ -109,7 +109,7 @@ class PublishLimiter:
     producers and other requests. Paused connections resume in turn, each as long as there are tokens left.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Timeline) -> None:
         self._clock = clock
         self._rate = PublishRate()
         self._buckets: list[tuple[TokenBucket, int]] = []  # each with the tokens that let a connection resume
@@ -183,7 +183,7 @@ class PublishAverage:
     that is longer. It costs nothing while it is not used.
     """
 
-    def __init__(self, topic: Counts, clock: Clock, config: Config) -> None:
+    def __init__(self, topic: Counts, clock: Timeline, config: Config) -> None:
         self._topic = topic
         self._clock = clock
         self._config = config
@@ -215,7 +215,7 @@ class DispatchLimiter:
     All tokens of a period come at once, which is also their maximum. Messages beyond the limit leave a debt.
     """
 
-    def __init__(self, clock: Clock, average: PublishAverage | None = None) -> None:
+    def __init__(self, clock: Timeline, average: PublishAverage | None = None) -> None:
         self._clock = clock
         self._average = average  # for relativeToPublishRate
         self._rate = DispatchRate()
@@ -255,7 +255,7 @@ class DispatchLimiter:
 class Limits:
     """A publish and a dispatch rate limit, at first without rates."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Timeline) -> None:
         self.publish = PublishLimiter(clock)
         self.dispatch = DispatchLimiter(clock)
 
@@ -291,7 +291,7 @@ class ResourceGroups:
     reach this by exchanging their usage.
     """
 
-    def __init__(self, clock: Clock, records: Records, *, limit_dispatch: bool) -> None:
+    def __init__(self, clock: Timeline, records: Records, *, limit_dispatch: bool) -> None:
         self._clock = clock
         self._records = records
         self._limit_dispatch = limit_dispatch

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
-from pulsarium.broker.clock import Timer
+from pulsarium.broker.clock import Clock, Timeline, Timer
 from pulsarium.broker.logs import Log
 from pulsarium.broker.model.context import Context
 from pulsarium.broker.model.errors import BrokerServiceError
@@ -94,6 +95,10 @@ class Controller:
         self._retention_ms = retention_ms
         # from now on, and not for all topics at once: a segment that was sealed just now stays for a while
         self._collection = stores.clock.every(COLLECTION, self._collect)
+
+    def follows(self, line: Timeline) -> bool:
+        """Return whether the topic has the time of `line`."""
+        return self._stores.clock.follows(line)
 
     def close(self) -> None:
         """Stop all timers, because the topic is deleted or its broker leads it no more."""
@@ -220,16 +225,18 @@ def _described(decision: Split | Merge | Rebucket) -> tuple[str, tuple[int, ...]
 class Controllers:
     """The controllers of a cluster's topics, and their periodic work."""
 
-    def __init__(self, stores: Context, metadata: Metadata, topics: ScalableTopics, ownership: Ownership[Any]) -> None:
+    def __init__(
+        self, stores: Context, clock: Clock, metadata: Metadata, topics: ScalableTopics, ownership: Ownership[Any]
+    ) -> None:
         self._stores = stores
         self._metadata = metadata
         self._topics = topics
         self._ownership = ownership
         self._controllers: dict[ScalableTopic, Controller] = {}
         topics.observers[self._topic_changed] = None
-        config, clock = stores.config, stores.clock
-        clock.every(config.scalableTopicLoadReportIntervalSeconds, self._measure)
-        clock.every(config.scalableTopicAutoScaleIntervalSeconds, self._evaluate)
+        config = stores.config
+        clock.check_every(config.scalableTopicLoadReportIntervalSeconds, lambda line: partial(self._measure, line))
+        clock.check_every(config.scalableTopicAutoScaleIntervalSeconds, lambda line: partial(self._evaluate, line))
 
     def find(self, topic: ScalableTopic) -> Controller | None:
         """Return the controller of a topic, or None before its first use."""
@@ -250,7 +257,11 @@ class Controllers:
         if controller is None:
             topic.lead(broker)
             controller = self._controllers[topic] = Controller(
-                topic, self._stores, self._metadata, self._ownership, self._retention_ms
+                topic,
+                self._stores.of(topic.name),
+                self._metadata,
+                self._ownership,
+                self._retention_ms,
             )
         return controller
 
@@ -286,14 +297,17 @@ class Controllers:
 
     # periodic work
 
-    def _measure(self) -> None:
-        now_ms = self._stores.clock.now_ms()
-        for controller in self._controllers.values():
+    def _measure(self, line: Timeline) -> None:
+        now_ms = line.now_ms()
+        for controller in self._of(line):
             controller.meter.measure(now_ms)
 
-    def _evaluate(self) -> None:
-        for controller in list(self._controllers.values()):
+    def _evaluate(self, line: Timeline) -> None:
+        for controller in self._of(line):
             controller.evaluate()
+
+    def _of(self, line: Timeline) -> list[Controller]:
+        return [each for each in self._controllers.values() if each.follows(line)]
 
     def _retention_ms(self, topic: ScalableTopic, segment: Segment) -> int:
         """Return how long a sealed segment is kept in milliseconds; negative is forever."""

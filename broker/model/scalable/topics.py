@@ -97,15 +97,15 @@ class ScalableTopic:
 
     def split(self, segment_id: int) -> None:
         """Replace a segment by its two halves, and terminate its topic."""
-        self._change(self.layout.split(segment_id, now_ms=self._topics.now_ms()))
+        self._change(self.layout.split(segment_id, now_ms=self._topics.now_ms(self.name)))
 
     def merge(self, first: int, second: int) -> None:
         """Replace two adjacent segments by one, and terminate their topics."""
-        self._change(self.layout.merge(first, second, now_ms=self._topics.now_ms()))
+        self._change(self.layout.merge(first, second, now_ms=self._topics.now_ms(self.name)))
 
     def rebucket(self, segment_id: int, buckets: int) -> None:
         """Replace a segment by one with another number of entry buckets, and terminate its topic."""
-        self._change(self.layout.rebucket(segment_id, buckets, now_ms=self._topics.now_ms()))
+        self._change(self.layout.rebucket(segment_id, buckets, now_ms=self._topics.now_ms(self.name)))
 
     def prune(self, ids: Iterable[int]) -> None:
         """Remove sealed segments, and delete their topics."""
@@ -168,9 +168,9 @@ class ScalableTopics:
         self._schemas = schemas
         self._found: dict[str, ScalableTopic] = {}
 
-    def now_ms(self) -> int:
-        """Return the time of the broker's clock, in milliseconds since the epoch."""
-        return self._stores.clock.now_ms()
+    def now_ms(self, name: TopicName) -> int:
+        """Return the time of a topic's namespace, in milliseconds since the epoch."""
+        return self._stores.of(name).clock.now_ms()
 
     def recover(self, kept: Mapping[str, bytes]) -> None:
         """Load the records from the store, and forget the old topics."""
@@ -255,7 +255,7 @@ class ScalableTopics:
         """Create a topic with segments of equal width. Raise `ScalableTopicExistsError` when it exists."""
         if self.find(name) is not None:
             raise ScalableTopicExistsError(f"Scalable topic already exists: {name}")
-        layout = Layout.initial(segments, now_ms=self.now_ms(), buckets=self.buckets_of(segments))
+        layout = Layout.initial(segments, now_ms=self.now_ms(name), buckets=self.buckets_of(segments))
         return self._add(ScalableTopic(self, name, layout, properties or {}))
 
     def _add(self, topic: ScalableTopic) -> ScalableTopic:
@@ -325,7 +325,7 @@ class ScalableTopics:
                 "clients are V5) before migrating, or retry with force=true"
             )
         buckets = self.buckets_of(len(names))
-        layout = Layout.migrated([str(each) for each in names], now_ms=self.now_ms(), buckets=buckets)
+        layout = Layout.migrated([str(each) for each in names], now_ms=self.now_ms(name), buckets=buckets)
         topic = self._add(ScalableTopic(self, scalable, layout, {}))
         for each in names:
             self._terminate(each)

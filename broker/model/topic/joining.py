@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from pulsarium.broker.clock import Clock
+from pulsarium.broker.clock import Timeline
 from pulsarium.broker.model.compaction.record import COMPACTION_CURSOR
 from pulsarium.broker.model.errors import NamingError, NotAllowedError
 from pulsarium.broker.model.policy.policies import Rate, SchemaPolicies
@@ -66,7 +66,7 @@ def check_new_subscription(topic: Topic, name: str) -> None:
 class SubscribeRate:
     """Limit how often one consumer may subscribe (C-12). A consumer is a host, a consumer name and an id."""
 
-    def __init__(self, clock: Clock, rate: Rate) -> None:
+    def __init__(self, clock: Timeline, rate: Rate) -> None:
         self._clock = clock
         self._rate = rate
         self._buckets: dict[tuple[str, str, int], TokenBucket] = {}

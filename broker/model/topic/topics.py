@@ -279,13 +279,13 @@ class Topics:
             if isinstance(log.ledger, ShadowLedger):
                 self._show_source(name, log, log.ledger)
             try:
-                topic = self._kind(name, log)(name, self._stores, self.policies_of(name), log)
+                topic = self._kind(name, log)(name, self._stores.of(name), self.policies_of(name), log)
             except StorageError as error:
                 raise PersistenceError(str(error)) from error
             if isinstance(topic, ChangeEventsTopic):
                 self._change_events.watch(topic)
         else:
-            topic = NonPersistentTopic(name, self._stores, self.policies_of(name))
+            topic = NonPersistentTopic(name, self._stores.of(name), self.policies_of(name))
         self.loaded[str(name)] = topic
         self.migration.check(topic)
         return topic
@@ -309,7 +309,7 @@ class Topics:
         )
         if SHADOW_SOURCE in shadow_properties(name, known, self._metadata) and not has_entries:
             kind = ShadowLedger
-        return TopicLog(path, self._stores, kind, kept, partial(self.unload, name))
+        return TopicLog(path, self._stores.of(name), kind, kept, partial(self.unload, name))
 
     def _show_source(self, name: TopicName, log: TopicLog, ledger: ShadowLedger) -> None:
         """Attach a shadow topic to its source, or raise `SourceNotFoundError`."""

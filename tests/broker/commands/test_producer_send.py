@@ -60,6 +60,16 @@ async def test_a_bad_checksum_is_refused_and_the_producer_stays(wire: Wire) -> N
 
 
 @pytest.mark.req("W-02")
+async def test_a_bad_checksum_is_refused_where_messages_are_checked_one_by_one(wire: Wire) -> None:
+    """A chunk is published by itself, and not together with its neighbors."""
+    await wire.producer()
+    await wire.send(Type.SEND, plain(b"abc")[:-1] + b"x", producer_id=0, sequence_id=1, is_chunk=True)
+    error = await wire.expect(Type.SEND_ERROR)
+    assert (error.sequence_id, error.error) == (1, pb.ChecksumError)
+    assert await wire.publish(plain(b"1"))
+
+
+@pytest.mark.req("W-02")
 @pytest.mark.parametrize(
     "entry", [plain(b"no checksum", checksum=False), b"\0\0\0\0empty metadata", b"\0\0\0\3xyzgarbage", b"ab"]
 )

@@ -14,6 +14,7 @@ from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.http.server import serve_http
 from pulsarium.broker.server import bind
+from pulsarium.broker.storage.interface import Storage
 from pulsarium.broker.web import site_of
 from tests.broker.auth.secured import Authority, Files
 from tests.broker.loopback import HANGS
@@ -46,9 +47,11 @@ class Served:
 
 
 @asynccontextmanager
-async def served(config: Config | None = None, tls: TlsContext | None = None) -> AsyncIterator[Served]:
+async def served(
+    config: Config | None = None, tls: TlsContext | None = None, storage: Storage | None = None
+) -> AsyncIterator[Served]:
     with trio.fail_after(HANGS), bind("127.0.0.1", 0, "--http-port") as sock:
-        async with serving(config) as bed, trio.open_nursery() as nursery:
+        async with serving(config, storage=storage) as bed, trio.open_nursery() as nursery:
             scope = trio.CancelScope()
             served = Served(bed.broker, sock.getsockname()[1], scope)
 

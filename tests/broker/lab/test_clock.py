@@ -10,7 +10,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from pulsarium.broker.clock import Clock
-from pulsarium.broker.lab.clock import IDLE, MOST_CHECKS, ClockError, LabClock
+from pulsarium.broker.lab.clock import LabClock
+from pulsarium.broker.lab.steering import IDLE, MOST_CHECKS, ClockError
 from pulsarium.broker.model.ledger.cache import EntryCache
 from pulsarium.broker.turn import Turn
 from tests.broker.held import HeldStorage

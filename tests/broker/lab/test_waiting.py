@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -33,15 +34,53 @@ HOUR = 3600
 SCALABLE = TopicName.parse("topic://public/default/t")
 
 
+ONLY_THE_BROKERS = (  # what does not belong to one namespace
+    "test_transactions_time_out",
+    "test_changes_of_a_namespace_are_gathered_for_a_moment",
+    "test_transactions_over_scalable_topics_time_out_and_are_forgotten",
+    "test_rates",
+    "test_connections_live_on",
+    "test_tokens_are_as_good_as_their_makers_clock_says",
+    "test_late_sends_of_a_closed_producer_are_dropped_for_as_long_as_the_client_may_not_know",
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    whose = ["broker"] if metafunc.function.__name__ in ONLY_THE_BROKERS else ["broker", "namespace"]
+    metafunc.parametrize("whose", whose, indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def whose(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run a test under the broker's clock, and under the clock of the namespace that has all the test's topics."""
+    token = WHOSE.set(request.param)
+    yield
+    WHOSE.reset(token)
+
+
+WHOSE = ContextVar[str]("WHOSE")
+
+
+class Steering(NamedTuple):
+    """The lab whose clock a test steers."""
+
+    lab: Lab
+
+    @property
+    def clock(self) -> Any:
+        broker = self.lab.clock
+        return broker if WHOSE.get() == "broker" else broker.of("public/default")
+
+
 @asynccontextmanager
-async def stage(data: Path | None = None, **config: Any) -> AsyncIterator[tuple[Bed, Lab, Wire]]:
-    """A broker, its lab, and a connection with a producer 0 on the usual topic."""
+async def stage(data: Path | None = None, **config: Any) -> AsyncIterator[tuple[Bed, Steering, Wire]]:
+    """A broker, the clock that the test steers, and a connection with a producer 0 on the usual topic."""
     async with serving(Config(**config), data=data) as bed:
         wire = await bed.connect()
         await wire.producer()
         lab = bed.broker.cluster.lab
         assert lab is not None
-        yield bed, lab, wire
+        yield bed, Steering(lab), wire
 
 
 async def nothing(wire: Wire) -> None:

@@ -46,6 +46,22 @@ OBEYS: Mapping[str, str | tuple[str, ...]] = {
     "websocket/consumer.py": "test_redelivery_to_websockets",
     "websocket/topic_producer.py": "test_batches_of_websockets",
 }
+# What asks the broker's clock itself, so that no namespace's own time moves it, and why. All else of OBEYS and STAMPS
+# has the time of its topic's namespace.
+OF_THE_BROKER = {
+    "rates.py": "one round computes the rates of all topics",
+    "model/transaction/coordinator.py": "a transaction has topics of several namespaces",
+    "model/transaction/scalable.py": "a transaction has topics of several namespaces",
+    "commands/scalable_watch.py": "updates of a client's connection",
+    "admin/cluster/broker_stats.py": "the first stats of a broker",
+    "broker.py": "when the broker started; topics of namespaces that do not exist",
+    "cluster.py": "limits of brokers and resource groups; certificates",
+    "http/live.py": "the console shows the broker's clock",
+    "server.py": "runs the clock",
+    "websocket/consumer.py": "a pattern has no topic yet",
+}
+CLOCK_OF_A_BROKER = {"broker", "_broker", "cluster"}
+LINES_APART = {"machine", "keep_alive", "token_expiry"}
 # When something happened, for those who look; nothing depends on it.
 STAMPS = {
     "admin/cluster/broker_stats.py",
@@ -106,6 +122,10 @@ MACHINE = {
 }
 
 
+def waiting() -> ast.Module:
+    return ast.parse(Path(__file__).with_name("test_waiting.py").read_text())
+
+
 @cache
 def sources() -> list[tuple[str, ast.Module]]:
     found = []
@@ -137,6 +157,34 @@ def test_each_use_of_the_machine_s_time_has_a_reason() -> None:
     assert {name for name, module in sources() if asks_the_machine(module)} == MACHINE.keys()
 
 
+def asks_the_broker(module: ast.Module) -> bool:
+    """Whether the module reads `broker.clock`, other than its timelines apart."""
+    apart = {
+        id(node.value) for node in ast.walk(module) if isinstance(node, ast.Attribute) and node.attr in LINES_APART
+    }
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "clock"
+        and id(node) not in apart
+        and getattr(node.value, "attr", getattr(node.value, "id", "")) in CLOCK_OF_A_BROKER
+        for node in ast.walk(module)
+    )
+
+
+def test_each_use_of_the_brokers_own_clock_has_a_reason() -> None:
+    asking = {name for name, module in sources() if asks_the_broker(module) and name != "pytest_plugin.py"}
+    of_the_cluster = {"cluster.py", "model/transaction/coordinator.py", "model/transaction/scalable.py"}
+    assert asking | of_the_cluster == OF_THE_BROKER.keys()
+
+
+def test_each_timer_that_no_namespace_moves_is_listed() -> None:
+    body = waiting().body
+    (found,) = (each.value for each in body if isinstance(each, ast.Assign) and "ONLY_THE_BROKERS" in ast.unparse(each))
+    not_moved = set(ast.literal_eval(found))
+    only = {name for name, tests in OBEYS.items() if {*named_by(tests)} <= not_moved}
+    assert only == OBEYS.keys() & OF_THE_BROKER.keys() - {"websocket/consumer.py"}
+
+
 def test_whoever_sets_a_timer_obeys_or_is_apart() -> None:
     setting = {name for name, module in sources() if any(True for _ in asks(module, ("call_later", "every")))}
     assert setting <= OBEYS.keys() | APART.keys()
@@ -148,5 +196,4 @@ def named_by(found: str | tuple[str, ...]) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("test", sorted({test for found in OBEYS.values() for test in named_by(found)}))
 def test_each_use_of_the_clock_has_a_test(test: str) -> None:
-    module = ast.parse(Path(__file__).with_name("test_waiting.py").read_text())
-    assert test in {node.name for node in module.body if isinstance(node, ast.AsyncFunctionDef)}
+    assert test in {node.name for node in waiting().body if isinstance(node, ast.AsyncFunctionDef)}

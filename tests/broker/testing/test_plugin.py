@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from pulsarium.broker import pytest_marks, pytest_plugin
+from pulsarium.broker.clock import NamespaceTime
+from pulsarium.broker.server import RunningCluster
+from pulsarium.broker.testing import running
 
 # Users may have the plugins of trio, anyio and hypothesis or not, which take seconds in a new folder.
 OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest")
@@ -254,3 +257,121 @@ def test_the_plugin_uses_nothing_private_of_pytest() -> None:
         imported = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
         private = {name for name in asked | named | imported if name.startswith("_") and not name.startswith("__")}
         assert private == set()
+
+
+OWN_TIME = """
+    import json
+    import urllib.request
+    from datetime import timedelta
+
+    import pytest
+    from pulsar import ConsumerType, InitialPosition
+
+    DAYS, DAY_MS, MONTH = {days}, 86_400_000, 30 * 86_400
+
+    def backlog(broker, topic):
+        path = topic.replace("://", "/")
+        with urllib.request.urlopen(f"{{broker.admin_url}}/admin/v2/{{path}}/stats") as answer:
+            return json.load(answer)["subscriptions"]["s"]["msgBacklog"]
+
+    @pytest.mark.pulsar(policies={{"message_ttl_in_seconds": MONTH}})
+    def test_own_time(pulsar_broker, pulsar_client, pulsar_namespace, pulsar_topic, pulsar_clock):
+        consumer = pulsar_client.subscribe(pulsar_topic, "s", ConsumerType.Shared)
+        old = f"persistent://{{pulsar_namespace}}/old"
+        pulsar_client.subscribe(old, "s").close()
+        pulsar_client.create_producer(old).send(b"old")
+        producer = pulsar_client.create_producer(pulsar_topic)
+        pulsar_clock.freeze()
+        began = pulsar_clock.now_ms()
+        for days in (DAYS, DAYS + 1):
+            producer.send(b"%d" % days, deliver_after=timedelta(days=days))
+
+        # all tests meet here, each with a frozen clock
+        pulsar_client.create_producer("persistent://public/default/meeting").send(pulsar_namespace.encode())
+        meeting = pulsar_client.subscribe(
+            "persistent://public/default/meeting", pulsar_namespace, initial_position=InitialPosition.Earliest
+        )
+        others = {{meeting.receive(120_000).data().decode() for _ in range(8)}}
+        assert len(others) == 8
+        assert pulsar_clock.now_ms() == began
+
+        pulsar_clock.advance(timedelta(days=DAYS, minutes=10))
+        assert consumer.receive(60_000).data() == b"%d" % DAYS
+        assert pulsar_clock.now_ms() - began == DAYS * DAY_MS + 600_000
+        assert pulsar_clock.next_in == pytest.approx(86_400, abs=1200)  # the next message waits
+        assert backlog(pulsar_broker, old) == 1
+        pulsar_clock.advance(MONTH)
+        assert backlog(pulsar_broker, old) == 0
+        assert abs(pulsar_broker.clock.offset_ms) < 1000
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(600)
+def test_eight_workers_on_one_broker_have_eight_clocks(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(**{f"test_{days}": OWN_TIME.format(days=days) for days in range(1, 9)})
+    with running() as broker:
+        most: list[int] = []
+
+        def watch(it: RunningCluster) -> None:
+            clock, lab = it.broker.clock, it.lab.clock
+            part = clock.part
+
+            def parted(line: NamespaceTime) -> None:
+                part(line)
+                most.append(len(lab.namespaces))
+
+            clock.part = parted  # type: ignore[method-assign]
+
+        broker.call(watch)
+        options = ("-pxdist", "-n8", "--dist=loadfile", f"--pulsar-url={broker.admin_url}", "-pno:cacheprovider")
+        result = pytester.run(*PYTEST, *options)
+        result.assert_outcomes(passed=8)
+        assert max(most) == 8
+        assert broker.clock.namespaces == []
+
+
+def test_a_run_uses_the_broker_of_pulsarium_exec(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running() as broker:
+        monkeypatch.setenv("PULSARIUM_ADMIN_URL", broker.admin_url)
+        result = run(f"""
+            import pytest
+
+            def test_the_broker_that_runs(pulsar_broker, pulsar_topic, pulsar_clock):
+                assert pulsar_broker.admin_url == "{broker.admin_url}"
+                pulsar_clock.advance(86_400)
+                assert pulsar_broker.clock.namespaces == ["public/test_the_broker_that_runs"]
+
+            def test_all_is_over(pulsar_broker):
+                assert pulsar_broker.clock.namespaces == []
+
+            @pytest.mark.pulsar(set={{"maxMessageSize": 1024}})
+            def test_a_broker_of_its_own(pulsar_broker):
+                assert pulsar_broker.admin_url != "{broker.admin_url}"
+        """)
+        result.assert_outcomes(passed=3)
+
+
+def test_options_of_the_ini_file_cannot_change_a_broker_that_runs(run: Run) -> None:
+    result = run("def test(): pass", "--pulsar-url=http://127.0.0.1:1", ini="pulsar_set = maxMessageSize=1024\n")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines("*pulsar_set cannot change the broker at http://127.0.0.1:1: start that broker with *")
+
+
+def test_the_clock_of_a_test_with_a_namespace_is_its_own(run: Run) -> None:
+    result = run("""
+        def test_with_a_topic(pulsar_broker, pulsar_topic, pulsar_namespace, pulsar_clock):
+            pulsar_clock.advance(86_400)
+            assert pulsar_broker.clock.namespaces == [pulsar_namespace]
+            assert abs(pulsar_broker.clock.offset_ms) < 1000
+
+        def test_that_deletes_its_namespace(pulsar_broker, pulsar_namespace, pulsar_clock):
+            pulsar_clock.freeze()
+            pulsar_broker.delete_namespace(pulsar_namespace)
+
+        def test_without(pulsar_broker, pulsar_clock):
+            assert pulsar_broker.clock.namespaces == []
+            pulsar_clock.advance(86_400)
+            assert pulsar_broker.clock.offset_ms > 80_000_000
+    """)
+    result.assert_outcomes(passed=3)

@@ -24,6 +24,7 @@ from wsproto.events import (
 )
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.storage.interface import Storage
 from tests.broker.http.served import Served, served
 
 TOPIC = "persistent/public/default/t"
@@ -139,9 +140,9 @@ class Client:
 
 
 @asynccontextmanager
-async def websockets(config: Config | None = None) -> AsyncIterator[Client]:
+async def websockets(config: Config | None = None, storage: Storage | None = None) -> AsyncIterator[Client]:
     """A broker on a port, and its WebSocket clients."""
-    async with served(config) as http:
+    async with served(config, storage=storage) as http:
         client = Client(http)
         try:
             yield client

@@ -1,4 +1,4 @@
-"""Messages, acknowledgements, redelivery and readers over WebSocket."""
+"""Consumers and readers over WebSocket: acknowledgements, redelivery, permits, patterns."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pytest
 import trio
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.websocket import consumer as websocket_consumer
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.http.served import answer
 from tests.broker.websocket.talk import CONSUMER, PRODUCER, READER, TOPIC, Client, Talk, message, text_of, websockets
+from tests.broker.wire import Bed, plain
 
 NAME = TopicName.parse("persistent://public/default/t")
 BATCHES = "batchingEnabled=true&batchingMaxMessages=3&batchingMaxPublishDelay=60000"
@@ -31,24 +33,6 @@ async def until_unloaded(client: Client) -> None:
     client.broker.turn.begin()
     client.broker.topics.unload(NAME)
     client.broker.turn.finish()
-
-
-async def test_a_batch_is_sent_when_its_delay_has_passed(autojump_clock: object) -> None:
-    async with websockets() as client:
-        consumer = await client.talk(CONSUMER)
-        producer = await client.talk(PRODUCER, "batchingEnabled=true&batchingMaxPublishDelay=500")
-        for text in "ab":
-            await producer.send(message(text))
-        assert [(await producer.frame())["result"] for _ in "ab"] == ["ok", "ok"]
-        assert await consumer.texts(2) == ["a", "b"]
-
-
-async def test_the_query_bounds_the_messages_that_wait_for_a_batch() -> None:
-    async with websockets() as client:
-        producer = await client.talk(PRODUCER, f"{BATCHES}&maxPendingMessages=1")
-        await producer.send(message("a"))
-        refused = await producer.ask(message("b"))
-        assert (refused["result"], refused["errorMsg"]) == ("send-error:8", "Producer send queue is full")
 
 
 async def test_each_message_of_a_batch_is_acknowledged_by_itself() -> None:
@@ -100,6 +84,51 @@ async def test_a_dead_letter_has_the_message_of_its_origin(autojump_clock: objec
         assert letter["properties"]["REAL_TOPIC"] == str(NAME)
         await consumer.alive()
         assert not subscription(client).has_backlog
+
+
+async def test_a_dead_letter_that_cannot_be_published_is_tried_again_after_a_pause(
+    autojump_clock: object, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(websocket_consumer, "LETTER_SECONDS", 5)
+    query = (
+        f"subscriptionType=Shared&maxRedeliverCount=1&negativeAckRedeliveryDelay=1000&deadLetterTopic={quote('a:/b')}"
+    )
+    async with websockets() as client:
+        consumer = await client.talk(CONSUMER, query)
+        await client.publish("bad")
+        for _ in range(2):
+            await acknowledge(consumer, await consumer.frame(), type="negativeAcknowledge")
+        await trio.sleep(2)
+        for times in range(1, 4):
+            assert caplog.text.count("a dead letter was not published") == times
+            await trio.sleep(5)
+        assert subscription(client).has_backlog
+
+
+async def test_a_batch_that_cannot_be_read_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
+    async with websockets() as client, trio.open_nursery() as nursery:
+        consumer = await client.talk(CONSUMER)
+        wire = await Bed(client.broker, nursery).connect()
+        await wire.producer()
+        await wire.publish(plain(b"no batch", num_messages_in_batch=3), plain(b"good"))
+        assert await consumer.texts(1) == ["good"]
+        assert "an entry cannot be read" in caplog.text
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("action", ["FAIL", "DISCARD"])
+async def test_encrypted_messages_stay_in_the_backlog_unless_they_are_discarded(action: str) -> None:
+    async with websockets() as client, trio.open_nursery() as nursery:
+        consumer = await client.talk(CONSUMER, f"cryptoFailureAction={action}")
+        wire = await Bed(client.broker, nursery).connect()
+        await wire.producer()
+        await wire.publish(plain(b"?", encryption_keys=[{"key": "k", "value": b"v"}]), plain(b"good"))
+        frame = await consumer.frame()
+        assert text_of(frame) == "good"
+        await acknowledge(consumer, frame)
+        await consumer.alive()
+        assert subscription(client).has_backlog is (action == "FAIL")
+        nursery.cancel_scope.cancel()
 
 
 async def test_permits_bound_a_client_that_pulls() -> None:

@@ -31,6 +31,15 @@ async def test_the_clock_is_advanced_by_a_week_and_reset(clock: LabLine) -> None
     assert (await clock.said("reset")).endswith("Z, the machine's time, no timer waits\n")
 
 
+async def test_the_clock_of_a_namespace(clock: LabLine) -> None:
+    assert "Z, the machine's time, the broker's clock," in await clock.said("--namespace", "public/default", "show")
+    assert "7d ahead of" in await clock.said("--namespace", "public/default", "advance", "7d")
+    assert "the machine's time, namespaces with their own time: public/default," in await clock.said("show")
+    assert "the broker's clock" in await clock.said("--namespace", "public/default", "reset")
+    failed = await clock.run("--namespace", "public/none", "freeze")
+    assert (failed.exit_code, "the namespace public/none does not exist" in failed.stderr) == (1, True)
+
+
 async def test_standing_still_and_stepping(clock: LabLine) -> None:
     ran: list[int] = []
     clock.live.bed.broker.clock.call_later(100, lambda: ran.append(1))

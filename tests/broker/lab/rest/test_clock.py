@@ -27,7 +27,16 @@ async def post(rest: Rest, path: str, body: Any = None) -> Any:
 
 async def test_the_state_of_the_clock_has_these_fields(rest: Rest) -> None:
     state = await rest.get("/lab/clock")
-    assert set(state) == {"now", "nowMs", "offsetMs", "frozen", "autoAdvance", "nextInSeconds", "included"}
+    assert set(state) == {
+        "now",
+        "nowMs",
+        "offsetMs",
+        "frozen",
+        "autoAdvance",
+        "nextInSeconds",
+        "included",
+        "namespaces",
+    }
     assert state | {"now": 0, "nowMs": 0} == {
         "now": 0,
         "nowMs": 0,
@@ -36,7 +45,43 @@ async def test_the_state_of_the_clock_has_these_fields(rest: Rest) -> None:
         "autoAdvance": False,
         "nextInSeconds": None,
         "included": [],
+        "namespaces": [],
     }
+
+
+async def test_each_call_steers_the_clock_of_a_namespace(rest: Rest) -> None:
+    async def steer(path: str, body: Any = None) -> Any:
+        return await post(rest, f"{path}?namespace=public/default", body)
+
+    before = await rest.get("/lab/clock?namespace=public/default")
+    assert (before["namespace"], before["own"]) == ("public/default", False)
+    frozen = await steer("freeze")
+    state = await steer("advance", {"seconds": DAY})
+    assert (state["own"], state["frozen"], state["nowMs"] - frozen["nowMs"]) == (True, True, DAY * 1000)
+    state = await steer("advance", {"to": frozen["nowMs"] + 2 * DAY * 1000})
+    assert state["nowMs"] == frozen["nowMs"] + 2 * DAY * 1000
+    assert (await steer("auto-advance", {"on": True}))["autoAdvance"]
+    assert not (await steer("resume"))["frozen"]
+    broker = await rest.get("/lab/clock")
+    assert (broker["offsetMs"], broker["namespaces"]) == (0, ["public/default"])
+    assert not (await steer("reset"))["own"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("freeze?namespace=public/none", 404, "the namespace public/none does not exist"),
+        ("run-next?namespace=public/default", 409, "no timer waits"),
+    ],
+)
+async def test_a_namespaces_clock_refuses(rest: Rest, path: str, status: int, text: str) -> None:
+    answer = await rest.call("POST", f"/lab/clock/{path}")
+    assert (answer.status, text in str(answer.json)) == (status, True), answer
+
+
+async def test_no_timer_of_connections_is_included_in_a_namespaces_clock(rest: Rest) -> None:
+    answer = await rest.call("POST", "/lab/clock/include?namespace=public/default", value={"names": ["keep-alive"]})
+    assert (answer.status, "belong to connections" in str(answer.json)) == (400, True), answer
 
 
 async def test_the_clock_is_frozen_advanced_resumed_and_reset(rest: Rest) -> None:

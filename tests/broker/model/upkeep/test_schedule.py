@@ -23,14 +23,16 @@ def with_migration(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> I
     return topics.migration.check_all()
 
 
+def with_check(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> Iterator[None]:
+    return check_all(topics, note, next(iter(topics.loaded.values())).stores.clock)
+
+
 def with_inactivity(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> Iterator[None]:
     patched.setattr(upkeep, "may_go", note)  # which says no
-    return delete_inactive(topics)
+    return delete_inactive(topics, next(iter(topics.loaded.values())).stores.clock)
 
 
-@pytest.mark.parametrize(
-    "begin", [lambda topics, note, patched: check_all(topics, note), with_inactivity, with_migration]
-)
+@pytest.mark.parametrize("begin", [with_check, with_inactivity, with_migration])
 async def test_topics_that_went_meanwhile_are_passed_over(
     autojump_clock: MockClock,
     monkeypatch: pytest.MonkeyPatch,
@@ -61,6 +63,6 @@ async def test_the_fault_of_one_topic_does_not_spare_the_others(
             if topic.name == NAMES[1]:
                 raise ValueError("broken")
 
-        assert len(list(check_all(bed.broker.topics, check))) == len(NAMES)
+        assert len(list(check_all(bed.broker.topics, check, bed.broker.clock))) == len(NAMES)
         assert checked == NAMES
         assert "broken" in caplog.text

@@ -1,4 +1,4 @@
-"""Create namespaces for tests in the broker's own process, which takes microseconds."""
+"""Create and delete namespaces for tests."""
 
 from __future__ import annotations
 
