@@ -33,6 +33,7 @@ class PublishBuffer:
         self._turn = turn
         self._cache = cache
         self._most = most
+        self._share = min(most, OF_ONE_CONNECTION)
         self._last: Publisher | None = None  # the connection that published last
         self._until_alone = 0  # reads of that connection, until no other counts as publishing
         self._of: dict[Publisher, int] = {}  # bytes that were read and are not stored yet
@@ -46,19 +47,12 @@ class PublishBuffer:
         """Return the number of bytes that are not stored yet."""
         return max(self._turn.unstored, self._cache.size - self._cache.limit)
 
-    @property
-    def _share(self) -> int:
-        return min(self._most, BESIDE_OTHERS if self._until_alone else OF_ONE_CONNECTION)
-
     def published(self, client: Publisher, size: int) -> None:
         """Note that a connection published messages in a read of `size` bytes."""
         if not self._most:
             return
-        if client is not self._last:
-            self._until_alone = READS_ALONE if self._last is not None else 0
-            self._last = client
-        elif self._until_alone:
-            self._until_alone -= 1
+        if client is not self._last or self._until_alone:
+            self._count(client)
         own = self._of[client] = self._of.get(client, 0) + size
         self._turn.after_commit(partial(self._stored, client, size))
         if own > self._share and client not in self._above_share:
@@ -68,11 +62,20 @@ class PublishBuffer:
             self._waiting[client] = None
             client.pause_reading()
 
+    def _count(self, client: Publisher) -> None:
+        """Set the share of each connection by whether others published lately."""
+        if client is self._last:
+            self._until_alone -= 1
+        elif self._last is not None:
+            self._until_alone = READS_ALONE
+        self._last = client
+        self._share = min(self._most, BESIDE_OTHERS if self._until_alone else OF_ONE_CONNECTION)
+
     def _stored(self, client: Publisher, size: int, error: Exception | None) -> None:
         own = self._of.pop(client) - size
         if own:
             self._of[client] = own
-        if own <= self._share // 2 and client in self._above_share:
+        if client in self._above_share and own <= self._share // 2:
             self._above_share.remove(client)
             self._go_on(client)
 

@@ -214,7 +214,10 @@ class SendRun:
         if publisher is not None and append_run is not None:
             self._publisher, self._run = None, []
             self._session.gate.publish_started(len(run))
-            publisher.publish_run(run, append_run)
+            if len(run) == 1:  # which costs less
+                publisher.publish(run[0])
+            else:
+                publisher.publish_run(run, append_run)
 
 
 @handles(pb.BaseCommand.CLOSE_PRODUCER)

@@ -92,7 +92,8 @@ class Outgoing:
         message_id = receipt.message_id
         receipt.producer_id = producer_id
         ledger_id = highest = size = -1
-        parts, head = list[bytes](), b""
+        parts: list[bytes] = []
+        head = b""
         for entry in entries:
             receipt.sequence_id = entry.sequence_id
             if entry.highest_sequence_id != highest:
