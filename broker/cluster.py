@@ -213,6 +213,19 @@ class Cluster:
         counters = {path: str(max(count, int(kept.get(path, b"0")))).encode() for path, count in reached.items()}
         kept = {**kept, **counters}
         self.storage.replace(kept, entries)
+        self._begin_again(kept)
+
+    def restart(self) -> None:
+        """Begin again with what is stored, as after a crash of all brokers. The turn must be settled.
+
+        The store must keep entries (`Storage.keeps_entries`).
+        """
+        for broker in self.brokers:
+            broker.close_sessions()
+        self._begin_again(self.storage.load_metadata())
+
+    def _begin_again(self, kept: dict[str, bytes]) -> None:
+        """Forget all topics with their clients, and recover those in `kept`."""
         self.topics.forget_all()
         self.turn.forget_notes()
         self.ownership.forget_all()

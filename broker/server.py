@@ -251,17 +251,19 @@ def bind(host: str, port: int, option: str) -> socket.socket:
 
 
 @asynccontextmanager
-async def open_broker(options: ServeOptions, *, web_when_asked: bool = False) -> AsyncIterator[RunningCluster]:
+async def open_broker(
+    options: ServeOptions, *, web_when_asked: bool = False, storage: Storage | None = None
+) -> AsyncIterator[RunningCluster]:
     """Serve with `options.brokers` brokers until the block ends. Each broker takes the next higher ports.
 
-    `web_when_asked` is that of RunningBroker.serve. Raise `PortInUse`, `StorageError` for an unusable data directory,
-    or `ConfigError` for unusable keys and certificates.
+    `web_when_asked` is that of RunningBroker.serve. `storage` takes the place of the store of the options. Raise
+    `PortInUse`, `StorageError` for an unusable data directory, or `ConfigError` for unusable keys and certificates.
     """
     with ExitStack() as stack:
         taken = [stack.enter_context(Ports(options.host, options.ports.nth(index))) for index in range(options.brokers)]
         port = options.toxiproxy_port
         control = None if port is None else stack.enter_context(bind(options.host, port, "--toxiproxy-port"))
-        async with open_core(options) as first, trio.open_nursery() as nursery:
+        async with open_core(options, storage) as first, trio.open_nursery() as nursery:
             brokers = zip(first.cluster.brokers, taken, strict=True)
             running = [RunningBroker(broker, ports, nursery) for broker, ports in brokers]
             for each in running:
@@ -291,11 +293,11 @@ async def begin_with(lab: Lab, options: ServeOptions) -> None:
 
 
 @asynccontextmanager
-async def open_core(options: ServeOptions) -> AsyncIterator[Broker]:
+async def open_core(options: ServeOptions, storage: Storage | None = None) -> AsyncIterator[Broker]:
     """Open brokers without ports, for tests over streams, with store, clock and timers. Yield the first broker."""
     asked = options.compaction_engine
     engine = None if asked is None else make_engine(asked, options.compaction_options)
-    storage = await open_storage(options)
+    storage = storage or await open_storage(options)
     async with trio.open_nursery() as nursery:
         await nursery.start(storage.run)
         cluster = Cluster(options.config, options.profile, storage)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pulsarium.cli.grouped import GroupedCommand
-from pulsarium.cli.ready import URLS
+from pulsarium.cli.ready import URLS, Urls
 from pulsarium.cli.refusal import Refusal, RequestRefused, RunRefused
 from pulsarium.cli.serve import FILE, broker_options, gather, output
 
@@ -167,12 +167,12 @@ def _is_in_foreground() -> bool:
         return False
 
 
-def environment(running: Running) -> dict[str, str]:
+def environment(running: Urls) -> dict[str, str]:
     """Return this process's environment with the URLs of this broker, without those of any other."""
     names = {
         f"{prefix}_{name.upper()}": name for prefix in ("PULSAR", "PULSARIUM") for name in (*URLS, "toxiproxy_url")
     }
-    urls = {variable: getattr(running, name) for variable, name in names.items()}
+    urls = {variable: getattr(running, name, None) for variable, name in names.items()}
     others = {variable: value for variable, value in os.environ.items() if variable not in urls}
     return {**others, **{variable: url for variable, url in urls.items() if url is not None}}
 

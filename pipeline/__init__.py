@@ -6,11 +6,15 @@
 Install with `pip install "pulsarium[spark]"`. Spark needs Java 17 or later.
 """
 
+from importlib.util import find_spec
+
 from pulsarium.proto.errors import needs
 
 with needs("pulsarium.pipeline", "spark"):
-    import pyarrow as pa  # noqa: F401  # noqa: F401  # imported here, so that its absence is reported once and clearly
     import pyspark
+
+    if find_spec("pyarrow") is None:  # its absence is reported once and clearly, and its import takes long
+        raise ModuleNotFoundError(name="pyarrow")
 
 from pulsarium.pipeline.spark import NoJava, SparkTooOld, register, require_spark, session
 

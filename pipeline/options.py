@@ -6,10 +6,10 @@ import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pulsarium.client import Authentication, AuthenticationBasic, AuthenticationTLS, AuthenticationToken
-from pulsarium.client.errors import InvalidConfiguration
+if TYPE_CHECKING:  # Spark starts processes that need no client, and whose imports a query waits for
+    from pulsarium.client import Authentication, AuthenticationToken
 
 T = TypeVar("T")
 
@@ -194,15 +194,19 @@ class Connection:
 
     def authentication(self) -> Authentication | None:
         """Return the client's authentication, or None. Raise `BadOption` for invalid parameters."""
+        if not self.auth_plugin:
+            return None
+        from pulsarium.client.errors import InvalidConfiguration
+
         try:
             return self._authentication()
         except InvalidConfiguration as error:  # such as an empty token, or a colon in a user's name
             raise BadOption(f"pulsar.client.authParams: {error}") from None
 
-    def _authentication(self) -> Authentication | None:
+    def _authentication(self) -> Authentication:
+        from pulsarium.client import AuthenticationBasic, AuthenticationTLS
+
         name, params = self.auth_plugin.rpartition(".")[2], self.auth_params
-        if not name:
-            return None
         if name == "AuthenticationToken":
             return _token(params)
         pairs = _pairs(params)
@@ -221,6 +225,8 @@ class Connection:
 
 
 def _token(params: str) -> AuthenticationToken:
+    from pulsarium.client import AuthenticationToken
+
     if params.startswith("file:"):
         path = params.removeprefix("file:").removeprefix("//")
 

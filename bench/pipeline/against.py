@@ -1,4 +1,7 @@
-"""Compare the data source `pulsar` with the connector for the JVM, on the same broker and the same data."""
+"""Compare the data source `pulsar` with the connector for the JVM, on the same broker and the same data.
+
+A data source that does nothing shows the part of Spark itself (`floor.py`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,15 +17,19 @@ from typing import Any
 import anyio
 
 from bench.brokers import ROOT, Broker, Launch, pulsarium_command
-from bench.pipeline.one_session import Read, Session, Write
+from bench.pipeline import floor
+from bench.pipeline.one_session import Cost, Read, Session, Write
+from bench.pipeline.spent import PARTS
 from bench.pipeline.topics import BATCH, create, fill
 from bench.reference import jars
 from pulsarium.client import AvroSchema, JsonSchema, Schema, connect, connect_admin
 
-OURS, JVM = "pulsarium", "JVM"
-SOURCES = {OURS: "pulsar", JVM: "org.apache.spark.sql.pulsar.PulsarProvider"}
+OURS, JVM, FLOOR = "pulsarium", "JVM", "nothing"
+SOURCES = {JVM: "org.apache.spark.sql.pulsar.PulsarProvider", OURS: "pulsar", FLOOR: floor.NAME}
 PARTITIONS = 4
 FIRST = "first read in a session, 100 B"
+TARGETS = {"read JSON": 0.7, "write 100 B": 0.7}
+"""Ratios to reach beside the connector for the JVM. The others are 1."""
 _BESIDE = ("pulsar", "bouncy-castle", "opentelemetry", "bcpkix", "bcprov", "bcutil")
 """Jars of the connector that Spark does not have itself, by a part of their names."""
 _RECORD = {
@@ -64,39 +72,60 @@ def connector(given: str | None) -> list[str]:
     return [str(Path(given).resolve()), *beside]
 
 
-def compare(peer: Sequence[str], scale: float, repetitions: int) -> dict[str, dict[str, list[float]]]:
-    """Return the rows a second of each figure and system, or the seconds of the first read."""
-    found: dict[str, dict[str, list[float]]] = {}
+@dataclass(frozen=True)
+class Figure:
+    """A figure of both systems, and of a data source that does nothing: the cost in each session."""
+
+    name: str
+    rows: int
+    costs: Mapping[str, list[Cost]]
+
+    def seconds(self, system: str) -> float:
+        """Return the median of a system."""
+        return median(each.seconds for each in self.costs[system])
+
+    @property
+    def ratio(self) -> float:
+        """Return how many times as fast as the connector for the JVM the data source `pulsar` is."""
+        return self.seconds(JVM) / self.seconds(OURS)
+
+    @property
+    def is_missed(self) -> bool:
+        return self.ratio < TARGETS.get(self.name, 1)
+
+
+def compare(peer: Sequence[str], scale: float, repetitions: int) -> list[Figure]:
+    """Return all figures, each with as many costs of a system as there are repetitions."""
+    found: dict[str, Figure] = {}
     launch = Launch([*pulsarium_command(), *_KEEP])
     try:
         reads = anyio.run(_fill, launch.broker, scale)
         for repetition in range(repetitions):
-            for system in (JVM, OURS):
+            for system in SOURCES:
                 writes = anyio.run(_targets, launch.broker, scale, f"{system}-{repetition}")
-                seconds = _session(launch.broker, system, peer if system == JVM else [], reads, writes)
-                anyio.run(_check, launch.broker, writes)
+                costs = _session(launch.broker, system, peer if system == JVM else [], reads, writes)
+                if system != FLOOR:
+                    anyio.run(_check, launch.broker, writes)
                 everything: list[Read | Write] = [*reads, *writes]
                 for each in everything:
-                    taken = seconds[each.figure]
-                    figure = taken if each.figure == FIRST else each.rows / taken
-                    found.setdefault(each.figure, {}).setdefault(system, []).append(figure)
+                    made = found.setdefault(each.figure, Figure(each.figure, each.rows, {name: [] for name in SOURCES}))
+                    made.costs[system].append(costs[each.figure])
                 print(f"{system}, session {repetition + 1} of {repetitions}", file=sys.stderr, flush=True)
     finally:
         launch.stop()
-    return found
+    return list(found.values())
 
 
 def _session(
     broker: Broker, system: str, peer: Sequence[str], reads: Sequence[Read], writes: Sequence[Write]
-) -> Mapping[str, float]:
+) -> Mapping[str, Cost]:
     connection = {"service.url": broker.service_url, "admin.url": broker.admin_url}
-    asked = Session(SOURCES[system], peer, connection, reads, writes).encode()
+    asked = Session(SOURCES[system], peer, connection, broker.pid, reads, writes).encode()
     program = [sys.executable, "-P", "-m", "bench.pipeline.one_session"]
     done = subprocess.run(program, input=asked, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise NoPeer(f"the session of {system} failed: see its log above")
-    seconds: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return seconds
+    return {figure: Cost(**cost) for figure, cost in json.loads(done.stdout.splitlines()[-1]).items()}
 
 
 async def _fill(broker: Broker, scale: float) -> list[Read]:
@@ -107,13 +136,13 @@ async def _fill(broker: Broker, scale: float) -> list[Read]:
     await _records(broker, "read-json", JsonSchema(_RECORD), rows["records"])
     await _records(broker, "read-avro", AvroSchema(_RECORD), rows["records"])
     return [
-        Read(FIRST, "read-100", rows["100"], {}),
-        Read("read 100 B", "read-100", rows["100"], {}),
-        Read("read 1 KB", "read-1000", rows["1000"], {}),
-        Read("read JSON", "read-json", rows["records"], {}),
-        Read("read Avro", "read-avro", rows["records"], {}),
-        Read("read one partition", "read-one", rows["100"], {}),
-        Read("read one partition, minPartitions=2", "read-one", rows["100"], {"minPartitions": "2"}),
+        Read(FIRST, "read-100", rows["100"], 100, PARTITIONS, {}),
+        Read("read 100 B", "read-100", rows["100"], 100, PARTITIONS, {}),
+        Read("read 1 KB", "read-1000", rows["1000"], 1000, PARTITIONS, {}),
+        Read("read JSON", "read-json", rows["records"], 0, PARTITIONS, {}),
+        Read("read Avro", "read-avro", rows["records"], 0, PARTITIONS, {}),
+        Read("read one partition", "read-one", rows["100"], 100, 1, {}),
+        Read("read one partition, minPartitions=2", "read-one", rows["100"], 100, 2, {"minPartitions": "2"}),
     ]
 
 
@@ -155,13 +184,39 @@ async def _check(broker: Broker, writes: Sequence[Write]) -> None:
                 raise NoPeer(f"{each.topic} has {stats['msgInCounter']} messages, and {each.rows} rows were written")
 
 
-def table(found: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
+def table(figures: Sequence[Figure]) -> str:
     """Return the medians as a Markdown table. A ratio above 1 means that the data source `pulsar` is faster."""
-    lines = ["| rows a second, median | JVM connector | pulsarium | ratio |", "|---|--:|--:|--:|"]
-    for figure, by_system in found.items():
-        theirs, ours = median(by_system[JVM]), median(by_system[OURS])
-        ratio = theirs / ours if figure == FIRST else ours / theirs
-        unit = " s" if figure == FIRST else ""
-        digits = ",.1f" if figure == FIRST else ",.0f"
-        lines.append(f"| {figure} | {theirs:{digits}}{unit} | {ours:{digits}}{unit} | {ratio:.2f} |")
+    lines = [
+        "| rows a second, median | JVM connector | pulsarium | ratio | target | a data source that does nothing |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for each in figures:
+        shown = {
+            system: f"{each.seconds(system):,.1f} s"
+            if each.name == FIRST
+            else f"{each.rows / each.seconds(system):,.0f}"
+            for system in SOURCES
+        }
+        ratio = f"{each.ratio:.2f}" + (" (missed)" if each.is_missed else "")
+        target = f"{TARGETS.get(each.name, 1):g}"
+        lines.append(f"| {each.name} | {shown[JVM]} | {shown[OURS]} | {ratio} | {target} | {shown[FLOOR]} |")
     return "\n".join(lines)
+
+
+def profile(figures: Sequence[Figure]) -> str:
+    """Return the seconds of CPU of each missed figure by the parts of a session, as a Markdown table, or ""."""
+    missed = [each for each in figures if each.is_missed]
+    if not missed:
+        return ""
+    head = " | ".join(PARTS)
+    lines = [f"| seconds, median | system | all | CPU of {head} |", "|---|---|--:|" + "--:|" * len(PARTS)]
+    for each in missed:
+        for system in SOURCES:
+            parts = [median(cost.cpu.get(part, 0) for cost in each.costs[system]) for part in PARTS]
+            cells = " | ".join(f"{seconds:.2f}" for seconds in parts)
+            lines.append(f"| {each.name} | {system} | {each.seconds(system):.2f} | {cells} |")
+    return "\n".join(lines)
+
+
+def as_json(figures: Sequence[Figure]) -> list[dict[str, Any]]:
+    return [asdict(each) for each in figures]

@@ -93,8 +93,8 @@ def _against(options: argparse.Namespace) -> int:
     except (against.NoPeer, BrokerError, NoJava) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 0 if options.jvm_connector is None else 2
-    text = json.dumps({"machine": machine(), "figures": found}, indent=1)
-    print(text if options.json == "-" else against.table(found))
+    text = json.dumps({"machine": machine(), "figures": against.as_json(found)}, indent=1)
+    print(text if options.json == "-" else "\n\n".join(filter(None, (against.table(found), against.profile(found)))))
     if options.json and options.json != "-":
         Path(options.json).write_text(text + "\n")
     return 0

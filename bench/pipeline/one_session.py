@@ -1,6 +1,6 @@
 """Measure reads and writes of one data source in one Spark session: a program of bench.pipeline.against.
 
-It reads a `Session` as JSON from its standard input, and prints the seconds of each figure as JSON.
+It reads a `Session` as JSON from its standard input, and prints the cost of each figure as JSON.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from bench.pipeline import floor
+from bench.pipeline.spent import spent
 
 RECORD = (
     "id",
@@ -29,6 +32,9 @@ class Read:
     figure: str
     topic: str
     rows: int
+    size: int
+    """Bytes of each value, or 0 for records."""
+    partitions: int
     options: Mapping[str, str]
 
 
@@ -50,6 +56,8 @@ class Session:
     """Name of the data source for Spark."""
     jars: Sequence[str]
     connection: Mapping[str, str]
+    broker: int
+    """The process of the broker."""
     reads: Sequence[Read]
     writes: Sequence[Write]
 
@@ -60,37 +68,55 @@ class Session:
     def decode(text: str) -> Session:
         given = json.loads(text)
         reads, writes = [Read(**each) for each in given["reads"]], [Write(**each) for each in given["writes"]]
-        return Session(given["source"], given["jars"], given["connection"], reads, writes)
+        return Session(given["source"], given["jars"], given["connection"], given["broker"], reads, writes)
 
 
-def measure(session: Session) -> dict[str, float]:
-    """Return the seconds of each read and write. Exit when a read has another number of rows than its topic."""
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of one read or write, and seconds of CPU by the parts of the session."""
+
+    seconds: float
+    cpu: Mapping[str, float]
+
+
+def measure(session: Session) -> dict[str, Cost]:
+    """Return the cost of each read and write. Exit when a read has another number of rows than its topic."""
     from pulsarium.pipeline import session as opened
 
     config = {"spark.log.level": "ERROR", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     spark = opened("bench", config=config | ({"spark.jars": ",".join(session.jars)} if session.jars else {}))
-    seconds = {}
+    if session.source == floor.NAME:
+        spark.dataSource.register(floor.Floor)
+    costs = {}
+
+    def timed(figure: str, work: Callable[[], None]) -> None:
+        before, begin = spent(session.broker), time.perf_counter()
+        work()
+        seconds, after = time.perf_counter() - begin, spent(session.broker)
+        costs[figure] = Cost(seconds, {part: round(after[part] - before[part], 2) for part in after})
 
     def frame(read: Read) -> Any:
+        if session.source == floor.NAME:
+            sizes = {"rows": read.rows, "size": read.size, "partitions": read.partitions}
+            columns = floor.VALUES if read.size else floor.RECORDS
+            return spark.read.schema(columns).format(session.source).options(**sizes).load()
         chosen = {**session.connection, "topic": read.topic, **read.options}
         return spark.read.format(session.source).options(**chosen).load()
 
     for read in session.reads:
-        begin = time.perf_counter()
-        frame(read).write.format("noop").mode("overwrite").save()
-        seconds[read.figure] = time.perf_counter() - begin
+        timed(read.figure, lambda read=read: frame(read).write.format("noop").mode("overwrite").save())  # type: ignore[misc]
     for write in session.writes:
         value = f"cast(lpad(cast(id AS string), {write.size}, '0') AS binary) AS value"
         rows = spark.range(write.rows).selectExpr(*([value] if write.size else RECORD))
-        begin = time.perf_counter()
-        rows.write.format(session.source).options(**session.connection, topic=write.topic).mode("append").save()
-        seconds[write.figure] = time.perf_counter() - begin
+        made = rows.write.format(session.source).options(**session.connection, topic=write.topic).mode("append")
+        timed(write.figure, made.save)
     for read in session.reads:
         if (found := frame(read).count()) != read.rows:
             sys.exit(f"{read.topic} has {read.rows} messages, and {session.source} read {found} rows")
     spark.stop()
-    return seconds
+    return costs
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(Session.decode(sys.stdin.read()))))
+    found = measure(Session.decode(sys.stdin.read()))
+    print(json.dumps({figure: asdict(cost) for figure, cost in found.items()}))

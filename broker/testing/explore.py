@@ -27,6 +27,7 @@ class Explored(AssertionError):
     def __init__(self, finding: Finding) -> None:
         self.finding = finding
         lines = [*report.about(finding), f"repeat: {report.pytest_mark(finding.script)}"]
+        lines += ["frames around the last decision:", *(f"  {line}" for line in report.frames(finding))]
         super().__init__("\n".join(["a legal choice of the broker breaks the test", *lines]))
 
 

@@ -223,6 +223,9 @@ def _found(finding: Finding, command: Sequence[str], output: str) -> Iterator[st
         yield f"  {report.explore_command(finding.script, command)}"
         yield f"  {report.pytest_mark(finding.script)}"
         yield from (f"  {line}" for line in report.fault_commands(finding.script))
+    yield ""
+    yield "Frames around the last decision:"
+    yield from (f"  {line}" for line in report.frames(finding))
     if output.strip():
         yield ""
         yield "The end of the output of COMMAND:"

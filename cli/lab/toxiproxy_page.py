@@ -57,9 +57,9 @@ the order of their creation.
 
 - **Time** is real: toxics follow the machine's clock, not the clock of the lab. They stand for the network, and the
   client's operating system has no other clock.
-- **Bounds.** At most {LATE >> 20} MB wait in front of a latency toxic, and {READ >> 10} KB in front of another one. Then
-  the proxy stops reading, and TCP slows the sender down. There are at most {MOST_PROXIES:,} proxies, {MOST_TOXICS} toxics
-  for each, and {MOST_BODY >> 20} MB for a body.
+- **Bounds.** At most {LATE >> 20} MB wait in front of a latency toxic, and {READ >> 10} KB in front of another one.
+  Then the proxy stops reading, and TCP slows the sender down. There are at most {MOST_PROXIES:,} proxies, {MOST_TOXICS}
+  toxics for each, and {MOST_BODY >> 20} MB for a body.
 - **Security.** The API has no authentication, as in Toxiproxy. The broker refuses the option when authentication is
   on and other machines reach the port. Pages in browsers cannot call the API.
 - **End.** Ports and connections of proxies end with the broker.

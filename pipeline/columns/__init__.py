@@ -15,22 +15,3 @@ definitions that cannot be parsed. The columns of `METADATA` follow those of the
 message without a value, which deletes its key in a compacted topic, has null in all columns of the value. Such a row is
 written as a message without a value.
 """
-
-from pulsarium.pipeline.columns.columns import Columns
-from pulsarium.pipeline.columns.derived import info_for
-from pulsarium.pipeline.columns.kinds import BadColumns, BadMessage, BadRow
-from pulsarium.pipeline.columns.metadata import METADATA
-from pulsarium.pipeline.columns.reading import BatchBuilder
-from pulsarium.pipeline.columns.writing import Outgoing, RowReader
-
-__all__ = [
-    "METADATA",
-    "BadColumns",
-    "BadMessage",
-    "BadRow",
-    "BatchBuilder",
-    "Columns",
-    "Outgoing",
-    "RowReader",
-    "info_for",
-]

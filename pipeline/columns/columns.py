@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import BinaryType, StructField, StructType
 
@@ -11,11 +11,13 @@ from pulsarium.client import Schema, SchemaInfo
 from pulsarium.client.bulk import Form, read_definition
 from pulsarium.client.errors import InvalidConfiguration, InvalidMessage
 from pulsarium.pipeline.columns.kinds import BadColumns, Kind, NoKind, record_kind
-from pulsarium.pipeline.columns.metadata import METADATA
+from pulsarium.pipeline.columns.names import METADATA, VALUE
 from pulsarium.pipeline.columns.primitives import PRIMITIVES
-from pulsarium.pipeline.columns.reading import BatchBuilder
 from pulsarium.pipeline.columns.schemas import FORMS, form_of, schema_of
-from pulsarium.pipeline.columns.writing import VALUE, RowReader
+
+if TYPE_CHECKING:
+    from pulsarium.pipeline.columns.reading import BatchBuilder
+    from pulsarium.pipeline.columns.writing import RowReader
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Columns:
 
         Raise `BadColumns` for a column that the topic does not have, or has with another type.
         """
+        from pulsarium.pipeline.columns.reading import BatchBuilder
+
         return BatchBuilder(self.schema, wanted, self.kind(), self._form())
 
     def for_writing(self, given: StructType) -> RowReader:
@@ -57,6 +61,8 @@ class Columns:
         Raise `BadColumns` for columns that the topic's schema has no field for, and when columns of required fields are
         missing.
         """
+        from pulsarium.pipeline.columns.writing import RowReader
+
         kind = self.kind()
         own = self.schema[VALUE].dataType if kind is None else None
         return RowReader(given, own, kind, self.info)

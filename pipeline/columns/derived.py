@@ -30,8 +30,9 @@ from pyspark.sql.types import (
 from pulsarium.client import AvroSchema, JsonSchema, SchemaInfo
 from pulsarium.client.errors import InvalidConfiguration
 from pulsarium.pipeline.columns.kinds import BadColumns, no_twins
+from pulsarium.pipeline.columns.names import VALUE
 from pulsarium.pipeline.columns.primitives import of_spark
-from pulsarium.pipeline.columns.writing import VALUE, split
+from pulsarium.pipeline.columns.writing import split
 
 RECORD = "topLevelRecord"  # the name that Spark's own Avro writer uses
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

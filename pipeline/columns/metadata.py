@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql.types import (
-    BinaryType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
 from pulsarium.client import Message, MessageId
+from pulsarium.pipeline.columns.from_numpy import of_numbers
+from pulsarium.pipeline.columns.names import EVENT_TIME, INDEX, KEY, MESSAGE_ID, PROPERTIES, PUBLISH_TIME, TOPIC
 
 # tags of the fields of MessageIdData, all of which are varints
 _LEDGER, _ENTRY, _PARTITION, _BATCH_INDEX, _BATCH_SIZE = b"\x08", b"\x10", b"\x18", b"\x20", b"\x30"
@@ -71,43 +64,17 @@ def _varint(value: int) -> bytes:
 _SHORT = [bytes([each]) for each in range(128)]
 
 
-KEY, TOPIC, MESSAGE_ID, PUBLISH_TIME = "__key", "__topic", "__messageId", "__publishTime"
-EVENT_TIME, PROPERTIES, INDEX = "__eventTime", "__messageProperties", "__index"
-
-METADATA = StructType(
-    [
-        StructField(KEY, BinaryType()),
-        StructField(TOPIC, StringType()),
-        StructField(MESSAGE_ID, BinaryType()),
-        StructField(PUBLISH_TIME, TimestampType()),
-        StructField(EVENT_TIME, TimestampType()),
-        StructField(PROPERTIES, MapType(StringType(), StringType())),
-        StructField(INDEX, LongType()),
-    ]
-)
-"""Columns of every topic.
-
-`__key` may be bytes, and is null without a key. `__topic` is the full name, with the partition. `__messageId` is what
-`MessageId.serialize` and Java's `toByteArray` write. `__eventTime` is null when the message has none. `__index` is the
-message's number in its topic or partition, and null when the broker assigns no index.
-"""
-
-READ_ONLY = frozenset((MESSAGE_ID.lower(), PUBLISH_TIME.lower(), INDEX.lower()))
-"""Columns that a broker sets and a producer cannot."""
-
 Messages: TypeAlias = Sequence[Message[Any]]
 
-_MILLISECONDS = pa.timestamp("ms", tz="UTC")
 _MICROSECONDS = pa.timestamp("us", tz="UTC")
 _MOST_MILLISECONDS = (2**63 - 1) // 1000
 
 
 def moments(milliseconds: Any) -> pa.Array:
     """Return timestamps, of a list or an array of numpy. 0, and a time out of a timestamp's range, is null."""
-    found, none = pa.array(milliseconds, pa.uint64()), pa.scalar(0, pa.uint64())
-    is_time = pc.and_(pc.greater(found, none), pc.less_equal(found, pa.scalar(_MOST_MILLISECONDS, pa.uint64())))
-    times = pc.if_else(is_time, found, none).cast(pa.int64())
-    return pc.if_else(is_time, times, None).cast(_MILLISECONDS).cast(_MICROSECONDS)
+    found = np.asarray(milliseconds, np.uint64)
+    is_time = (found > 0) & (found <= _MOST_MILLISECONDS)
+    return of_numbers(np.where(is_time, found, 0).astype(np.int64) * 1000, _MICROSECONDS, ~is_time)
 
 
 EXTRACT: Mapping[str, Callable[[Messages], pa.Array | list[Any]]] = {

@@ -97,7 +97,7 @@ class _Column:
             self._type = natural
             _needs(field.dataType, wanted.dataType, wanted.name)
             try:
-                pa.array([], natural).cast(arrow.type)
+                pa.nulls(0, natural).cast(arrow.type)
             except _WRONG as error:
                 raise BadColumns(
                     f"column {wanted.name} of the topic is {field.dataType.simpleString()}, and cannot be read as "

@@ -27,12 +27,11 @@ from pulsarium.client.bulk import BYTES, EPOCH, Form, Misfit
 from pulsarium.client.errors import InvalidMessage
 from pulsarium.pipeline.columns.encoding import Contents, Encoder, avro_encoder, primitive_encoder
 from pulsarium.pipeline.columns.kinds import BadColumns, BadRow, Kind, no_twins
-from pulsarium.pipeline.columns.metadata import EVENT_TIME, KEY, METADATA, PROPERTIES, READ_ONLY, TOPIC
+from pulsarium.pipeline.columns.names import EVENT_TIME, KEY, METADATA, PROPERTIES, READ_ONLY, TOPIC, VALUE
 from pulsarium.pipeline.columns.plain import Convert, columns, takes, writer
 from pulsarium.pipeline.columns.ragged import Flags, Numbers
 from pulsarium.pipeline.columns.schemas import form_of, schema_of
 
-VALUE = "value"
 Values: TypeAlias = Callable[[pa.RecordBatch], Iterable[Any]]
 
 _TAKES: dict[str, tuple[type[DataType], ...]] = {

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
+from pulsarium.pipeline.columns.from_numpy import of_numbers
 from pulsarium.pipeline.entries.fields import Bytes, Ints, Unusual
 
 _MOST_BYTES = 2**31 - 1  # offsets of an array have 32 bits
@@ -31,11 +30,11 @@ def binary(data: Bytes, first: Ints, stop: Ints, rows: Ints | None = None, size:
 def places(taken: Ints, rows: Ints | None, size: int) -> pa.Array:
     """Return indexes for `take`: those of `rows`, and null for all other rows."""
     if rows is None or len(rows) == size:
-        return pa.array(taken)
+        return of_numbers(taken, pa.int64())
     indexes = np.zeros(size, np.int64)
     is_null = np.ones(size, np.bool_)
     indexes[rows], is_null[rows] = taken, False
-    return pa.array(indexes, mask=is_null)
+    return of_numbers(indexes, pa.int64(), is_null)
 
 
 def spread(array: pa.Array, rows: Ints, size: int) -> pa.Array:
@@ -51,9 +50,9 @@ def text(array: pa.Array) -> pa.Array:
         raise Unusual("text that is not UTF-8") from None
 
 
-def numbers(values: Any, kind: pa.DataType, is_null: Any = None) -> pa.Array:
+def numbers(values: Ints, kind: pa.DataType) -> pa.Array:
     """Return numbers as an array of this type. Raise `Unusual` when one is out of range."""
     try:
-        return pa.array(values, kind, mask=is_null)
-    except (pa.ArrowInvalid, OverflowError):
+        return of_numbers(values, pa.int64()).cast(kind)
+    except pa.ArrowInvalid:
         raise Unusual(f"a number out of the range of {kind}") from None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pulsarium.pipeline.columns.from_numpy import of_flags, of_numbers
 from pulsarium.pipeline.entries.arrays import binary, numbers, spread, text
 from pulsarium.pipeline.entries.fields import Bytes, Ints, Unusual, varints
 
@@ -41,7 +42,7 @@ def _real(kind: str, arrow: pa.DataType) -> _Read:
 
     def read(data: Bytes, at: Ints) -> _Found:
         return _Found(
-            lambda: pa.array(data[at[:, None] + np.arange(size)].view(kind).reshape(-1), arrow),
+            lambda: of_numbers(data[at[:, None] + np.arange(size)].view(kind).reshape(-1), arrow),
             at + size,
         )
 
@@ -52,7 +53,7 @@ def _boolean(data: Bytes, at: Ints) -> _Found:
     found = data[at]
     if (found > 1).any():
         raise Unusual("a boolean that is neither 0 nor 1")
-    return _Found(lambda: pa.array(found.astype(np.bool_)), at + 1)
+    return _Found(lambda: of_flags(found.astype(np.bool_)), at + 1)
 
 
 def _bytes(data: Bytes, at: Ints) -> _Found:

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from pulsarium.client import PulsarError
 from pulsarium.client.bulk import BYTES, messages_of
-from pulsarium.pipeline.columns import Columns
+from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.entries.fields import Unusual
 from pulsarium.pipeline.entries.metadata import METADATA
 from pulsarium.pipeline.entries.rows import Rows, Taken, joined

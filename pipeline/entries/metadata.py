@@ -9,18 +9,9 @@ from contextlib import suppress
 import numpy as np
 import pyarrow as pa
 
-from pulsarium.pipeline.columns.metadata import (
-    EVENT_TIME,
-    INDEX,
-    KEY,
-    MESSAGE_ID,
-    PROPERTIES,
-    PUBLISH_TIME,
-    TOPIC,
-    batch_index_of_id,
-    moments,
-    parts_of_id,
-)
+from pulsarium.pipeline.columns.from_numpy import of_numbers, repeated
+from pulsarium.pipeline.columns.metadata import batch_index_of_id, moments, parts_of_id
+from pulsarium.pipeline.columns.names import EVENT_TIME, INDEX, KEY, MESSAGE_ID, PROPERTIES, PUBLISH_TIME, TOPIC
 from pulsarium.pipeline.entries.arrays import binary, text
 from pulsarium.pipeline.entries.fields import Unusual, once
 from pulsarium.pipeline.entries.rows import Rows
@@ -47,7 +38,7 @@ def _decoded(key: bytes | None) -> bytes | None:
 
 
 def _topics(rows: Rows) -> pa.Array:
-    return pa.repeat(pa.scalar(rows.parts[0].entry.topic_name(), pa.string()), len(rows))
+    return repeated(rows.parts[0].entry.topic_name(), len(rows))
 
 
 def _ids(rows: Rows) -> pa.Array:
@@ -102,14 +93,14 @@ def _properties(rows: Rows) -> pa.Array:
     found = rows.field("properties")
     offsets = np.zeros(len(rows) + 1, np.int32)
     if found is None or rows.pairs is None:
-        empty = pa.array([], pa.string())
-        return pa.MapArray.from_arrays(pa.array(offsets), empty, empty)
+        empty = pa.nulls(0, pa.string())
+        return pa.MapArray.from_arrays(of_numbers(offsets, pa.int32()), empty, empty)
     np.cumsum(np.bincount(found.rows, minlength=len(rows)), out=offsets[1:])
     keys, values = (text(binary(rows.data, each.first, each.stop)) for each in rows.pairs)
     names = keys.dictionary_encode()
     if len(np.unique(found.rows * len(names.dictionary) + names.indices.to_numpy())) != len(names):
         raise Unusual("a property that a message has twice")  # the last one counts
-    return pa.MapArray.from_arrays(pa.array(offsets), keys, values)
+    return pa.MapArray.from_arrays(of_numbers(offsets, pa.int32()), keys, values)
 
 
 def _message_indexes(rows: Rows) -> pa.Array:
@@ -118,7 +109,8 @@ def _message_indexes(rows: Rows) -> pa.Array:
         return pa.nulls(len(rows), pa.int64())
     firsts = np.repeat([0 if index is None else index for index in indexes], rows.counts)
     within = np.arange(len(rows)) - np.repeat(np.cumsum(rows.counts) - rows.counts, rows.counts)
-    return pa.array(firsts + within, pa.int64(), mask=np.repeat([index is None for index in indexes], rows.counts))
+    is_null = np.repeat([index is None for index in indexes], rows.counts)
+    return of_numbers(firsts + within, pa.int64(), is_null)
 
 
 METADATA: Mapping[str, Callable[[Rows], pa.Array]] = {

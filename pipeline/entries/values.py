@@ -11,7 +11,7 @@ import pyarrow as pa
 from pulsarium.client import SchemaInfo
 from pulsarium.client.bulk import read_definition
 from pulsarium.pipeline.columns.kinds import Kind
-from pulsarium.pipeline.columns.writing import VALUE
+from pulsarium.pipeline.columns.names import VALUE
 from pulsarium.pipeline.entries.arrays import binary, spread, text
 from pulsarium.pipeline.entries.avro import FlatAvro
 from pulsarium.pipeline.entries.fields import Ints

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from pulsarium.client import CompressionType, HashingScheme
-from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, Connection, Described, Options
+from pyspark.sql.types import StructType
+
+from pulsarium.pipeline.columns.names import TOPIC
+from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, Connection, Described, Options
+
+if TYPE_CHECKING:  # `help` needs only the table
+    from pulsarium.client import HashingScheme
 
 PREFIX = "pulsar.producer."
+_DELAY = PREFIX + "batchingMaxPublishDelayMicros"
 
 
 OPTIONS: Sequence[Described] = (
@@ -70,8 +76,17 @@ OPTIONS: Sequence[Described] = (
 
 Reader: TypeAlias = Callable[[Options, str, str], Any]
 
-_COMPRESSIONS = {each.name.upper(): each for each in CompressionType}
-_SCHEMES = {each.name: each for each in HashingScheme}
+
+def _compressions() -> Mapping[str, Any]:
+    from pulsarium.client import CompressionType
+
+    return {each.name.upper(): each for each in CompressionType}
+
+
+def _schemes() -> Mapping[str, Any]:
+    from pulsarium.client import HashingScheme
+
+    return {each.name: each for each in HashingScheme}
 
 
 def _number(least: int = 0) -> Reader:
@@ -82,8 +97,14 @@ def _flag(options: Options, name: str, default: str) -> bool:
     return options.flag(name, default=default == "true")
 
 
-def _among(words: Mapping[str, Any]) -> Reader:
-    return lambda options, name, default: options.choice(name, words, default)
+def _waits(options: Options, name: str, default: str) -> bool:
+    if not _flag(options, name, default):
+        raise BadOption(f'option "{name}" must be true: a task waits while its queue is full')
+    return True
+
+
+def _among(words: Callable[[], Mapping[str, Any]]) -> Reader:
+    return lambda options, name, default: options.choice(name, words(), default)
 
 
 class _Argument(NamedTuple):
@@ -100,8 +121,8 @@ _ARGUMENTS = (
     _Argument(
         "sendTimeoutMs", "30000", "", _number(), "how long a task waits for a receipt before it fails; 0: forever"
     ),
-    _Argument("blockIfQueueFull", "true", "", _flag, "no effect: a task always waits"),
-    _Argument("hashingScheme", "JavaStringHash", "", _among(_SCHEMES), "hash function that assigns keys to partitions"),
+    _Argument("blockIfQueueFull", "true", "", _waits, "must be true: a task waits while its queue is full"),
+    _Argument("hashingScheme", "JavaStringHash", "", _among(_schemes), "hash function that assigns keys to partitions"),
     _Argument(
         "maxPendingMessages",
         "20000",
@@ -125,10 +146,7 @@ _ARGUMENTS = (
         _number(1),
         "most payload bytes of one entry",
     ),
-    _Argument(
-        "batchingMaxPublishDelayMicros", "1000", "", _number(), "no effect: a task sends the rows that it has at once"
-    ),
-    _Argument("compressionType", "NONE", "compression_type", _among(_COMPRESSIONS), "NONE, LZ4, ZLIB, ZSTD or SNAPPY"),
+    _Argument("compressionType", "NONE", "compression_type", _among(_compressions), "NONE, LZ4, ZLIB, ZSTD or SNAPPY"),
     _Argument(
         "chunkingEnabled", "false", "chunking_enabled", _flag, "split large messages; requires batchingEnabled=false"
     ),
@@ -166,6 +184,10 @@ class SinkOptions:
     def of(given: Mapping[str, str]) -> SinkOptions:
         """Return the options, or raise `BadOption` for an invalid value or an unknown option."""
         options = Options(given)
+        if options.text(_DELAY) is not None:
+            raise BadOption(
+                f'option "{_DELAY}" has no effect, because a task sends its rows at once: remove the option'
+            )
         options.refuse_unknown(each.name for each in (*CONNECTION, *OPTIONS, *PRODUCER_OPTIONS))
         read = {each.name: each.read(options, PREFIX + each.name, each.default) for each in _ARGUMENTS}
         words: dict[str, bool | None] = {"required": True, "off": False}
@@ -183,3 +205,17 @@ class SinkOptions:
             hashing_scheme=read["hashingScheme"],
             producer={each.argument: read[each.name] for each in _ARGUMENTS if each.argument},
         )
+
+    def check(self, schema: StructType, *, overwrite: bool) -> None:
+        """Raise `BadOption` for errors that are visible before the first row."""
+        if overwrite:
+            raise BadOption(
+                'topics are append-only: use .mode("append"), and for streams .outputMode("append") or "update"'
+            )
+        if self.topic is None and topic_column(schema) is None:
+            raise BadOption(f'set .option("topic", ...), or add a column {TOPIC}')
+
+
+def topic_column(schema: StructType) -> str | None:
+    """Return the name of the topic column. Spark does not distinguish upper and lower case."""
+    return next((each for each in schema.fieldNames() if each.lower() == TOPIC.lower()), None)

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from pulsarium.client.bulk import PackedBatch
-from pulsarium.pipeline.columns import Outgoing
 from pulsarium.pipeline.columns.ragged import Numbers, Piece, constant, joined, numbers, size_of, varints
+from pulsarium.pipeline.columns.writing import Outgoing
 from pulsarium.proto.generated.PulsarApi_pb2 import SingleMessageMetadata
 
 # Tags of SingleMessageMetadata, in their order: (number of the field << 3) | type.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,17 +12,20 @@ import anyio
 import anyio.lowlevel
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from pulsarium.client import Client, Receipt, Schema, SchemaInfo, errors
 from pulsarium.client.bulk import BYTES, BatchProducer
-from pulsarium.pipeline.columns import BadColumns, BadRow, Columns, Outgoing, RowReader, info_for
+from pulsarium.pipeline.columns.columns import Columns
+from pulsarium.pipeline.columns.derived import info_for
+from pulsarium.pipeline.columns.kinds import BadColumns, BadRow
 from pulsarium.pipeline.columns.ragged import Numbers
+from pulsarium.pipeline.columns.writing import Outgoing, RowReader
 from pulsarium.pipeline.sink.once import batch_of, row_of
 from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.sink.packing import Packed, cuts, packed
 from pulsarium.pipeline.sink.routing import partitions_of
+from pulsarium.pipeline.sink.written import Written
 
 T = TypeVar("T")
 
@@ -33,18 +35,6 @@ LONGEST_PAUSE = 1.0
 
 class WriteFailed(RuntimeError):
     """Rows that could not be written. Rows that were written stay, and the next attempt does not duplicate them."""
-
-
-@dataclass
-class Written(WriterCommitMessage):
-    """Numbers of rows that a task wrote."""
-
-    partition: int
-    rows: int = 0
-    known: int = 0
-    """How many rows an earlier attempt had written."""
-    topics: dict[str, int] = field(default_factory=dict)
-    """Number of rows by topic."""
 
 
 class _Target(NamedTuple):

@@ -10,33 +10,14 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pulsarium.client.topics import full_name
-from pulsarium.pipeline.columns.metadata import TOPIC
+from pulsarium.pipeline.columns.names import TOPIC
 from pulsarium.pipeline.columns.ragged import Numbers
-from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.sink import once
 from pulsarium.pipeline.sink.once import by_content, sequence_ids
-from pulsarium.pipeline.sink.options import SinkOptions
-from pulsarium.pipeline.sink.sending import Sender, WriteFailed, Written
-
-
-def check(options: SinkOptions, schema: StructType, *, overwrite: bool) -> None:
-    """Raise `BadOption` for errors that are visible before the first row."""
-    if overwrite:
-        raise BadOption(
-            'topics are append-only: use .mode("append"), and for streams .outputMode("append") or "update"'
-        )
-    if options.topic is None and _topic_column(schema) is None:
-        raise BadOption(f'set .option("topic", ...), or add a column {TOPIC}')
-
-
-def require_deduplication(options: SinkOptions) -> None:
-    """Raise `NoDeduplication` when the topic does not deduplicate.
-
-    Topics that rows name are checked at their first row.
-    """
-    if options.topic is not None:
-        once.require_deduplication(options.connection, options.topic)
+from pulsarium.pipeline.sink.options import SinkOptions, topic_column
+from pulsarium.pipeline.sink.sending import Sender, WriteFailed
+from pulsarium.pipeline.sink.written import Written
 
 
 def write(
@@ -58,7 +39,7 @@ def write(
     if first is None:
         return Written(partition)
     rows = chain([first], full)
-    column = None if options.topic else _topic_column(schema)
+    column = None if options.topic else topic_column(schema)
     with Pulsar(options.connection) as pulsar:
         sender = pulsar.enter(lambda: Sender(pulsar.client, options, schema, name, partition))
         try:
@@ -95,8 +76,3 @@ def by_topic(topics: pa.Array, row: int) -> dict[str, Numbers]:
                 f'row {row + without[0]} of a Spark partition has no {TOPIC}, and there is no .option("topic", ...)'
             )
     return {topic: np.flatnonzero(np.isin(indices, several)) for topic, several in found.items()}
-
-
-def _topic_column(schema: StructType) -> str | None:
-    """Return the name of the topic column. Spark does not distinguish upper and lower case."""
-    return next((each for each in schema.fieldNames() if each.lower() == TOPIC.lower()), None)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from pulsarium.pipeline.errors import reason_first
 from pulsarium.pipeline.options import BadOption
-from pulsarium.pipeline.sink import task
 from pulsarium.pipeline.sink.options import SinkOptions
-from pulsarium.pipeline.sink.sending import Written
+from pulsarium.pipeline.sink.written import Written, figures
+
+if TYPE_CHECKING:  # only tasks need Arrow and a client, and their imports take long
+    import pyarrow as pa
 
 log = logging.getLogger(__name__)
 
@@ -30,14 +32,14 @@ class PulsarWriter(DataSourceArrowWriter):
         """
         self._options = made = SinkOptions.of(options)
         self._schema = schema
-        task.check(made, schema, overwrite=overwrite)
+        made.check(schema, overwrite=overwrite)
         if (made.producer_name is None) != (made.batch_id is None):
             raise BadOption(
                 "df.write needs both producerName and batchId, or neither: one alone does not prevent duplicates"
             )
         self._required = bool(made.required)
         if self._required:
-            task.require_deduplication(made)
+            _require_deduplication(made)
         # a name of this job's own, so that the broker deduplicates its attempts, and not other jobs
         self._name = made.producer_name or f"spark-{uuid4()}"
 
@@ -45,6 +47,8 @@ class PulsarWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         context = TaskContext.get()
         assert context is not None
+        from pulsarium.pipeline.sink import task
+
         return task.write(
             iterator,
             self._options,
@@ -62,20 +66,6 @@ class PulsarWriter(DataSourceArrowWriter):
         log.warning("%s: failed; the topics keep %s", self._name, figures(messages))
 
 
-def figures(messages: Sequence[WriterCommitMessage | None]) -> str:
-    """Return the numbers of rows that tasks wrote, as text. None is a task that failed."""
-    tasks = [each for each in messages if isinstance(each, Written)]
-    topics: dict[str, int] = {}
-    for each in tasks:
-        for topic, rows in each.topics.items():
-            topics[topic] = topics.get(topic, 0) + rows
-    known = sum(each.known for each in tasks)
-    each_topic = ", ".join(f"{topic} {count}" for topic, count in sorted(topics.items()))
-    return (
-        f"{sum(topics.values())} rows of {len(tasks)} tasks, {known} of them written by earlier attempts ({each_topic})"
-    )
-
-
 # Spark's MicroBatchExecution passes these to the tasks of a batch. Both survive a restart from the checkpoint.
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
@@ -90,12 +80,12 @@ class PulsarStreamWriter(DataSourceStreamArrowWriter):
         """Validate the options. Raise `BadOption` or `NoDeduplication`."""
         self._options = made = SinkOptions.of(options)
         self._schema = schema
-        task.check(made, schema, overwrite=overwrite)
+        made.check(schema, overwrite=overwrite)
         if made.batch_id is not None:
             raise BadOption("batchId is an option of df.write: a stream numbers its batches itself")
         self._required = made.required is not False
         if self._required:
-            task.require_deduplication(made)
+            _require_deduplication(made)
 
     @reason_first()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
@@ -106,6 +96,8 @@ class PulsarStreamWriter(DataSourceStreamArrowWriter):
             raise RuntimeError(
                 f"Spark passed no {QUERY_ID} and {BATCH_ID} to this task: use a trigger of micro-batches"
             )
+        from pulsarium.pipeline.sink import task
+
         return task.write(
             iterator,
             self._options,
@@ -121,3 +113,14 @@ class PulsarStreamWriter(DataSourceStreamArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         log.warning("batch %d failed; the topics keep %s", batchId, figures(messages))
+
+
+def _require_deduplication(options: SinkOptions) -> None:
+    """Raise `NoDeduplication` when the topic does not deduplicate.
+
+    Topics that rows name are checked at their first row.
+    """
+    if options.topic is not None:
+        from pulsarium.pipeline.sink import once
+
+        once.require_deduplication(options.connection, options.topic)

@@ -8,21 +8,25 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
-from pulsarium.pipeline.columns.metadata import PUBLISH_TIME, TOPIC
+from pulsarium.pipeline.columns.names import INDEX, PUBLISH_TIME, TOPIC
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
+MOST = 2**64
+"""More than each publish time and index."""
 _FROM, _UNTIL = (GreaterThan, GreaterThanOrEqual, EqualTo), (LessThan, LessThanOrEqual, EqualTo)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Topics and publish times outside of which no message is wanted. Inside, Spark judges each row."""
+    """Topics, publish times and indexes outside of which no message is wanted. Inside, Spark judges each row."""
 
     topics: frozenset[str] | None = None
     """Full names, or None for all."""
     first: int = 0
-    last: int = 2**64
+    last: int = MOST
     """Publish times in milliseconds since the epoch."""
+    first_index: int = 0
+    last_index: int = MOST
 
     @staticmethod
     def of(filters: Iterable[Filter]) -> Selection:
@@ -45,14 +49,17 @@ class Selection:
         if column == (TOPIC,) and isinstance(condition, (EqualTo, In)):
             found = frozenset(condition.value if isinstance(condition, In) else [condition.value])
             return replace(self, topics=found if self.topics is None else self.topics & found)
-        if column != (PUBLISH_TIME,) or not isinstance(condition, (*_FROM, *_UNTIL)):
-            return self
-        if not isinstance(condition.value, datetime) or condition.value.tzinfo is None:
-            return self
-        milliseconds = (condition.value - _EPOCH) // timedelta(milliseconds=1)
-        first, last = self.first, self.last
-        if isinstance(condition, _FROM):
-            first = max(first, milliseconds)
-        if isinstance(condition, _UNTIL):
-            last = min(last, milliseconds + 1)
-        return replace(self, first=first, last=last)
+        value = getattr(condition, "value", None)
+        if column == (INDEX,) and isinstance(value, int):
+            first, last = _range(condition, value, value)
+            return replace(self, first_index=max(self.first_index, first), last_index=min(self.last_index, last))
+        if column == (PUBLISH_TIME,) and isinstance(value, datetime) and value.tzinfo is not None:
+            milliseconds = (value - _EPOCH) // timedelta(milliseconds=1)
+            first, last = _range(condition, milliseconds, milliseconds + 1)
+            return replace(self, first=max(self.first, first), last=min(self.last, last))
+        return self
+
+
+def _range(condition: Filter, least: int, most: int) -> tuple[int, int]:
+    """Return the least and the most number for which a condition can hold. Its value is between the two given."""
+    return least if isinstance(condition, _FROM) else 0, most if isinstance(condition, _UNTIL) else MOST

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, Connection, Described, Options
-from pulsarium.pipeline.source.places import Earliest, Latest, Places, ending, starting
-from pulsarium.pipeline.source.topics import Topics
+
+if TYPE_CHECKING:  # `help` needs only the table
+    from pulsarium.pipeline.source.places import Places
+    from pulsarium.pipeline.source.topics import Topics
 
 OPTIONS: Sequence[Described] = (
     Described(
@@ -103,7 +106,8 @@ OPTIONS: Sequence[Described] = (
         "pushFilters",
         "false",
         "batch",
-        "skip topics and entries that conditions on `__topic` and `__publishTime` exclude; Spark then requires "
+        "skip topics and entries that conditions on `__topic`, `__publishTime` and `__index` exclude (`__index` needs "
+        "admin.url); Spark then requires "
         "spark.sql.python.filterPushdown.enabled=true, which `session()` sets",
     ),
     Described("pollTimeoutMs", "120000", "both", "how long a task waits for a message that the topic must have"),
@@ -152,6 +156,9 @@ class SourceOptions:
     @staticmethod
     def of(given: Mapping[str, str], *, streaming: bool = False) -> SourceOptions:
         """Return the options, or raise `BadOption` or `InvalidTopicName`."""
+        from pulsarium.pipeline.source.places import Earliest, Latest, ending, starting
+        from pulsarium.pipeline.source.topics import Topics
+
         options = Options(given)
         options.refuse_unknown(each.name for each in (*CONNECTION, *OPTIONS))
         connection = Connection.of(options)

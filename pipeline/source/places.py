@@ -69,6 +69,8 @@ class Position(NamedTuple):
 
 FIRST = Position(-1, -1)
 """Before every message."""
+LAST = Position(2**63, 0)
+"""Behind every message."""
 
 
 @dataclass(frozen=True)

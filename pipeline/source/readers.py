@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,13 +21,14 @@ from typing_extensions import override
 
 from pulsarium.client import Client
 from pulsarium.pipeline.errors import reason_first
+from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.source.cutting import Cutting
-from pulsarium.pipeline.source.filters import Selection
+from pulsarium.pipeline.source.filters import MOST, Selection
 from pulsarium.pipeline.source.ledgers import Ledgers, LossCheck
 from pulsarium.pipeline.source.offsets import Offset, Split, TopicOffset, splits, splits_of
 from pulsarium.pipeline.source.options import SourceOptions
-from pulsarium.pipeline.source.places import Position, position_of
+from pulsarium.pipeline.source.places import FIRST, LAST, AtIndex, Position, position_of
 from pulsarium.pipeline.source.planning import Planner
 from pulsarium.pipeline.source.reading import reading
 from pulsarium.pipeline.source.task import read
@@ -77,9 +79,12 @@ async def plan(client: Client, options: SourceOptions, selection: Selection) -> 
     topics = [topic for topic in found if selection.has_topic(topic)]
     starts = await each(topics, lambda topic: position_of(client, topic, options.start.of(topic)))
     ends = await each(topics, lambda topic: position_of(client, topic, options.end.of(topic), is_end=True))
-    ranges: dict[str, tuple[Position, Position]] = {
-        topic: (starts[topic], ends[topic]) for topic in topics if starts[topic] < ends[topic]
-    }
+    bounds = await each(topics, lambda topic: _bounds(client, topic, options, selection))
+    ranges: dict[str, tuple[Position, Position]] = {}
+    for topic in topics:
+        start, end = max(starts[topic], bounds[topic][0]), min(ends[topic], bounds[topic][1])
+        if start < end:
+            ranges[topic] = start, end
     ledgers = await each(ranges, lambda topic: Ledgers.ask(client, topic)) if options.has_admin else {}
     LossCheck(fail=options.fail_on_data_loss).ledgers(starts, ledgers)
     cuts = await Cutting(client, options).cuts(ranges, ledgers)
@@ -88,6 +93,20 @@ async def plan(client: Client, options: SourceOptions, selection: Selection) -> 
         for topic, (start, end) in ranges.items()
         for split in splits_of(topic, start, TopicOffset(end, cuts[topic]))
     ]
+
+
+async def _bounds(
+    client: Client, topic: str, options: SourceOptions, selection: Selection
+) -> tuple[Position, Position]:
+    """Return the range of a topic that has all messages with a selected index, as far as the broker tells it."""
+    first, last = FIRST, LAST
+    if options.has_admin:
+        with suppress(BadOption):  # the broker assigns no indexes
+            if selection.first_index:
+                first = await position_of(client, topic, AtIndex(selection.first_index))
+            if selection.last_index < MOST:
+                last = await position_of(client, topic, AtIndex(max(0, selection.last_index + 1)), is_end=True)
+    return first, last
 
 
 class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -10,7 +10,8 @@ from pyspark.sql.types import StructType
 
 from pulsarium.client import Client, Message, MessageId, PulsarError
 from pulsarium.client.bulk import BYTES, Decoded, Decoder, Onlooker, TopicReader
-from pulsarium.pipeline.columns import BatchBuilder, Columns
+from pulsarium.pipeline.columns.columns import Columns
+from pulsarium.pipeline.columns.reading import BatchBuilder
 from pulsarium.pipeline.options import Connection
 from pulsarium.pipeline.source.filters import Selection
 from pulsarium.pipeline.source.offsets import Split
@@ -106,7 +107,7 @@ def _all(ledger: int, entry: int, size: int) -> MessageId:
 _STEPS = (_near, _ledger, _all)
 
 
-ROWS, SIZE = 10_000, 8 * 2**20
+ROWS, SIZE = 10_000, 2 * 2**20
 """Approximate numbers of messages and bytes in one Arrow batch."""
 AT_ONCE = 500
 PATIENCE = 0.25

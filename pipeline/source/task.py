@@ -10,7 +10,7 @@ import pyarrow as pa
 from pulsarium.client import PulsarError
 from pulsarium.pipeline.entries.builder import EntryBuilder
 from pulsarium.pipeline.entries.fields import Unusual
-from pulsarium.pipeline.entries.rows import Taken
+from pulsarium.pipeline.entries.rows import Part, Taken
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.source import reading
 from pulsarium.pipeline.source.entries import SplitEntries
@@ -60,6 +60,7 @@ class _Entries:
                         self.is_done = True
                         break
                     self._taken.append(taken)
+                    self.is_done = behind(taken.part) >= self._split.end
                     rows, size = rows + taken.part.rows, size + len(taken.payload)
                     if rows >= reading.ROWS or size >= reading.SIZE:
                         yield from self._batch()
@@ -79,9 +80,13 @@ class _Entries:
         if taken and (made := self._builder.batch(taken)).num_rows:
             yield made
         if taken:
-            part = taken[-1].part
-            at = Position(*part.entry.message_id().entry)
-            self.at = at._replace(batch_index=part.last) if part.last < part.size else at.next_entry
+            self.at = behind(taken[-1].part)
+
+
+def behind(part: Part) -> Position:
+    """Return the position after the messages of an entry."""
+    at = Position(*part.entry.message_id().entry)
+    return at._replace(batch_index=part.last) if part.last < part.size else at.next_entry
 
 
 def _messages(pulsar: Pulsar, split: Split, settings: Reading) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ from pulsarium.client import Client, SchemaInfo
 from pulsarium.client.bulk import together, topics_matching
 from pulsarium.client.errors import TopicNotFound
 from pulsarium.client.topics import full_name, parse
-from pulsarium.pipeline.columns import Columns
+from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.options import BadOption, Options
 from pulsarium.pipeline.pulsar import Pulsar
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bench.pipeline.against import FIRST, JVM, OURS, table
-from bench.pipeline.one_session import Read, Session, Write
+from bench.pipeline.against import FIRST, FLOOR, JVM, OURS, Figure, profile, table
+from bench.pipeline.one_session import Cost, Read, Session, Write
 from tests.bench.bench import bench
 
 
@@ -19,14 +19,30 @@ def test_a_connector_that_does_not_exist_is_an_error() -> None:
     assert "there is no file none.jar" in run.stderr
 
 
+def _figure(name: str, rows: int, jvm: list[float], ours: list[float]) -> Figure:
+    seconds = {JVM: jvm, OURS: ours, FLOOR: [1.0]}
+    costs = {system: [Cost(each, {"tasks": each / 2}) for each in every] for system, every in seconds.items()}
+    return Figure(name, rows, costs)
+
+
 def test_a_ratio_above_one_means_that_ours_is_faster() -> None:
-    found = {FIRST: {JVM: [10.0, 20.0, 30.0], OURS: [10.0]}, "read 1 KB": {JVM: [1000.0], OURS: [500.0]}}
+    found = [_figure(FIRST, 7, [10.0, 20.0, 30.0], [10.0]), _figure("read 1 KB", 1000, [1.0], [2.0])]
     assert table(found).splitlines()[2:] == [
-        f"| {FIRST} | 20.0 s | 10.0 s | 2.00 |",
-        "| read 1 KB | 1,000 | 500 | 0.50 |",
+        f"| {FIRST} | 20.0 s | 10.0 s | 2.00 | 1 | 1.0 s |",
+        "| read 1 KB | 1,000 | 500 | 0.50 (missed) | 1 | 1,000 |",
+    ]
+
+
+def test_a_missed_figure_has_its_profile() -> None:
+    found = [_figure("read JSON", 1, [0.8], [1.0]), _figure("read 1 KB", 1000, [1.0], [2.0])]
+    assert profile(found).splitlines()[2:] == [
+        "| read 1 KB | JVM | 1.00 | 0.00 | 0.00 | 0.50 | 0.00 | 0.00 |",
+        "| read 1 KB | pulsarium | 2.00 | 0.00 | 0.00 | 1.00 | 0.00 | 0.00 |",
+        "| read 1 KB | nothing | 1.00 | 0.00 | 0.00 | 0.50 | 0.00 | 0.00 |",
     ]
 
 
 def test_a_session_reaches_its_process_unchanged() -> None:
-    session = Session("pulsar", ["a.jar"], {"service.url": "u"}, [Read("r", "t", 1, {})], [Write("w", "t", 1, 100)])
+    reads, writes = [Read("r", "t", 1, 100, 4, {})], [Write("w", "t", 1, 100)]
+    session = Session("pulsar", ["a.jar"], {"service.url": "u"}, 7, reads, writes)
     assert Session.decode(session.encode()) == session

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from _pytest.outcomes import Failed, Skipped
 
-from .toolchains import ADMIN, CLI, GO, JAVA, JUNIT, RECORDS, Toolchain, missing, missing_toolchains, require
+from .toolchains import ADMIN, CLI, GO, JAVA, JUNIT, RECORDS, TOXIPROXY, Toolchain, missing, missing_toolchains, require
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_plain_run_skips_and_ci_fails(
 
 
 @pytest.mark.parametrize(
-    "toolchain", [JAVA, RECORDS, ADMIN, CLI, JUNIT, GO], ids=lambda toolchain: str(toolchain.folder.name)
+    "toolchain", [JAVA, RECORDS, ADMIN, CLI, JUNIT, GO, *TOXIPROXY], ids=lambda toolchain: str(toolchain.folder.name)
 )
 def test_the_fetch_scripts_compute_the_same_fingerprint(toolchain: Toolchain) -> None:
     require(toolchain)

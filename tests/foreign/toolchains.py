@@ -75,6 +75,14 @@ PERF = Toolchain(
 NODE = Toolchain(FOLDER / "node", ("node", "npm"), ("package.json", "package-lock.json"), "node_modules/ws")
 GO = Toolchain(FOLDER / "go", ("go",), ("go.mod", "go.sum", "*.go"), "build/client")
 
+TOXIPROXY_JAVA = Toolchain(FOLDER / "toxiproxy-java", JAVA.tools, JAVA.sources, JAVA.built)
+TOXIPROXY_GO = Toolchain(FOLDER / "toxiproxy-go", GO.tools, GO.sources, GO.built)
+TOXIPROXY_PYTHON = Toolchain(
+    FOLDER / "toxiproxy-python", (), ("main.py", "requirements.txt"), str(ROOT / "build" / "toxiproxy-python" / "lib")
+)
+TOXIPROXY = (TOXIPROXY_JAVA, TOXIPROXY_GO, TOXIPROXY_PYTHON)
+"""The clients of Toxiproxy."""
+
 
 def missing(toolchain: Toolchain) -> str:
     """Why tests of `toolchain` cannot run here, "" when they can. Only `java` runs; the rest builds."""
@@ -82,14 +90,16 @@ def missing(toolchain: Toolchain) -> str:
         absent = [tool for tool in toolchain.tools if shutil.which(tool) is None]
         lacks = f"no {', '.join(absent)} on PATH; then " if absent else ""
         return f"{lacks}{SETUP}: {toolchain.folder.name} is not built"
-    if toolchain.tools[0] == "java" and shutil.which("java") is None:
+    if toolchain.tools[:1] == ("java",) and shutil.which("java") is None:
         return "no java on PATH"
     if not toolchain.stamp.exists() or toolchain.stamp.read_text().strip() != toolchain.fingerprint():
         return f"{SETUP}: {toolchain.folder.name} was built from other sources"
     return ""
 
 
-def missing_toolchains(toolchains: Iterable[Toolchain] = (JAVA, RECORDS, ADMIN, CLI, V5, JUNIT, GO, NODE)) -> list[str]:
+def missing_toolchains(
+    toolchains: Iterable[Toolchain] = (JAVA, RECORDS, ADMIN, CLI, V5, JUNIT, GO, NODE, *TOXIPROXY),
+) -> list[str]:
     """The reasons of all that lack something, for a summary before a run."""
     return [reason for reason in map(missing, toolchains) if reason]
 

@@ -10,6 +10,8 @@ from pulsarium.broker.lab.explore.kinds import KINDS
 from pulsarium.broker.lab.explore.script import Decision, Script, ScriptError
 from pulsarium.broker.lab.explore.search import Finding
 from pulsarium.broker.lab.faults.actions import Answer, Close
+from pulsarium.capture.lines import Lines
+from pulsarium.capture.lint.checker import Walk
 
 
 def about(finding: Finding) -> Iterator[str]:
@@ -29,6 +31,18 @@ def about(finding: Finding) -> Iterator[str]:
         yield f"  {decision}"
         yield f"      {kind.does}"
         yield f"      Legal: {kind.legal}"
+
+
+def frames(finding: Finding, around: int = 8) -> Iterator[str]:
+    """Yield the decoded frames around the last decision of the failing run."""
+    records = finding.outcome.records
+    marked = [number for number, record in enumerate(records) if record.note.get("legal")]
+    last = marked[-1] if marked else len(records) - 1
+    lines, walk = Lines(), Walk()
+    for number, record in enumerate(records[: last + around + 1]):
+        line = lines.of(number, record, walk.feed(record)[1])
+        if number >= last - around:
+            yield line
 
 
 def _count(number: int, noun: str) -> str:
@@ -83,8 +97,8 @@ def check(script: Script) -> Script:
             raise ScriptError(f"there is no kind {decision.kind!r}: use one of {', '.join(KINDS)}")
         if decision.command not in kind.commands:
             raise ScriptError(f"{decision.kind} is not chosen at {decision.command}: use {', '.join(kind.commands)}")
-        if decision.value is not None and not (kind.values and decision.value > 0):
-            raise ScriptError(f"{decision}: {'the value must be more than 0' if kind.values else 'it has no value'}")
+        if decision.value is not None and not kind.values:
+            raise ScriptError(f"{decision}: {decision.kind} takes no value")
     return script
 
 

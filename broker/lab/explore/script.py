@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -25,8 +26,8 @@ class Decision(NamedTuple):
     value: float | None = None
 
     def __str__(self) -> str:
-        value = "" if self.value is None else f" {self.value:g}"
-        return f"{self.kind} {self.command} {self.at}{value}"
+        head = f"{self.kind} {self.command} {self.at}"
+        return head if self.value is None else f"{head} {self.value:g}"
 
 
 Script = tuple[Decision, ...]
@@ -42,6 +43,8 @@ def parse(text: str) -> Decision:
         raise ScriptError(f"{text!r} is no decision: write KIND COMMAND INDEX, such as receipt-lost SEND 3") from None
     if decision.at < 0:
         raise ScriptError(f"{text!r} has the index {decision.at}; it must be 0 or more")
+    if decision.value is not None and not 0 < decision.value < math.inf:
+        raise ScriptError(f"{text!r} has the value {decision.value:g}; it must be more than 0, and finite")
     return decision
 
 

@@ -190,11 +190,10 @@ class State:
         return seeding.made
 
     async def crash(self) -> None:
-        """Start again with what was stored in memory, as after the end of the process. The rest is lost."""
+        """Start all brokers again with what is stored, as after the end of their process. The rest is lost."""
         async with self._one:
             await self._settle()
-            entries = list(Contents(self._cluster).entries())
-            self._cluster.replace(self._cluster.storage.load_metadata(), entries)
+            self._cluster.restart()
             await self._committed()
 
     async def _replace(self, kept: dict[str, bytes], entries: Entries) -> None:

@@ -94,10 +94,10 @@ def show(lab: LabOf, file: Path | None, live: bool, follow: bool, as_json: bool,
 
 def _print(source: Iterator[tuple[int, Record]], wanted: Wanted, as_json: bool, full: bool) -> None:
     from pulsarium.capture.as_json import described
+    from pulsarium.capture.lines import Lines
     from pulsarium.capture.lint.checker import Walk
-    from pulsarium.cli.lab.capture.lines import Lines
 
-    walk, lines = Walk(), Lines(full=full)
+    walk, lines = Walk(), Lines(style=click.style, full=full)
     for number, record in source:
         _, seen = walk.feed(record)
         if wanted.has(record, seen):

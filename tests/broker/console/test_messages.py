@@ -10,13 +10,17 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2
 
+from pulsarium.broker.config import Config
+from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX
 from pulsarium.broker.console.decode import decoded
 from pulsarium.broker.model.schema.data import SchemaData, joined
 from pulsarium.proto.avro import AvroCodec
+from pulsarium.proto.compression import compress
 from pulsarium.proto.errors import AvroError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.admin.rest import TOPICS, Rest
-from tests.broker.wire import Earliest, Shared, Wire, batch_of, message_id, plain
+from tests.broker.model.transaction.buffered import in_txn, txn
+from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, batch_of, message_id, plain
 
 URL = "/pulsarium/messages/persistent/public/default/t"
 
@@ -61,6 +65,63 @@ async def test_a_message_has_its_metadata(rest: Rest, wire: Wire) -> None:
     assert (found["id"], found["kind"], found["value"], found["bytes"]) == (str(position), "hex", "ff 00", 2)
     assert (found["key"], found["properties"], found["eventMs"]) == ("k", [["<img>", "x"]], 5)
     assert (found["deliverAtMs"], found["publishMs"]) == (9, 7)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field", "shown_as"),
+    [
+        ({"compression": pb.LZ4, "uncompressed_size": 1}, "compression", "LZ4"),
+        ({"ordering_key": b"o"}, "orderingKey", "bw=="),
+        ({"replicated_from": "west"}, "replicatedFrom", "west"),
+        ({"marker_type": 21}, "marker", 21),
+        ({"null_value": True}, "kind", "null"),
+        ({"uuid": "u", "chunk_id": 1, "num_chunks_from_msg": 3}, "chunk", {"id": 1, "of": 3, "uuid": "u"}),
+    ],
+    ids=["compression", "ordering key", "replication", "marker", "null", "chunk"],
+)
+async def test_each_kind_of_message_shows_its_mark(
+    rest: Rest, wire: Wire, metadata: dict[str, Any], field: str, shown_as: object
+) -> None:
+    payload = compress(pb.LZ4, b"x") if "compression" in metadata else b"x"
+    await wire.producer()
+    await wire.publish(plain(payload, **metadata))
+    (found,) = await shown(rest)
+    assert found[field] == shown_as
+
+
+@pytest.mark.serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX, APPEND_BROKER_TIMESTAMP)))
+async def test_a_message_shows_its_index_and_the_time_of_the_broker(rest: Rest, wire: Wire, bed: Bed) -> None:
+    await wire.producer()
+    await wire.publish(plain(b"a"), plain(b"b"))
+    found = await shown(rest)
+    assert [each["index"] for each in found] == [0, 1]
+    assert {each["brokerMs"] // 60_000 for each in found} == {bed.broker.clock.now_ms() // 60_000}
+
+
+@pytest.mark.serving(Config(transactionCoordinatorEnabled=True))
+async def test_a_message_shows_the_state_of_its_transaction(rest: Rest, wire: Wire, bed: Bed) -> None:
+    await wire.producer()
+    buffer = bed.topic().transactions
+    assert buffer is not None
+    for least, commit in ((1, True), (2, False), (3, None)):
+        entry = plain(b"x", **in_txn(txn(least)))
+        await wire.send(Type.SEND, entry, producer_id=0, sequence_id=least, **in_txn(txn(least)))
+        await wire.receipts(1)
+        if commit is not None:
+            buffer.end(txn(least), commit=commit, low_watermark=-1)
+            await wire.alive()
+    states = [each["transaction"]["state"] for each in await shown(rest) if "marker" not in each]
+    assert states == ["committed", "aborted", "open"]
+
+
+async def test_an_acknowledged_message_is_shown_as_acknowledged(rest: Rest, wire: Wire) -> None:
+    await wire.producer()
+    await wire.subscribe(type=Shared)
+    _, second = await wire.publish(plain(b"a"), plain(b"b"))
+    await wire.flow()
+    await wire.messages(2)
+    await wire.ack(second)
+    assert [each["acknowledged"] for each in await shown(rest, "start=earliest&subscription=sub")] == [False, True]
 
 
 async def test_the_messages_of_a_batch_are_shown_one_by_one(rest: Rest, wire: Wire) -> None:

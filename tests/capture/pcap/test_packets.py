@@ -245,12 +245,46 @@ def test_any_pieces_of_a_file_are_read() -> None:
     assert reader.pending == 0
 
 
+def block(kind: int, body: bytes) -> bytes:
+    size = pack("<I", len(body) + 12)
+    return pack("<I", kind) + size + body + size
+
+
+@pytest.mark.parametrize(
+    ("kind", "head", "ns"),
+    [(3, pack("<I", 9), 0), (2, pack("<HH4I", 0, 0, 0, 5, 4, 9), 5), (6, pack("<5I", 0, 0, 5, 4, 9), 5)],
+    ids=["simple", "obsolete", "enhanced"],
+)
+def test_each_kind_of_packet_block_is_read(kind: int, head: bytes, ns: int) -> None:
+    assert packets_of(section("x") + block(4, b"name") + block(kind, head + b"data")) == [Packet(ns, RAW, b"data", 9)]
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_packet_that_is_cut_before_its_data_is_no_segment(version: int) -> None:
+    hosts = ("10.0.0.1", "10.0.0.2") if version == 4 else ("fe80::1", "fe80::2")
+    data, size = packet_of(Segment(3, (hosts[0], 5), (hosts[1], 6650), 1, 2, 16, b"data", 0))
+    head = len(data) - len(b"data")
+    assert [segment_of(Packet(3, RAW, data[:kept], size)) for kept in range(head)] == [None] * head
+    assert segment_of(Packet(3, 147, data, size)) is None, "a link that no IP packet has"
+
+
+def test_extensions_of_ipv6_are_passed_over() -> None:
+    segment = Segment(3, ("fe80::1", 5), ("fe80::2", 6650), 1, 2, 16, b"data", 0)
+    data, size = packet_of(segment)
+    extended = data[:4] + pack(">H", size - 40 + 8) + b"\0" + data[7:40] + b"\6" + bytes(7) + data[40:]
+    assert segment_of(Packet(3, RAW, extended, size + 8)) == segment
+
+
 WRONG = {
     "neither pcapng nor pcap": b"pulscap1" + bytes(20),
     "no byte order": section("x")[:8] + bytes(4) + section("x")[12:],
     "invalid size 7": section("x") + b"\6\0\0\0\7\0\0\0" + bytes(20),
     "its two sizes differ": section("x") + packet_block(0, b"data", 4)[:-4] + b"\1\0\0\0",
     "names interface 0": section("x")[: len(section("x")) - 32] + packet_block(0, b"data", 4),
+    "a packet block is too short": section("x") + block(6, bytes(8)),
+    "an interface block is too short": section("x") + block(1, bytes(4)),
+    "a packet has the invalid size": pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    + pack("<4I", 0, 0, 2**32 - 1, 0),
     "a packet of 9 bytes": section("x") + packet_block(0, b"data", 4).replace(pack("<II", 4, 4), pack("<II", 9, 9)),
 }
 

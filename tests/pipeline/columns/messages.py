@@ -8,7 +8,7 @@ from typing import Any
 from pulsarium.client import Message, MessageId, Schema
 from pulsarium.client.producer.draft import MessageOptions, draft
 from pulsarium.client.schema.schema import BYTES
-from pulsarium.pipeline.columns import BatchBuilder
+from pulsarium.pipeline.columns.reading import BatchBuilder
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 TOPIC = "persistent://public/default/t"

@@ -31,7 +31,9 @@ from pulsarium.client import (
     TimeSchema,
     TimestampSchema,
 )
-from pulsarium.pipeline.columns import METADATA, BadColumns, Columns
+from pulsarium.pipeline.columns.columns import Columns
+from pulsarium.pipeline.columns.kinds import BadColumns
+from pulsarium.pipeline.columns.names import METADATA
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.pipeline.columns.messages import add_all, message, record
 from tests.pipeline.columns.writing import messages

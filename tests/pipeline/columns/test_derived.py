@@ -29,7 +29,9 @@ from pyspark.sql.types import (
     TimeType,
 )
 
-from pulsarium.pipeline.columns import BadColumns, Columns, info_for
+from pulsarium.pipeline.columns.columns import Columns
+from pulsarium.pipeline.columns.derived import info_for
+from pulsarium.pipeline.columns.kinds import BadColumns
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.pipeline.columns.derived import EVERYTHING, ROW
 from tests.pipeline.columns.messages import add_all, message

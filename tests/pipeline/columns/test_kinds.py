@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql.types import StructType
 
-from pulsarium.pipeline.columns import BadColumns
-from pulsarium.pipeline.columns.kinds import NoKind, record_kind
+from pulsarium.pipeline.columns.kinds import BadColumns, NoKind, record_kind
 from tests.pipeline.columns.messages import logical, record
 
 

@@ -19,7 +19,9 @@ from pyspark.sql.types import (
 )
 
 from pulsarium.client import AvroSchema, Int32Schema, JsonSchema, Message, MessageId, SchemaInfo, StringSchema
-from pulsarium.pipeline.columns import METADATA, BadColumns, BadMessage, Columns
+from pulsarium.pipeline.columns.columns import Columns
+from pulsarium.pipeline.columns.kinds import BadColumns, BadMessage
+from pulsarium.pipeline.columns.names import METADATA
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.pipeline.columns.messages import TOPIC, add_all, logical, message, record
 

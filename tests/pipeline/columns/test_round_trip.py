@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from pulsarium.client import AvroSchema, JsonSchema, Message, Schema
 from pulsarium.client.producer.draft import MessageOptions
-from pulsarium.pipeline.columns import Columns
+from pulsarium.pipeline.columns.columns import Columns
 from tests.pipeline.columns.definitions import Type, records
 from tests.pipeline.columns.messages import TOPIC, add_all, message
 from tests.pipeline.columns.writing import Made, messages

@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pulsarium.client import AvroSchema, JsonSchema
-from pulsarium.pipeline.columns import Columns, info_for
+from pulsarium.pipeline.columns.columns import Columns
+from pulsarium.pipeline.columns.derived import info_for
 from tests.pipeline.columns.derived import EVERYTHING, ROW
 from tests.pipeline.columns.messages import TOPIC, add_all, logical, message, record
 from tests.pipeline.columns.writing import messages, write

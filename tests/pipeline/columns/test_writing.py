@@ -37,7 +37,8 @@ from pulsarium.client import (
     Schema,
     StringSchema,
 )
-from pulsarium.pipeline.columns import BadColumns, BadRow, Columns
+from pulsarium.pipeline.columns.columns import Columns
+from pulsarium.pipeline.columns.kinds import BadColumns, BadRow
 from tests.pipeline.columns.messages import logical, record
 from tests.pipeline.columns.writing import Made, struct, write
 

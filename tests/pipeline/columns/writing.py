@@ -15,7 +15,8 @@ from pyspark.sql.types import (
 from pulsarium.client import (
     Schema,
 )
-from pulsarium.pipeline.columns import Columns, RowReader
+from pulsarium.pipeline.columns.columns import Columns
+from pulsarium.pipeline.columns.writing import RowReader
 
 
 class Made(NamedTuple):

@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType, MapType, StringType, StructType, Times
 from pulsarium.client import HashingScheme
 from pulsarium.client.bulk import hash_of
 from pulsarium.client.producer.draft import draft
-from pulsarium.pipeline.columns import Columns
+from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.sink.once import sequence_ids
 from pulsarium.pipeline.sink.packing import Packed, cuts, packed
 from pulsarium.pipeline.sink.routing import hashes, partitions_of

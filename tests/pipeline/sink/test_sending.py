@@ -19,7 +19,8 @@ from pulsarium.client import InitialPosition
 from pulsarium.pipeline.columns.ragged import Numbers
 from pulsarium.pipeline.sink.once import by_content, sequence_ids
 from pulsarium.pipeline.sink.options import SinkOptions
-from pulsarium.pipeline.sink.sending import Sender, WriteFailed, Written
+from pulsarium.pipeline.sink.sending import Sender, WriteFailed
+from pulsarium.pipeline.sink.written import Written
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.both import run_on
 from tests.client.in_process import InProcess, in_process

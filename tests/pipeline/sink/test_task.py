@@ -11,8 +11,8 @@ from pyspark.sql.types import BinaryType, StringType, StructType
 from pulsarium.pipeline.sink import task
 from pulsarium.pipeline.sink.once import MOST_BATCHES, OutOfNumbers
 from pulsarium.pipeline.sink.options import SinkOptions
-from pulsarium.pipeline.sink.sending import WriteFailed, Written
-from pulsarium.pipeline.sink.writers import figures
+from pulsarium.pipeline.sink.sending import WriteFailed
+from pulsarium.pipeline.sink.written import Written, figures
 from tests.foreign.broker_process import Address
 
 SCHEMA = StructType().add("value", BinaryType()).add("__Topic", StringType())

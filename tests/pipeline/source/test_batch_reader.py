@@ -13,9 +13,9 @@ import anyio
 import pytest
 
 from pulsarium.client import AvroSchema, CompressionType, JsonSchema, MessageId, connect
-from pulsarium.pipeline.columns import METADATA
+from pulsarium.pipeline.columns.names import METADATA
 from pulsarium.pipeline.options import BadOption
-from pulsarium.pipeline.source import reading
+from pulsarium.pipeline.source import entries, reading
 from pulsarium.pipeline.source.ledgers import DataLoss
 from pulsarium.pipeline.source.offsets import Split
 from pulsarium.pipeline.source.places import Position
@@ -32,6 +32,14 @@ def values(broker: Address, topic: str | None, **more: object) -> list[list[byte
 
 
 def test_all_of_a_topic_in_order(broker: Address, topic: str) -> None:
+    publish(broker, topic, numbers(995))
+    assert values(broker, topic) == [numbers(995)]
+
+
+def test_a_task_does_not_wait_behind_the_last_message(
+    broker: Address, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entries, "PATIENCE", float("inf"))
     publish(broker, topic, numbers(995))
     assert values(broker, topic) == [numbers(995)]
 

@@ -25,7 +25,7 @@ from pulsarium.client import (
     StringSchema,
     connect,
 )
-from pulsarium.pipeline.columns import BadMessage
+from pulsarium.pipeline.columns.kinds import BadMessage
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.source import task
 from pulsarium.pipeline.source.offsets import Split

@@ -4,13 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNotNull, LessThan
+from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, IsNotNull, LessThan
 
 from pulsarium.pipeline.source.filters import Selection
+from pulsarium.pipeline.source.options import SourceOptions
+from pulsarium.pipeline.source.readers import FilteringReader
 from tests.foreign.broker_process import Address
-from tests.pipeline.source.topics import numbers, options, publish
+from tests.pipeline.source.topics import VALUES, numbers, options, publish, read
 
-TIME = ("__publishTime",)
+TIME, INDEX = ("__publishTime",), ("__index",)
 SECOND = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
 
 
@@ -24,6 +26,24 @@ def test_times_that_a_condition_excludes() -> None:
 def test_topics_that_a_condition_excludes() -> None:
     made = Selection.of([In(("__topic",), ("a", "b")), EqualTo(("__topic",), "b")])
     assert [made.has_topic(each) for each in "abc"] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "wanted"),
+    [
+        ([GreaterThanOrEqual(INDEX, 13), LessThan(INDEX, 38)], numbers(26, 13)),
+        ([EqualTo(INDEX, 7)], numbers(1, 7)),
+        ([GreaterThan(INDEX, 60)], []),
+        ([LessThan(INDEX, -1)], []),
+    ],
+)
+def test_only_selected_indexes_are_read(
+    conditions: list[Filter], wanted: list[bytes], broker: Address, topic: str
+) -> None:
+    publish(broker, topic, numbers(50))
+    reader = FilteringReader(SourceOptions.of(options(broker, topic)), VALUES)
+    reader.pushFilters(conditions)
+    assert [value for split in read(reader, reader.partitions()) for value in split] == wanted
 
 
 @pytest.mark.parametrize("condition", [EqualTo(("value",), b"a"), EqualTo(("record", "__topic"), "a")])

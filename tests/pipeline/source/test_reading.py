@@ -16,7 +16,7 @@ from pyspark.sql.types import BinaryType, StringType, StructType
 from pulsarium.client import AvroSchema, Client, MessageId
 from pulsarium.client.producer import topic_producer
 from pulsarium.client.schema import versions
-from pulsarium.pipeline.columns import Columns
+from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.options import Connection
 from pulsarium.pipeline.source import reading
 from pulsarium.pipeline.source.offsets import Split

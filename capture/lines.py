@@ -1,11 +1,9 @@
-"""Format a record of a capture as a line for people."""
+"""Format the records of a capture as lines for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-import click
+from typing import Any, Protocol
 
 from pulsarium.capture.as_json import described
 from pulsarium.capture.file import Kind, Record
@@ -19,11 +17,25 @@ _QUIET = {"PING", "PONG", "FLOW"}
 _LONGEST = 80  # characters of a value
 
 
+class Style(Protocol):
+    """Add colors and weight to a text, as `click.style` does."""
+
+    def __call__(
+        self, text: str, *, fg: str | None = None, bold: bool | None = None, dim: bool | None = None
+    ) -> str: ...
+
+
+def unstyled(text: str, *, fg: str | None = None, bold: bool | None = None, dim: bool | None = None) -> str:
+    """Return the text as it is."""
+    return text
+
+
 class Lines:
     """Format the records of one capture. Times are in seconds since the first record."""
 
-    def __init__(self, *, full: bool = False) -> None:
+    def __init__(self, *, full: bool = False, style: Style = unstyled) -> None:
         """Create a formatter. With `full`, all fields follow on lines of their own."""
+        self._style = style
         self._full = full
         self._begin: int | None = None
 
@@ -33,31 +45,41 @@ class Lines:
         seconds = (record.monotonic_ns - self._begin) / 1e9
         told = described(number, record, seen, full=self._full)
         head = f"{seconds:12.6f} #{record.connection:<3} {_ARROWS[record.sender]} "
-        line = click.style(head, dim=True) + self._what(record, seen, told)
+        line = self._style(head, dim=True) + self._what(record, seen, told)
         return "\n".join([line, *(self._below(told) if self._full else ())])
 
     def _what(self, record: Record, seen: Seen, told: Mapping[str, Any]) -> str:
         note = _pairs(told.get("note", {}))
         if seen.frame is None:
             word = "opened" if record.kind is Kind.OPENED else f"closed by the {record.sender.value}"
-            return click.style(f"{word} {note}".rstrip(), bold=True)
+            return self._style(f"{word} {note}".rstrip(), bold=True)
         frame = seen.frame
         name = f"{frame.name or '?':<22}"
         bad = bool(frame.error or frame.broken)
-        name = click.style(name, fg="red" if bad else _COLOURS[record.sender], bold=bad, dim=frame.name in _QUIET)
+        name = self._style(name, fg="red" if bad else _COLOURS[record.sender], bold=bad, dim=frame.name in _QUIET)
         parts = [name, _pairs(told.get("fields", {}), hidden={"topic"} if frame.topic else set())]
         if frame.topic:
-            parts.append(click.style(printable(frame.topic), fg="blue"))
+            parts.append(self._style(printable(frame.topic), fg="blue"))
         if "entry" in told:
-            parts.append(_entry(told["entry"]))
+            parts.append(self._entry(told["entry"]))
         if frame.broken:
-            parts.append(click.style(printable(frame.broken), fg="red"))
+            parts.append(self._style(printable(frame.broken), fg="red"))
         if "latency_us" in told:
-            parts.append(click.style(f"+{_duration(told['latency_us'])}", dim=True))
+            parts.append(self._style(f"+{_duration(told['latency_us'])}", dim=True))
         if note:
-            parts.append(click.style(f"[{note}]", fg="yellow"))
-        parts.append(click.style(f"{record.size} B", dim=True))
+            parts.append(self._style(f"[{note}]", fg="yellow"))
+        parts.append(self._style(f"{record.size} B", dim=True))
         return " ".join(part for part in parts if part)
+
+    def _entry(self, entry: Mapping[str, Any]) -> str:
+        if "broken" in entry:
+            return self._style(f"[{printable(entry['broken'])}]", fg="red")
+        metadata, count = entry["metadata"], entry["messages"]
+        words = [f"{count} messages" if count != 1 else "1 message", f"{entry['payload_size']} B"]
+        words += [f"{name}={_value(metadata[name])}" for name in _OF_ENTRY if name in metadata]
+        if entry.get("checksum") is False:
+            words.append(self._style("checksum does not fit", fg="red"))
+        return f"[{', '.join(words)}]"
 
     def _below(self, told: Mapping[str, Any]) -> Iterator[str]:
         for name in ("fields", "entry", "note"):
@@ -102,17 +124,6 @@ def message_id(fields: Mapping[str, Any]) -> str:
     partition = fields.get("partition", -1)
     text = f"{fields['ledgerId']}:{fields['entryId']}" + (f":{batch}" if batch >= 0 else "")
     return text + (f"@{partition}" if partition >= 0 else "")
-
-
-def _entry(entry: Mapping[str, Any]) -> str:
-    if "broken" in entry:
-        return click.style(f"[{printable(entry['broken'])}]", fg="red")
-    metadata = entry["metadata"]
-    words = [f"{entry['messages']} messages" if entry["messages"] != 1 else "1 message", f"{entry['payload_size']} B"]
-    words += [f"{name}={_value(metadata[name])}" for name in _OF_ENTRY if name in metadata]
-    if entry.get("checksum") is False:
-        words.append(click.style("checksum does not fit", fg="red"))
-    return f"[{', '.join(words)}]"
 
 
 _OF_ENTRY = (

@@ -1,0 +1,30 @@
+"""A broker that makes the decisions of a script, over streams, in time that jumps."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+import trio
+
+from pulsarium.broker.lab.explore.explorer import Explorer, Run
+from pulsarium.broker.lab.explore.plan import Scripted
+from pulsarium.broker.lab.explore.report import check
+from pulsarium.broker.lab.explore.script import read
+from tests.broker.wire import Bed
+
+
+@pytest.fixture
+async def explored(bed: Bed) -> AsyncIterator[Callable[..., object]]:
+    """Return a function that starts an exploration with the decisions of these texts, and returns its run."""
+    lab = bed.broker.cluster.lab
+    assert lab is not None
+    async with trio.open_nursery() as nursery:
+
+        async def start(*texts: str) -> Run:
+            run = Run(Scripted(check(read(texts))))
+            await nursery.start(Explorer(lab, run).run)
+            return run
+
+        yield start
+        nursery.cancel_scope.cancel()
