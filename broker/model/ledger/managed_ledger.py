@@ -279,11 +279,6 @@ class ManagedLedger(LedgerSequence):
 
     # appending
 
-    def append(self, pending: Pending) -> Position:
-        """Append an entry, and return its position. See `append_run`."""
-        self.append_run((pending,))
-        return pending.position
-
     def append_run(self, run: Sequence[Pending]) -> None:
         """Append entries, and set their positions. The `publication` of each receives the result of the commit.
 
