@@ -273,7 +273,8 @@ class Clock(SteeredTime):
             line._time.take(self._time, line)
             deadlines = {timer: deadline for deadline, _, timer in self._time.periodic}
             for timer, check in self._checks.items():
-                line.repeat(deadlines[timer], timer.period, check(line))
+                if timer in deadlines:  # a check without a period has run
+                    line.repeat(deadlines[timer], timer.period, check(line))
             self._timelines = (*self._timelines, line)
             self._wake_up()
 

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pulsarium.broker.pytest_marks import HELP, MARKER, marked, mistakes
+from pulsarium.broker.pytest_explore import Explored, run_explored
+from pulsarium.broker.pytest_marks import HELP, MARKER, broker_options, marked, mistakes
 
 if TYPE_CHECKING:
     from pulsarium.broker.testing import (
+        BrokerChecker,
         BrokerClock,
         BrokerLinter,
         BrokerNamespaceClock,
@@ -82,9 +84,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a marked test the broker of its options, for `pulsar_broker` is otherwise one broker for the whole run."""
     if "pulsar_broker" not in metafunc.fixturenames:
         return  # a mark of this name may belong to another plugin
-    options, _ = marked(metafunc.definition)
+    asked = marked(metafunc.definition)
+    options = Explored(asked.options) if asked.exploration else asked.options
     if options:
         metafunc.parametrize("pulsar_broker", [options], indirect=True, ids=[UNNAMED], scope="session")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test with the mark's option `explore` again and again."""
+    asked = marked(item)
+    if WRONG in item.stash or not asked.exploration or not isinstance(item, pytest.Function):
+        return None
+    if "pulsar_broker" not in item.fixturenames:
+        return None  # a mark of this name may belong to another plugin
+    run_explored(item, nextitem, asked)
+    return True
 
 
 def _url(config: pytest.Config) -> str:
@@ -105,9 +120,7 @@ class _Brokers:
     """The brokers of a run: the one that runs elsewhere, and one for each set of options."""
 
     def __init__(self, config: pytest.Config) -> None:
-        lines = [line.partition("=") for line in config.getini("pulsar_set")]
-        self._set = {key.strip(): value.strip() for key, _, value in lines}
-        self._profile = config.getini("pulsar_profile")
+        self._config = config
         self._url = _url(config)
         self._running: dict[str, PulsarBroker | RemoteBroker] = {}
         self._stack = ExitStack()
@@ -119,7 +132,7 @@ class _Brokers:
             if self._url not in self._running:
                 self._running[self._url] = RemoteBroker(self._url)
             return self._running[self._url]
-        asked = {"profile": self._profile, **options, "set": {**self._set, **options.get("set", {})}}
+        asked = broker_options(self._config, options)
         key = repr(sorted(asked.items()))
         if key not in self._running:
             self._running[key] = self._stack.enter_context(running(**asked))
@@ -150,7 +163,9 @@ def pulsar_broker(_pulsar_brokers: _Brokers, request: pytest.FixtureRequest) -> 
 
         @pytest.mark.parametrize("pulsar_broker", [{"brokers": 1}, {"brokers": 3}], indirect=True)
     """
-    options: Mapping[str, Any] = getattr(request, "param", {})
+    options: Mapping[str, Any] | Explored = getattr(request, "param", {})
+    if isinstance(options, Explored):
+        return options.broker
     return _pulsar_brokers.get(options)
 
 
@@ -160,7 +175,7 @@ def pulsar_namespace(pulsar_broker: PulsarBroker | RemoteBroker, request: pytest
 
     Set its policies by their names in the REST API: @pytest.mark.pulsar(policies={"deduplicationEnabled": True}).
     """
-    policies = marked(request.node)[1]
+    policies = marked(request.node).policies
     namespace = pulsar_broker.create_namespace(request.node.name.replace("/", "-"), **policies)
     yield namespace
     pulsar_broker.delete_namespace(namespace)
@@ -220,3 +235,13 @@ def pulsar_linter(pulsar_broker: PulsarBroker) -> Iterator[BrokerLinter]:
         linter.assert_clean()
     finally:
         linter.clear()
+
+
+@pytest.fixture
+def pulsar_checker(pulsar_broker: PulsarBroker) -> Iterator[BrokerChecker]:
+    """Record what clients experience. The test fails when that breaks a promise of Pulsar: loss, duplicates, order."""
+    checker = pulsar_broker.checker
+    checker.start()
+    yield checker
+    checker.stop()
+    checker.assert_kept()

@@ -24,6 +24,7 @@ from pulsarium.broker.lab.masks import Mask, MaskError
 from pulsarium.broker.lab.steering import ClockError
 from pulsarium.broker.lab.why import Why, WhyError
 from pulsarium.broker.testing.broker import PulsarBroker
+from pulsarium.broker.testing.checker import BrokerChecker
 from pulsarium.broker.testing.lab import (
     BrokerCapture,
     BrokerCaptures,
@@ -44,6 +45,7 @@ __all__ = [
     "Answer",
     "BrokerCapture",
     "BrokerCaptures",
+    "BrokerChecker",
     "BrokerClock",
     "BrokerEnded",
     "BrokerLinter",

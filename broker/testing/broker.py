@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pulsarium.broker.lab.expectations import Acked, Delivered, Expectation, Produced
 from pulsarium.broker.lab.namespaces import create_namespace, create_topic
 from pulsarium.broker.server import RunningCluster
+from pulsarium.broker.testing.checker import BrokerChecker
 from pulsarium.broker.testing.lab import BrokerCaptures, BrokerClock, BrokerLinter, BrokerMasks, FaultRules
 from pulsarium.broker.testing.thread import LoopThread
 
@@ -75,6 +76,11 @@ class PulsarBroker:
     def linter(self) -> BrokerLinter:
         """Return the linter that finds mistakes of clients."""
         return BrokerLinter(self._thread, self._thread.call(lambda: self._running.lab.linter))
+
+    @cached_property
+    def checker(self) -> BrokerChecker:
+        """Return the checker that compares what clients experience with the promises of Pulsar."""
+        return BrokerChecker(self.captures, self._running.broker.config.delayedDeliveryTickTimeMillis)
 
     def why(self, topic: str, subscription: str | None = None, message_id: object = None) -> Why:
         """Explain why a message was not delivered, by default the next one that no consumer has.

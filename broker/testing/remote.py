@@ -24,6 +24,7 @@ INSTEAD: Final = {
     "masks": "or use `pulsarium mask`",
     "captures": "or use `pulsarium capture`",
     "linter": "or use `pulsarium lint`",
+    "checker": "or use `pulsarium check --live`",
     "why": "or use `pulsarium why`",
     "snapshot": "or use `pulsarium state`",
     "restore": "or use `pulsarium state`",

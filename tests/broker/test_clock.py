@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from pulsarium.broker.clock import Clock, instant_text
+from pulsarium.broker.clock import Clock, Timeline, instant_text
 
 
 @pytest.fixture
@@ -117,3 +117,72 @@ async def test_no_time_passes_between_two_timelines(mock_clock: MockClock, monke
     assert clock.ahead_of(clock.machine) == 3600
     clock.have_wall_of(clock.machine)
     assert clock.ahead_of(clock.machine) == 0
+
+
+# namespaces
+
+
+async def test_a_namespace_shares_the_brokers_time_until_it_is_parted(mock_clock: MockClock, clock: Clock) -> None:
+    line, other = clock.of("a/b"), clock.of("a/c")
+    assert line is clock.of("a/b")
+    clock.jump(5)
+    assert (line.now_ms(), line.monotonic(), line.frozen) == (clock.now_ms(), clock.monotonic(), clock.frozen)
+    clock.part(line)
+    line.jump(10)
+    line.freeze()
+    assert [each.frozen for each in (line, other, clock)] == [True, False, False]
+    assert (line.ahead_of(clock), other.ahead_of(clock)) == (10, 0)
+
+
+async def test_timers_go_along_in_order_when_a_namespace_is_parted_and_joined(
+    mock_clock: MockClock, clock: Clock
+) -> None:
+    fired: list[str] = []
+    line = clock.of("a/b")
+    for name, seconds in (("b", 2), ("a", 1), ("a too", 1), ("c", 30)):
+        line.call_later(seconds, lambda name=name: fired.append(name))  # type: ignore[misc]
+    line.call_later(1, lambda: fired.append("canceled")).cancel()
+    clock.call_later(1, lambda: fired.append("broker"))
+    clock.part(line)
+    line.freeze()
+    await jump(mock_clock, 5)
+    assert fired == ["broker"]
+    line.jump(20)
+    await jump(mock_clock, 0)
+    assert fired == ["broker", "a", "a too", "b"]
+    before = line.monotonic()
+    clock.join(line)
+    assert line.monotonic() == before
+    await jump(mock_clock, 9)
+    assert fired[4:] == []
+    await jump(mock_clock, 1)
+    assert fired[4:] == ["c"]
+
+
+async def test_a_check_runs_once_for_each_time_and_at_the_same_moments(mock_clock: MockClock, clock: Clock) -> None:
+    ran: list[str] = []
+    line = clock.of("a/b")
+
+    def check(whose: Timeline) -> Callable[[], None]:
+        return lambda: ran.append("broker" if whose is clock else "namespace")
+
+    clock.check_every(60, check)
+    await jump(mock_clock, 50)
+    clock.part(line)
+    await jump(mock_clock, 10)
+    assert sorted(ran) == ["broker", "namespace"]
+    clock.join(line)
+    await jump(mock_clock, 60)
+    assert sorted(ran) == ["broker", "broker", "namespace"]
+
+
+async def test_a_timer_may_end_its_namespaces_own_time(mock_clock: MockClock, clock: Clock) -> None:
+    fired: list[str] = []
+    line = clock.of("a/b")
+    clock.part(line)
+    line.jump(1000)
+    line.call_later(1, lambda: clock.forget("a/b"))
+    clock.call_later(500, lambda: fired.append("too early"))
+    await jump(mock_clock, 1)
+    assert (fired, line.exists, line.follows(clock)) == ([], False, True)
+    assert clock.of("a/b") is not line

@@ -358,7 +358,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "advanced-clock-runs-ahead-of-commits",
-        "broker/lab/clock.py",
+        "broker/lab/steering.py",
         "                if not self._settled:\n"
         "                    await self._settle()\n"
         "                elif count % YIELD == 0:\n",

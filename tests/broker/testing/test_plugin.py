@@ -104,6 +104,37 @@ def test_one_broker_serves_all_tests_and_each_test_has_its_own_topic(run: Run) -
     result.assert_outcomes(passed=12)
 
 
+def test_a_test_fails_when_the_broker_breaks_a_promise(run: Run) -> None:
+    """Two tests publish and receive. For the second one, the broker delivers each message twice."""
+    result = run("""
+        import pytest
+        from pulsarium.broker.model.subscription.consumer import Consumer
+
+        @pytest.fixture
+        def twice(monkeypatch):
+            deliver = Consumer.deliver
+            monkeypatch.setattr(Consumer, "deliver", lambda *args, **kwargs: [deliver(*args, **kwargs) for _ in "12"])
+
+        def exchange(client, topic):
+            consumer = client.subscribe(topic, "s")
+            client.create_producer(topic).send(b"a")
+            return [consumer, consumer.receive(30_000)]
+
+        def test_kept(pulsar_checker, pulsar_client, pulsar_topic):
+            exchange(pulsar_client, pulsar_topic)
+            assert pulsar_checker.tally().kept["permits-exceeded"] == 1
+
+        def test_broken(pulsar_checker, pulsar_client, pulsar_topic, twice):
+            consumer, _ = exchange(pulsar_client, pulsar_topic)
+            consumer.receive(30_000)
+
+        def test_that_is_not_blamed_for_the_test_before(pulsar_checker, pulsar_client):
+            pass
+    """)
+    result.assert_outcomes(passed=3, errors=1)
+    result.stdout.fnmatch_lines(["E *AssertionError: a promise of Pulsar was broken:", "E *delivered-again: *"])
+
+
 @pytest.mark.parametrize(("file", "tests"), [("test_payments.py", 2), ("test_scaling.py", 1)])
 def test_the_files_that_readme_and_docs_show(run: Run, file: str, tests: int) -> None:
     source = (Path(__file__).parents[3] / "examples" / "python" / file).read_text()

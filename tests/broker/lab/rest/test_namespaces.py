@@ -29,7 +29,15 @@ async def test_a_namespace_lives_for_the_length_of_a_test() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"name": 1}, {"name": "a", "colour": 1}, {"name": "a", "policies": {"colour": 1}}, {"name": "public/default"}],
+    [
+        {},
+        {"name": 1},
+        {"name": "a", "colour": 1},
+        {"name": "a", "policies": {"colour": 1}},
+        {"name": "public/default"},
+        {"name": "a/b/c"},
+        {"name": "/"},
+    ],
 )
 async def test_a_wrong_namespace_is_refused(body: Any) -> None:
     async with serving() as bed:

@@ -1,0 +1,61 @@
+"""Check what the clients of a test experience against the promises of Pulsar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pulsarium.broker.testing.lab import BrokerCapture, BrokerCaptures
+from pulsarium.capture.check.checker import HistoryChecker
+from pulsarium.capture.check.judges import Assumptions
+from pulsarium.capture.check.verdict import Tally, Verdict
+from pulsarium.capture.lint.checker import all_opened
+
+
+class BrokerChecker:
+    """Record all connections, and judge the record as `pulsarium check` does.
+
+    checker.start()
+    ...
+    checker.stop()
+    checker.assert_kept()
+    """
+
+    def __init__(self, captures: BrokerCaptures, tick_ms: int) -> None:
+        """`tick_ms` is the broker's delayedDeliveryTickTimeMillis."""
+        self._captures = captures
+        self._tick_ms = tick_ms
+        self._capture: BrokerCapture | None = None
+
+    def start(self) -> None:
+        """Record from now on, in memory, which keeps the newest 64 MB. An earlier record is dropped."""
+        self.stop()
+        self._capture = self._captures.start()
+
+    def stop(self) -> None:
+        """Stop recording. The record can still be judged."""
+        if self._capture is not None:
+            self._capture.stop()
+
+    def tally(self, *, nothing_unseen: bool = False) -> Tally:
+        """Judge the record so far: promises kept, broken, and not proven either way.
+
+        `nothing_unseen` asserts that no message expired, and that nobody changed a subscription over REST.
+        """
+        records = () if self._capture is None else self._capture.records()
+        checker = HistoryChecker(
+            Assumptions(whole=all_opened(records), nothing_unseen=nothing_unseen, tick_ms=self._tick_ms)
+        )
+        for number, record in enumerate(records, 1):
+            checker.feed(number, record)
+        return checker.end()
+
+    def verdicts(self, *, nothing_unseen: bool = False) -> Sequence[Verdict]:
+        """Return the broken promises, each with its frames."""
+        return self.tally(nothing_unseen=nothing_unseen).verdicts
+
+    def assert_kept(self, *, nothing_unseen: bool = False) -> None:
+        """Raise `AssertionError` when a promise was broken."""
+        __tracebackhide__ = True
+        broken = self.verdicts(nothing_unseen=nothing_unseen)
+        if broken:
+            raise AssertionError("\n".join(["a promise of Pulsar was broken:", *map(str, broken)]))

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+)
+
+const events = 8
+
+// rebuild sums up the events of an account, halfway from the beginning again.
+//
+// The bug: the next event is taken for the first one, though the seek may have failed.
+func rebuild(client pulsar.Client, mended bool) error {
+	consumer, err := again(func() (pulsar.Consumer, error) {
+		return client.Subscribe(pulsar.ConsumerOptions{
+			Topic:                       "account",
+			SubscriptionName:            "sum",
+			SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+			AckWithResponse:             mended, // without the answer, an acknowledgement may arrive after the seek
+		})
+	})
+	if err != nil {
+		return err
+	}
+	producer, err := again(func() (pulsar.Producer, error) {
+		return client.CreateProducer(pulsar.ProducerOptions{Topic: "account", DisableBatching: true})
+	})
+	if err != nil {
+		return err
+	}
+	for number := range events {
+		payload := binary.BigEndian.AppendUint32(nil, uint32(number))
+		if _, err := producer.Send(context.Background(), &pulsar.ProducerMessage{Payload: payload}); err != nil {
+			return err
+		}
+	}
+
+	if err := read(consumer, events/2, mended); err != nil {
+		return err
+	}
+	for seeks := 0; ; seeks++ {
+		err := consumer.SeekByTime(time.UnixMilli(0))
+		if err == nil || !mended {
+			break // the bug: without the error, nobody knows where the consumer is
+		}
+		if seeks == 5 {
+			return err
+		}
+	}
+	return read(consumer, events, mended)
+}
+
+// read reads the events 0 to count. A redelivered event is known already.
+func read(consumer pulsar.Consumer, count uint32, mended bool) error {
+	patience, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for next := uint32(0); next < count; {
+		message, err := consumer.Receive(patience)
+		if err != nil {
+			return fmt.Errorf("event %d did not come in 5 seconds", next)
+		}
+		event := binary.BigEndian.Uint32(message.Payload())
+		if event > next && mended {
+			continue // from before the seek: the broker delivers the event again
+		}
+		if event > next {
+			return fmt.Errorf("the account lacks event %d: event %d came after the seek", next, event)
+		}
+		if event == next {
+			next++
+		}
+		consumer.Ack(message)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+"""examples/explore: the explorer finds the bug of each application, and its mended form passes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.examples.explored import APPLICATIONS, build_go, build_java, explore
+from tests.foreign.toolchains import GO, JAVA, require
+
+
+def judge(name: str, folder: Path, runs: int) -> None:
+    found = explore(name, folder, runs=200, seed=1, mended=False)
+    assert found.failure
+    assert 1 <= len(found.script) <= 3
+    mended = explore(name, folder, runs=runs, seed=1, mended=True)
+    assert not mended.failure
+
+
+@pytest.mark.timeout(180)
+def test_a_payment_that_is_booked_twice_is_found(tmp_path: Path) -> None:
+    judge("no_idempotence", tmp_path, 5)
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ["ack_before_work", "cumulative_ack"])
+def test_a_bug_in_python_is_found(name: str, tmp_path: Path) -> None:
+    judge(name, tmp_path, 40)
+
+
+@pytest.mark.foreign
+@pytest.mark.heavy
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", [each for each in APPLICATIONS if each[0].isupper()])
+def test_a_bug_in_java_is_found(name: str, tmp_path: Path) -> None:
+    require(JAVA)
+    build_java(tmp_path)
+    judge(name, tmp_path, 40)
+
+
+@pytest.mark.foreign
+@pytest.mark.heavy
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", [each for each in APPLICATIONS if "-" in each])
+def test_a_bug_in_go_is_found(name: str, tmp_path: Path) -> None:
+    require(GO)
+    build_go(tmp_path)
+    judge(name, tmp_path, 40)
