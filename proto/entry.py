@@ -156,7 +156,12 @@ def with_txn_bits(entry: bytes, most: int, least: int) -> bytes:
 
 def payload_of(entry: bytes) -> bytes:
     """Return the payload: the message or batch, as the producer compressed and encrypted it."""
-    return entry[_metadata_span(entry)[1] :]
+    return entry[payload_start(entry) :]
+
+
+def payload_start(entry: bytes) -> int:
+    """Return where the payload begins. Raise `EntryError` when the sizes of the entry do not fit."""
+    return _metadata_span(entry)[1]
 
 
 def split(entry: bytes) -> EntryParts:
