@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)  # pytest creates the fixture pulsar_broker again for an unequal parameter
 class Explored:
-    """The parameter of the fixture pulsar_broker in an explored test: the options, and the broker of the current run."""
+    """The parameter of the fixture pulsar_broker in an explored test: the options, and the broker of this run."""
 
     options: Mapping[str, Any]
     running: PulsarBroker | None = None
