@@ -21,6 +21,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "admin": "pulsarium.cli.admin.main:admin",
     "client": "pulsarium.cli.client.main:client",
     "compact": "pulsarium.cli.compact:compact",
+    "storage": "pulsarium.cli.storage:storage",
     "analyze": "pulsarium.cli.analyze:analyze",
     "fault": "pulsarium.cli.lab.fault:fault",
     "clock": "pulsarium.cli.lab.clock:clock",

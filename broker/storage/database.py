@@ -90,9 +90,12 @@ def open_reader(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_to_look(path: Path) -> sqlite3.Connection:
-    """Open a connection to an unused database. It writes nothing, and does not copy the log either."""
-    uri = f"{path.absolute().as_uri()}?mode=ro"
+def open_to_look(path: Path, *, still: bool = False) -> sqlite3.Connection:
+    """Open a connection to an unused database. It writes nothing, and does not copy the log either.
+
+    With `still`, SQLite believes that nobody changes the file, and creates no files beside it.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if still else ''}"
     return sqlite3.connect(uri, uri=True, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
 
 

@@ -182,3 +182,11 @@ def test_a_live_topic_shows_its_clients(page: Page, broker: PulsarBroker) -> Non
         client.create_producer("shown", producer_name=HOSTILE)
         page.sees(HOSTILE)
     page.sees("No producer is connected.")
+
+
+def test_one_connection_is_counted_in_the_singular(page: Page, broker: PulsarBroker) -> None:
+    page.go(broker.admin_url)
+    page.sees("0 connections")
+    with client_of(broker) as client:
+        client.create_producer("shown")
+        page.sees("1 connection\n")

@@ -81,7 +81,7 @@ def test_the_next_scenario_has_a_new_process(program: Program, scenario: str, se
     assert run(program, "fine") != before
 
 
-def test_one_that_does_not_stop_is_killed(tmp_path: Path) -> None:
+def test_a_program_that_does_not_stop_is_killed(tmp_path: Path) -> None:
     stubborn = SOURCE + "threading.Event().wait()"
     program = Program([sys.executable, "-P", "-c", stubborn], tmp_path / "log", {})
     run(program, "fine")

@@ -10,14 +10,16 @@ export function Late({ topic, late }) {
     <a href=${topicHref(topic)}>See why, and move it on</a></article>`;
 }
 
+const counted = (n, one) => [number(n), n === 1 ? one : one + "s"];
+
 export function Overview({ live: { value, error } }) {
   if (!value) return html`<h2>Overview</h2><${Trouble} error=${error}/>${!error && html`<p class="note">Connecting…</p>`}`;
   const silent = value.withoutEffect;
   return html`<h2>Overview</h2><${Trouble} error=${error}/>
     <p class="soft">${value.serviceUrl} · version ${value.version} · profile ${value.profile} · cluster ${value.cluster} ·
       up for <${Span} ms=${value.upSinceMs} now=${Date.now}/></p>
-    <section class="card"><${Facts} of=${[[number(value.topicCount), value.topicCount === 1 ? "topic" : "topics"],
-      [number(value.namespaces), "namespaces"], [number(value.connections), "connections"]]}/>
+    <section class="card"><${Facts} of=${[counted(value.topicCount, "topic"), counted(value.namespaces, "namespace"),
+      counted(value.connections, "connection")]}/>
       <a href="#/topics">All topics</a></section>
     <h3 id="late">Waiting for longer than a minute</h3>
     ${value.late.length ? value.late.map((late) => html`<${Late} key=${late.topic + "\n" + late.subscription}

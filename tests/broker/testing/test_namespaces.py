@@ -22,7 +22,7 @@ def policies(broker: PulsarBroker, namespace: str) -> Any:
         return json.load(answer)
 
 
-def test_one_is_as_rest_makes_it(broker: PulsarBroker) -> None:
+def test_a_created_namespace_has_the_policies_of_one_made_over_rest(broker: PulsarBroker) -> None:
     request = urllib.request.Request(f"{broker.admin_url}/admin/v2/namespaces/public/rest", method="PUT")
     urllib.request.urlopen(request).close()
     made = broker.create_namespace("here")

@@ -113,7 +113,7 @@ def test_several_at_once() -> None:
         send_and_receive(two)
 
 
-def test_one_can_be_killed_and_brought_back() -> None:
+def test_one_broker_can_be_killed_and_brought_back() -> None:
     with running(brokers=2) as broker:
         assert broker.service_urls[0] == broker.service_url
         client = client_of(broker)

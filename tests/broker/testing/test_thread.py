@@ -143,7 +143,7 @@ async def _fail_and_wait(opened: Opened) -> None:
     await trio.sleep_forever()
 
 
-def test_one_that_has_ended_says_so() -> None:
+def test_a_call_to_a_loop_that_has_ended_says_so() -> None:
     thread = LoopThread(opening, "a loop of the tests")
     with pytest.raises(BrokerEnded):
         thread.call(trio.current_time)

@@ -223,7 +223,7 @@ async def test_an_answer_without_end() -> None:
 
 
 @on_both
-async def test_nobody_there_and_another_who_is() -> None:
+async def test_a_lookup_goes_on_to_the_next_address() -> None:
     async def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("nobody there")
 

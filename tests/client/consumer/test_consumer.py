@@ -124,7 +124,7 @@ async def test_acknowledgements_that_waited_go_out_with_the_next_connection(auto
         assert await data_of(consumer, 1) == [b"9"]
 
 
-async def test_one_that_is_given_up_while_it_opens_stays_nowhere(autojump_clock: MockClock) -> None:
+async def test_a_consumer_that_is_given_up_while_it_opens_leaves_nothing_behind(autojump_clock: MockClock) -> None:
     async with started() as (_, client):
         opened = 0
 
@@ -368,7 +368,7 @@ async def test_a_consumer_that_is_thrown_out_while_it_unsubscribes_does_not_come
 
 
 @on_both
-async def test_nobody_hears_that_a_cancelled_acknowledgement_is_done() -> None:
+async def test_interceptors_hear_nothing_of_a_canceled_acknowledgement() -> None:
     interceptor = Hears()
     async with subscribed(interceptors=[interceptor], ack_receipt_enabled=True) as (played, peer, consumer):
         played.on[Type.ACK] = silence

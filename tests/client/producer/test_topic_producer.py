@@ -25,7 +25,7 @@ def producer_in(client: Client, mode: ProducerAccessMode, **options: Any) -> Pro
     return client.create_producer("t", access_mode=mode, **options)
 
 
-async def test_one_that_waits_for_its_turn(autojump_clock: MockClock) -> None:
+async def test_a_producer_waits_for_its_turn_without_a_limit(autojump_clock: MockClock) -> None:
     """For as long as it takes."""
     async with in_process() as inside, inside.client(operation_timeout=5) as client:
         opened = anyio.Event()
@@ -45,7 +45,7 @@ async def test_one_that_waits_for_its_turn(autojump_clock: MockClock) -> None:
             await opened.wait()
 
 
-async def test_one_that_waits_no_longer(autojump_clock: MockClock) -> None:
+async def test_a_producer_that_stops_waiting_leaves_nothing_behind(autojump_clock: MockClock) -> None:
     """It holds nobody up, and leaves no task behind."""
     async with in_process() as inside, inside.client() as client:
         async with producer_in(client, Mode.Exclusive):
@@ -58,7 +58,7 @@ async def test_one_that_waits_no_longer(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("loss", ["unload", "cut"])
-async def test_one_that_waits_while_the_broker_goes(autojump_clock: MockClock, loss: str) -> None:
+async def test_a_waiting_producer_asks_again_after_a_lost_connection(autojump_clock: MockClock, loss: str) -> None:
     """It asks again, also long after `operation_timeout`, and comes in once the owner has left."""
     async with in_process() as inside, inside.client(operation_timeout=5) as client, inside.client() as other:
         opened = anyio.Event()
@@ -83,7 +83,7 @@ async def test_one_that_waits_while_the_broker_goes(autojump_clock: MockClock, l
             await opened.wait()
 
 
-async def test_one_that_shared_the_topic_comes_back(autojump_clock: MockClock) -> None:
+async def test_a_shared_producer_comes_back_after_an_exclusive_one(autojump_clock: MockClock) -> None:
     """As in Java, where the broker's ProducerBusy ends none that was open: what it sends waits."""
     # Two clients: what it sends costs it its connection, and the owner shall keep its own.
     async with in_process() as inside, inside.client() as client, producer_in(client, Mode.Shared) as one:
@@ -190,7 +190,7 @@ async def test_the_first_of_two_answers_says_only_to_wait() -> None:
 
 
 @on_both
-async def test_one_that_is_cancelled_is_closed_once_it_is_open() -> None:
+async def test_a_canceled_producer_is_closed_once_it_is_open() -> None:
     """Not before: that would close nothing (137-pipelined), and then it is closed twice."""
     async with playing() as (played, client), anyio.create_task_group() as tasks:
         scope = anyio.CancelScope()
@@ -213,7 +213,7 @@ async def test_one_that_is_cancelled_is_closed_once_it_is_open() -> None:
 
 @on_both
 @pytest.mark.parametrize("how", ["closed", "abandoned"])
-async def test_one_that_ends_while_it_is_opened_again_is_closed_once(how: str) -> None:
+async def test_a_producer_that_ends_while_it_is_opened_again_is_closed_once(how: str) -> None:
     async with producing(batching_enabled=False) as stage, anyio.create_task_group() as tasks:
         peer = stage.peer
         await peer.say(Type.CLOSE_PRODUCER, producer_id=0, request_id=UNASKED)

@@ -178,7 +178,7 @@ async def test_a_lost_abort_is_one() -> None:
 
 
 @on_both
-async def test_one_that_the_coordinator_does_not_know() -> None:
+async def test_a_transaction_that_the_coordinator_does_not_know_is_in_error() -> None:
     async with coordinated() as (told, _, client):
         told.refusals[Type.END_TXN] = [pb.TransactionNotFound, pb.InvalidTxnStatus]
         for error in (errors.TransactionNotFound, errors.InvalidTxnStatusError):

@@ -147,7 +147,9 @@ async def test_messages_of_batches_are_not_skipped_without_acknowledgement_in_ba
 
 @pytest.mark.req("S423-12", "S423-19")
 @pytest.mark.parametrize("body", [b"{", b"", b"null", b"[", b"\xff", b'{"type":"messageId","messageIds":[}'])
-async def test_a_body_that_is_no_json_is_refused(bed: Bed, rest: Rest, sent: list[Position], body: bytes) -> None:
+async def test_a_skip_request_that_is_no_json_is_refused(
+    bed: Bed, rest: Rest, sent: list[Position], body: bytes
+) -> None:
     assert (await rest.call("POST", SKIP, body=body)).status == 400
     assert untouched(bed)
 

@@ -38,7 +38,7 @@ async def test_twenty_in_a_row_and_then_the_next(bed: Bed, sender: Wire) -> None
 
 
 @pytest.mark.req("B-04")
-async def test_one_by_one_they_take_turns(bed: Bed, sender: Wire) -> None:
+async def test_consumers_take_turns_with_single_messages(bed: Bed, sender: Wire) -> None:
     wires = await consumers(bed, 0, 0, 0)
     for _ in range(9):
         await sender.publish(plain(b"x"))

@@ -114,7 +114,7 @@ async def test_without_any_time_it_is_aborted_at_once(bench: Bench, timeout_ms: 
     assert bench.answers == [None]
 
 
-async def test_one_that_ended_does_not_time_out(bench: Bench) -> None:
+async def test_a_transaction_that_ended_does_not_time_out(bench: Bench) -> None:
     part = bench.part("a")
     bench.end(bench.begin(part, timeout_ms=1000))
     await trio.sleep(5)
