@@ -33,7 +33,7 @@ class Explored:
 
 
 def run_explored(item: pytest.Function, nextitem: pytest.Item | None, asked: Marked) -> None:
-    """Explore a test, and report it as one test."""
+    """Run a test with many plans, and report it as one test."""
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     _report(item, "setup", lambda: None)
