@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from pulsarium.broker.config import ServeOptions
 from pulsarium.broker.lab.explore import report
 from pulsarium.broker.lab.explore.failures import Failures
-from pulsarium.broker.lab.explore.kinds import KINDS
+from pulsarium.broker.lab.explore.kinds import KINDS, check
 from pulsarium.broker.lab.explore.plan import Plan, Scripted
-from pulsarium.broker.lab.explore.script import ScriptError, parse
+from pulsarium.broker.lab.explore.script import Script, ScriptError, parse
 from pulsarium.broker.lab.explore.search import Finding, Outcome, Search, Settings, reduce
 from pulsarium.broker.testing.broker import PulsarBroker
 from pulsarium.broker.testing.exploring import ExploredRun
@@ -55,18 +54,21 @@ def explore(
     options = options or options_of()
     search = Search(Settings(runs, seed, only, without, rates or {}))
     if script is not None:
-        given = report.check(tuple(map(parse, script)))
-        outcome = run_once(test, options, Scripted(given))
-        if outcome.failure:
-            raise Explored(Finding(given, outcome, "", 0, 0)) from outcome.error
+        given = check(tuple(map(parse, script)))
+        _run_script(test, options, given)
         return search
     known = Failures(failures, name) if failures is not None else None
     for each in known.scripts() if known is not None else ():
-        with suppress(ScriptError):  # an older version knew other kinds
-            _judge(test, options, Scripted(report.check(each)), known)
+        _run_script(test, options, each)
     for number in range(runs):
         search.note(_judge(test, options, search.plan(number), known))
     return search
+
+
+def _run_script(test: Test, options: ServeOptions, script: Script) -> None:
+    outcome = run_once(test, options, Scripted(script))
+    if outcome.failure:
+        raise Explored(Finding(script, outcome)) from outcome.error
 
 
 def _judge(test: Test, options: ServeOptions, plan: Plan, known: Failures | None) -> Outcome:
@@ -94,7 +96,7 @@ def _reduced(test: Test, options: ServeOptions, plan: Plan, first: Outcome) -> F
 def wrong_arguments(script: Iterable[str], kinds: Iterable[str]) -> Iterator[str]:
     """Yield what is wrong with decisions and names of kinds."""
     try:
-        report.check(tuple(map(parse, script)))
+        check(tuple(map(parse, script)))
     except ScriptError as error:
         yield str(error)
     for kind in kinds:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pulsarium.broker.lab.explore import actions
+from pulsarium.broker.lab.explore.script import Script, ScriptError
 from pulsarium.broker.lab.faults.actions import Action, Answer, Close
 from pulsarium.broker.lab.faults.tapped import TappedFrame
 
@@ -239,3 +240,16 @@ _ROWS = (
 
 KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in _ROWS}
 """Every kind, by its name."""
+
+
+def check(script: Script) -> Script:
+    """Return a script, or raise `ScriptError` when it has a kind or a command that does not exist."""
+    for decision in script:
+        kind = KINDS.get(decision.kind)
+        if kind is None:
+            raise ScriptError(f"there is no kind {decision.kind!r}: use one of {', '.join(KINDS)}")
+        if decision.command not in kind.commands:
+            raise ScriptError(f"{decision.kind} is not chosen at {decision.command}: use {', '.join(kind.commands)}")
+        if decision.value is not None and not kind.values:
+            raise ScriptError(f"{decision}: {decision.kind} takes no value")
+    return script
