@@ -82,7 +82,7 @@ _ROWS = (
         0.05,
         actions.SendTwice(),
         before=("SEND",),
-        fits=actions.is_open,
+        fits=actions.is_published,
     ),
     Kind(
         "ack-lost",
@@ -107,7 +107,7 @@ _ROWS = (
         0.05,
         actions.CloseConsumer(),
         before=("MESSAGE",),
-        fits=actions.on_durable,
+        fits=actions.is_redelivered,
     ),
     Kind(
         "takeover",
@@ -120,8 +120,8 @@ _ROWS = (
     ),
     Kind(
         "reorder",
-        "Swap two messages of a Shared consumer that wait for the connection.",
-        "Shared subscriptions do not promise any order.",
+        "Swap two messages that wait for a connection: of a Shared consumer, or of a Key_Shared one with other keys.",
+        "Shared subscriptions promise no order, and Key_Shared subscriptions (PIP-34) only that of each key.",
         0.2,
         actions.Overtake(),
         before=("MESSAGE",),
@@ -182,8 +182,8 @@ _ROWS = (
     ),
     Kind(
         "late-delayed",
-        "Deliver a delayed message late, within one tick.",
-        "Delayed messages are due at ticks: delayedDeliveryTickTimeMillis, 1 s by default (PIP-26).",
+        "Deliver a delayed message late.",
+        "A delay is a lower bound (PIP-26): delayed messages are due at ticks, delayedDeliveryTickTimeMillis.",
         0.2,
         actions.Wait(),
         before=("MESSAGE",),

@@ -95,7 +95,7 @@ def test_a_decision_repeats_a_run_and_a_plain_one_is_shown_as_a_fault(explored: 
 
 
 def test_a_script_comes_from_a_file(explored: Explored, tmp_path: Path) -> None:
-    (tmp_path / "found.script").write_text("# twice\nduplicate SEND 2\n")
+    (tmp_path / "found.script").write_text("# twice\nduplicate SEND 0\n")
     assert explored("--script", "found.script", code=ONCE).returncode == 1
 
 
