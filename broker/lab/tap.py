@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -107,10 +107,11 @@ class Queue:
         """Reserve the answer to a frame for a rule."""
         self._tap.claim(rule, frame)
 
-    def take_next(self, frame: TappedFrame) -> bytes | None:
-        """Take the next frame away when it waits untouched, and is of the same consumer and command as `frame`."""
+    def take_next(self, accepts: Callable[[TappedFrame], bool]) -> bytes | None:
+        """Take the next frame away, if it waits untouched and `accepts` returns True for it."""
         first = self._frames[0][1] if self._frames else None
-        if not isinstance(first, bytes) or not self._tap.is_like(frame, first):
+        following = self._tap.read(self.sender, first) if isinstance(first, bytes) else None
+        if following is None or not isinstance(first, bytes) or not accepts(following):
             return None
         self._frames.popleft()
         self.size -= len(first)
@@ -291,9 +292,8 @@ class SessionTap:
         rules = self.lab.faults.rules
         if not (rules and self._concerns(queue.sender, data)):
             return (Piece(data, UNTOUCHED, data),)
-        try:
-            passing = TappedFrame(self.session, self._present, queue.sender, data)
-        except CommandError:  # the session refuses this frame itself
+        passing = self.read(queue.sender, data)
+        if passing is None:
             return (Piece(data, UNTOUCHED, data),)
         if passing.spec.type in OPENED:
             self._present.look()
@@ -328,13 +328,12 @@ class SessionTap:
         """Reserve the answer to a frame for a rule."""
         self._claims.add(rule, frame)
 
-    def is_like(self, frame: TappedFrame, data: bytes) -> bool:
-        """Return whether `data` is a frame of the same command and consumer as `frame`."""
+    def read(self, sender: Direction, data: bytes) -> TappedFrame | None:
+        """Return a frame as rules see it, or None for one that the session refuses itself."""
         try:
-            other = TappedFrame(self.session, self._present, frame.sender, data)
+            return TappedFrame(self.session, self._present, sender, data)
         except CommandError:
-            return False
-        return other.spec is frame.spec and other.open_consumer is frame.open_consumer
+            return None
 
     def show(self, sender: Direction, piece: Piece) -> None:
         """Show a piece to all observers."""

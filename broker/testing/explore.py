@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from pulsarium.broker.config import ServeOptions
 from pulsarium.broker.lab.explore import report
 from pulsarium.broker.lab.explore.failures import Failures
-from pulsarium.broker.lab.explore.kinds import KINDS
+from pulsarium.broker.lab.explore.kinds import KINDS, check
 from pulsarium.broker.lab.explore.plan import Plan, Scripted
-from pulsarium.broker.lab.explore.script import ScriptError, parse
+from pulsarium.broker.lab.explore.script import Script, ScriptError, parse
 from pulsarium.broker.lab.explore.search import Finding, Outcome, Search, Settings, reduce
 from pulsarium.broker.testing.broker import PulsarBroker
 from pulsarium.broker.testing.exploring import ExploredRun
@@ -52,25 +51,31 @@ def explore(
     file. Return the search with its coverage. Raise `Explored` for the first run that fails, reduced to its least
     script, `ValueError` for an unknown kind, and `ScriptError` for a script that cannot be read.
     """
+    __tracebackhide__ = True
     options = options or options_of()
     search = Search(Settings(runs, seed, only, without, rates or {}))
     if script is not None:
-        given = report.check(tuple(map(parse, script)))
-        outcome = run_once(test, options, Scripted(given))
-        if outcome.failure:
-            raise Explored(Finding(given, outcome, "", 0, 0)) from outcome.error
+        given = check(tuple(map(parse, script)))
+        _run_script(test, options, given)
         return search
     known = Failures(failures, name) if failures is not None else None
     for each in known.scripts() if known is not None else ():
-        with suppress(ScriptError):  # an older version knew other kinds
-            _judge(test, options, Scripted(report.check(each)), known)
+        _run_script(test, options, each)
     for number in range(runs):
         search.note(_judge(test, options, search.plan(number), known))
     return search
 
 
+def _run_script(test: Test, options: ServeOptions, script: Script) -> None:
+    __tracebackhide__ = True
+    outcome = run_once(test, options, Scripted(script))
+    if outcome.failure:
+        raise Explored(Finding(script, outcome)) from outcome.error
+
+
 def _judge(test: Test, options: ServeOptions, plan: Plan, known: Failures | None) -> Outcome:
     """Run a plan and return the outcome. Raise `Explored` when the run fails."""
+    __tracebackhide__ = True
     first = run_once(test, options, plan)
     if not first.failure:
         return first
@@ -94,7 +99,7 @@ def _reduced(test: Test, options: ServeOptions, plan: Plan, first: Outcome) -> F
 def wrong_arguments(script: Iterable[str], kinds: Iterable[str]) -> Iterator[str]:
     """Yield what is wrong with decisions and names of kinds."""
     try:
-        report.check(tuple(map(parse, script)))
+        check(tuple(map(parse, script)))
     except ScriptError as error:
         yield str(error)
     for kind in kinds:
@@ -104,6 +109,7 @@ def wrong_arguments(script: Iterable[str], kinds: Iterable[str]) -> Iterator[str
 
 def run_once(test: Test, options: ServeOptions, plan: Plan) -> Outcome:
     """Run a test with a broker that follows a plan."""
+    __tracebackhide__ = True
     run = ExploredRun(options, plan)
     thread = LoopThread(run.open, "pulsarium broker")
     broker = PulsarBroker(thread.start(), thread)

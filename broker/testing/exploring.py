@@ -1,4 +1,4 @@
-"""One run of an exploration: a new broker in memory that follows a plan, with a capture that is judged afterwards."""
+"""A run of an exploration: a new broker in memory that follows a plan, with a capture that is judged afterwards."""
 
 from __future__ import annotations
 

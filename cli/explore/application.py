@@ -9,12 +9,14 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import IO, Any, Final, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
 from pulsarium.cli.exec import NotExecutable, NotFound, environment
-from pulsarium.cli.ready import Urls
+
+if TYPE_CHECKING:
+    from pulsarium.cli.run import Running
 
 _SHOWN: Final = 4000  # bytes of the end of the output that are shown
 _LONGEST: Final = 1 << 20  # bytes of a line that a persistent application may answer
@@ -26,7 +28,7 @@ class Application(Protocol):
     output: str
     """The end of the output of the last run."""
 
-    async def run(self, number: int, broker: Urls, seconds: float) -> str:
+    async def run(self, number: int, broker: Running, seconds: float) -> str:
         """Run the command with a broker, for so many seconds at most. Return the reason of a failure, or ""."""
         ...
 
@@ -77,7 +79,7 @@ class EachTime:
         self.output = ""
         self._command = command
 
-    async def run(self, number: int, broker: Urls, seconds: float) -> str:
+    async def run(self, number: int, broker: Running, seconds: float) -> str:
         started = await Process.start(self._command, environment(broker))
         try:
             with trio.move_on_after(seconds) as limit:
@@ -93,7 +95,7 @@ class EachTime:
 
 
 class Persistent:
-    """One process for all runs, which answers each line of JSON with "ok" or "failed REASON"."""
+    """A process for all runs, which answers each line of JSON with "ok" or "failed REASON"."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.output = ""
@@ -101,7 +103,7 @@ class Persistent:
         self._started: Process | None = None
         self._read = b""
 
-    async def run(self, number: int, broker: Urls, seconds: float) -> str:
+    async def run(self, number: int, broker: Running, seconds: float) -> str:
         if self._started is None:
             env = {name: value for name, value in os.environ.items() if not name.startswith(("PULSAR_", "PULSARIUM_"))}
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

@@ -123,8 +123,8 @@ def explore(
     if not command:
         raise RequestRefused("explore: pass the COMMAND to run, behind --")
     look_for(command[0], "explore")
-    settings = _settings(runs, number, only, without, rates)
     given = _script(decide, script)
+    settings = _settings(runs if given is None else 0, number, only, without, rates)
     for option in ("data", "capture", "ready_file"):
         if asked[option] is not None:
             raise RequestRefused(f"explore: --{option.replace('_', '-')} has no effect: each run has a new broker")
@@ -181,7 +181,7 @@ def _settings(
 
 def _script(decide: Sequence[str], path: Path | None) -> Script | None:
     """Return the given script, or None."""
-    from pulsarium.broker.lab.explore.report import check
+    from pulsarium.broker.lab.explore.kinds import check
     from pulsarium.broker.lab.explore.script import ScriptError, read
 
     if path is None and not decide:

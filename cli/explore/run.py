@@ -17,15 +17,14 @@ from pulsarium.cli.explore.application import Application
 
 @dataclass(frozen=True)
 class Job:
-    """A run that waits: its number, "known" or "explored", and its plan."""
+    """A run that waits. A run that is not explored has a given script, which is not reduced."""
 
-    number: int
     explored: bool
     plan: Plan
 
 
 class Exploration:
-    """An exploration of a command. `advanced` is called after each run."""
+    """An exploration of a command. `known` scripts are run first. `advanced` is called after each run."""
 
     def __init__(
         self,
@@ -51,17 +50,20 @@ class Exploration:
         """The end of the application's output in the last run that failed."""
 
     def _all(self, known: Sequence[Script]) -> Iterator[Job]:
-        for number, script in enumerate(known):
-            yield Job(number, False, Scripted(script))
+        for script in known:
+            yield Job(False, Scripted(script))
         for number in range(self._search.settings.runs):
-            yield Job(number, True, self._search.plan(number))
+            yield Job(True, self._search.plan(number))
 
     async def run(self) -> Finding | None:
         """Run all plans until one fails. Return the reduced failure, or None."""
         async with trio.open_nursery() as nursery:
             for _ in range(self._jobs):
                 nursery.start_soon(self._work, nursery.cancel_scope)
-        return None if self._failed is None else await self._reduce(*self._failed)
+        if self._failed is None:
+            return None
+        job, outcome = self._failed
+        return await self._reduce(job.plan, outcome) if job.explored else Finding(outcome.made, outcome)
 
     async def _work(self, all_workers: trio.CancelScope) -> None:
         application = self._make()
@@ -78,9 +80,9 @@ class Exploration:
         finally:
             application.close()
 
-    async def _reduce(self, job: Job, outcome: Outcome) -> Finding:
+    async def _reduce(self, plan: Plan, outcome: Outcome) -> Finding:
         application = self._make()
-        trials = reduce(job.plan, outcome)
+        trials = reduce(plan, outcome)
         try:
             wanted = next(trials)
             while True:

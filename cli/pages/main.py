@@ -19,6 +19,7 @@ from pulsarium.cli.lab.toxiproxy_page import toxiproxy_page
 from pulsarium.cli.pages.check import check_page
 from pulsarium.cli.pages.client import client_page
 from pulsarium.cli.pages.console import acts_js
+from pulsarium.cli.pages.explore import explore_page
 from pulsarium.cli.pages.launchers import launchers_page
 from pulsarium.cli.pages.lint import lint_page
 from pulsarium.cli.pages.pipeline import pipeline_page
@@ -132,6 +133,7 @@ PAGES = {
     "commands.md": commands_page,
     "configuration.md": configuration_page,
     "admin-routes.md": admin_routes_page,
+    "explore.md": explore_page,
     "faults.md": fault_page,
     "toxiproxy.md": toxiproxy_page,
     "launchers.md": launchers_page,

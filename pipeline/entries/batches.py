@@ -12,21 +12,21 @@ _HEAD = 4  # bytes of the size in front of each message's metadata
 _SHORT = 16  # messages alike for which the comparison of whole runs pays
 
 
-def spans(payload: bytes, count: int) -> Ints:
+def spans(payload: bytes, count: int, begin: int = 0) -> Ints:
     """Return where the metadata, the value and the rest of each message of a batch begin, in three columns.
 
-    Raise `Unusual` when the payload is damaged or strange.
+    The batch is the rest of `payload` from `begin` on. Raise `Unusual` when the payload is damaged or strange.
     """
     try:
-        return _spans(payload, count)
+        return _spans(payload, count, begin)
     except IndexError:
         raise Unusual("the batch ends inside a message") from None
 
 
-def _spans(payload: bytes, count: int) -> Ints:
+def _spans(payload: bytes, count: int, at: int) -> Ints:
     data = np.frombuffer(payload, np.uint8)
     parts: list[Ints] = []
-    at, left, patience = 0, count, 0
+    left, patience = count, 0
     while left:
         walked: list[int] = []
         begin = at

@@ -72,11 +72,13 @@ class Rows:
 
 
 class Taken(NamedTuple):
-    """An entry that was taken apart: its payload, and the frame of each message in the payload."""
+    """An entry that was taken apart."""
 
     part: Part
-    payload: bytes
+    data: bytes
+    """The entry, or its payload when the producer compressed it."""
     spans: Ints
+    """The frame of each message in `data`."""
 
 
 def take_apart(entry: Message[bytes], first: int = 0, last: int | None = None) -> Taken:
@@ -92,10 +94,13 @@ def take_apart(entry: Message[bytes], first: int = 0, last: int | None = None) -
     try:
         if entries.checksum_matches(entries.strip_broker_metadata(stored)) is False:
             raise Unusual("the checksum does not match")
-        payload = decompress(metadata.compression, entries.payload_of(stored), metadata.uncompressed_size)
+        data, begin = stored, entries.payload_start(stored)
+        if metadata.compression:
+            data, begin = decompress(metadata.compression, stored[begin:], metadata.uncompressed_size), 0
     except (EntryError, CompressionError) as error:
         raise Unusual(str(error)) from None
     if not metadata.HasField("num_messages_in_batch"):
+        payload = data[begin:]
         own = _own(metadata, len(payload))
         found = np.array([[0, len(own), len(own) + len(payload)]], np.int64)
         part = Part(entry, min(first, 1), 1, 0)
@@ -104,7 +109,7 @@ def take_apart(entry: Message[bytes], first: int = 0, last: int | None = None) -
     if not 0 < size <= _MOST_IN_BATCH:
         raise Unusual(f"{size} messages in a batch")
     part = Part(entry, first, max(first, size if last is None else min(size, last)), size)
-    return Taken(part, payload, spans(payload, size)[part.first : part.last])
+    return Taken(part, data, spans(data, size, begin)[part.first : part.last])
 
 
 def nothing_of(entry: Message[bytes]) -> Taken:
@@ -143,10 +148,9 @@ def _pairs(data: Bytes, properties: Field | None) -> tuple[Field, Field] | None:
 
 def joined(taken: Sequence[Taken]) -> Rows:
     """Return the messages of several entries in one buffer. Raise `Unusual` for metadata that is damaged or strange."""
-    payloads = [each.payload for each in taken]
-    # one byte behind each payload, so that each value has a byte behind it
-    data = np.frombuffer(b"\0".join([*payloads, bytes(PAD)]), np.uint8)
-    shifts = np.cumsum([0, *(len(each) + 1 for each in payloads)], dtype=np.int64)
+    # one byte behind each entry, so that each value has a byte behind it
+    data = np.frombuffer(b"\0".join([*(each.data for each in taken), bytes(PAD)]), np.uint8)
+    shifts = np.cumsum([0, *(len(each.data) + 1 for each in taken)], dtype=np.int64)
     found = np.concatenate([each.spans + shift for each, shift in zip(taken, shifts[:-1], strict=True)])
     start, first, stop = (np.ascontiguousarray(column) for column in found.T)
     fields = parse(data, start, first)

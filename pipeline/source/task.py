@@ -71,7 +71,7 @@ class _Entries:
                         break
                     self._taken.append(taken)
                     self.is_done = behind(taken.part) >= self._split.end
-                    rows, size = rows + taken.part.rows, size + len(taken.payload)
+                    rows, size = rows + taken.part.rows, size + len(taken.data)
                     if rows >= reading.ROWS or size >= reading.SIZE:
                         yield from self._batch()
                         rows = size = 0

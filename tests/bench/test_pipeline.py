@@ -1,7 +1,13 @@
 from __future__ import annotations
 
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+
 from bench.pipeline.against import FIRST, FLOOR, JVM, OURS, Figure, profile, table
+from bench.pipeline.floor import Floor
 from bench.pipeline.one_session import Cost, Read, Session, Write
+from pulsarium.pipeline.columns.names import METADATA
 from tests.bench.bench import bench
 
 
@@ -46,3 +52,13 @@ def test_a_session_reaches_its_process_unchanged() -> None:
     reads, writes = [Read("r", "t", 1, 100, 4, {})], [Write("w", "t", 1, 100)]
     session = Session("pulsar", ["a.jar"], {"service.url": "u"}, 7, reads, writes)
     assert Session.decode(session.encode()) == session
+
+
+@pytest.mark.parametrize("values", [[StructField("value", BinaryType())], [StructField("qty", IntegerType())]])
+def test_a_source_that_does_nothing_has_the_columns_and_rows_of_a_topic(values: list[StructField]) -> None:
+    schema = StructType([*values, *METADATA.fields])
+    reader = Floor({"rows": "25003", "size": "100", "partitions": "2"}).reader(schema)
+    made = [batch for part in reader.partitions() for batch in reader.read(part)]
+    assert sum(each.num_rows for each in made) == 25_003
+    assert made[0].schema == to_arrow_schema(schema, timezone="UTC")
+    made[0].validate(full=True)

@@ -53,12 +53,12 @@ class SendTwice(Action):
 
 @dataclass(frozen=True)
 class Overtake(Action):
-    """Let the next MESSAGE for the same consumer overtake this one, when the next one waits already."""
+    """Let the next MESSAGE overtake this one, when it waits already and nothing orders the two."""
 
     kind = "overtake"
 
     def act(self, strike: Strike) -> Iterator[Piece]:
-        following = strike.queue.take_next(strike.frame)
+        following = strike.queue.take_next(lambda later: may_overtake(later, strike.frame))
         if following is None:
             yield strike.untouched()
         else:
@@ -184,7 +184,7 @@ def of_several_brokers(frame: TappedFrame) -> bool:
     return on_topic(frame) and len(frame.session.broker.cluster.brokers) > 1
 
 
-def on_durable(frame: TappedFrame) -> bool:
+def is_redelivered(frame: TappedFrame) -> bool:
     return frame.open_consumer is not None and is_persistent(frame)
 
 
@@ -196,8 +196,27 @@ def among_others(frame: TappedFrame) -> bool:
 
 
 def is_unordered(frame: TappedFrame) -> bool:
+    """Return whether some messages of the consumer have no order."""
     consumer = frame.open_consumer
-    return consumer is not None and consumer.type == pb.CommandSubscribe.Shared
+    return consumer is not None and consumer.type in (pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared)
+
+
+def may_overtake(later: TappedFrame, earlier: TappedFrame) -> bool:
+    """Return whether nothing orders two messages of a connection: the type Shared, or Key_Shared and other keys."""
+    consumer = earlier.open_consumer
+    if consumer is None or later.spec is not earlier.spec or later.open_consumer is not consumer:
+        return False
+    keys = _key_of(later), _key_of(earlier)
+    return consumer.type == pb.CommandSubscribe.Shared or (None not in keys and keys[0] != keys[1])
+
+
+def _key_of(frame: TappedFrame) -> bytes | None:
+    """Return the key of a message, or None for a batch and for a message without a key."""
+    with suppress(EntryError):
+        metadata = parse_metadata(frame.entry)
+        if not metadata.HasField("num_messages_in_batch"):
+            return metadata.ordering_key or metadata.partition_key.encode() or None
+    return None
 
 
 def in_transaction(frame: TappedFrame) -> bool:
@@ -211,5 +230,6 @@ def is_delayed(frame: TappedFrame) -> bool:
     return False
 
 
-def is_open(frame: TappedFrame) -> bool:
-    return frame.open_producer is not None
+def is_published(frame: TappedFrame) -> bool:
+    """Return whether the broker answers a SEND: a SEND for a producer that the broker has closed has no answer."""
+    return frame.body.producer_id in frame.session.producers and is_persistent(frame)

@@ -110,7 +110,7 @@ class Explorer:
         return self.lab.cluster
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Explore until canceled."""
+        """Make the choices of the plan until canceled."""
         for kind in KINDS.values():
             if kind.action is not None:
                 for stage, commands in (("before", kind.before), ("after", kind.after)):

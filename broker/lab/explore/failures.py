@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from pulsarium.broker.lab.explore.kinds import check
 from pulsarium.broker.lab.explore.script import Script, ScriptError, parse
 
 MOST = 50  # scripts of one application that are kept: the newest
@@ -19,8 +20,11 @@ class Failures:
         self._of = of
 
     def scripts(self) -> Sequence[Script]:
-        """Return the scripts of the application, oldest first. Raise `ScriptError` for a file of another form."""
-        return [script for of, script in self._read() if of == self._of]
+        """Return the scripts of the application, oldest first. Raise `ScriptError` for a file of another form.
+
+        Scripts with kinds that this version does not know are left out.
+        """
+        return [script for of, script in self._read() if of == self._of and _is_known(script)]
 
     def add(self, script: Script) -> None:
         """Add a script, unless the file has it. Raise `OSError` when the file cannot be written."""
@@ -46,3 +50,11 @@ class Failures:
             except (ValueError, TypeError, KeyError, AttributeError):
                 raise ScriptError(f"{self.path}, line {number}, is no failure: delete the line or the file") from None
         return found
+
+
+def _is_known(script: Script) -> bool:
+    try:
+        check(script)
+    except ScriptError:
+        return False
+    return True

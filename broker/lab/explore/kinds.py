@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pulsarium.broker.lab.explore import actions
+from pulsarium.broker.lab.explore.script import Script, ScriptError
 from pulsarium.broker.lab.faults.actions import Action, Answer, Close
 from pulsarium.broker.lab.faults.tapped import TappedFrame
 
@@ -81,7 +82,7 @@ _ROWS = (
         0.05,
         actions.SendTwice(),
         before=("SEND",),
-        fits=actions.is_open,
+        fits=actions.is_published,
     ),
     Kind(
         "ack-lost",
@@ -106,7 +107,7 @@ _ROWS = (
         0.05,
         actions.CloseConsumer(),
         before=("MESSAGE",),
-        fits=actions.on_durable,
+        fits=actions.is_redelivered,
     ),
     Kind(
         "takeover",
@@ -119,8 +120,8 @@ _ROWS = (
     ),
     Kind(
         "reorder",
-        "Swap two messages of a Shared consumer that wait for the connection.",
-        "Shared subscriptions do not promise any order.",
+        "Swap two messages that wait for a connection: of a Shared consumer, or of a Key_Shared one with other keys.",
+        "Shared subscriptions promise no order, and Key_Shared subscriptions (PIP-34) only that of each key.",
         0.2,
         actions.Overtake(),
         before=("MESSAGE",),
@@ -181,8 +182,8 @@ _ROWS = (
     ),
     Kind(
         "late-delayed",
-        "Deliver a delayed message late, within one tick.",
-        "Delayed messages are due at ticks: delayedDeliveryTickTimeMillis, 1 s by default (PIP-26).",
+        "Deliver a delayed message late.",
+        "A delay is a lower bound (PIP-26): delayed messages are due at ticks, delayedDeliveryTickTimeMillis.",
         0.2,
         actions.Wait(),
         before=("MESSAGE",),
@@ -239,3 +240,16 @@ _ROWS = (
 
 KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in _ROWS}
 """Every kind, by its name."""
+
+
+def check(script: Script) -> Script:
+    """Return a script, or raise `ScriptError` when it has a kind or a command that does not exist."""
+    for decision in script:
+        kind = KINDS.get(decision.kind)
+        if kind is None:
+            raise ScriptError(f"there is no kind {decision.kind!r}: use one of {', '.join(KINDS)}")
+        if decision.command not in kind.commands:
+            raise ScriptError(f"{decision.kind} is not chosen at {decision.command}: use {', '.join(kind.commands)}")
+        if decision.value is not None and not kind.values:
+            raise ScriptError(f"{decision}: {decision.kind} takes no value")
+    return script

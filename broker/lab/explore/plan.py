@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,15 +12,6 @@ from pulsarium.broker.lab.explore.script import Decision, Script
 MOST = 8  # decisions of a run: more make an application retry for long, and find no more
 INCLUDED = 0.5  # probability with which a run includes a kind
 SCALES = (0.5, 1.0, 3.0)  # of the rates of a run: calm, usual and wild runs
-
-
-class Choice(Protocol):
-    """A kind, as a plan sees it."""
-
-    @property
-    def rate(self) -> float: ...
-    @property
-    def values(self) -> Sequence[float]: ...
 
 
 class Plan(Protocol):
@@ -87,6 +78,6 @@ def value_of(values: Sequence[float], chance: random.Random) -> float | None:
     return chance.choice(values) if values else None
 
 
-def enabled(kinds: Mapping[str, Choice], only: Collection[str], without: Collection[str]) -> list[str]:
+def enabled(kinds: Iterable[str], only: Collection[str], without: Collection[str]) -> list[str]:
     """Return the names of the kinds that an exploration uses."""
     return [name for name in kinds if (not only or name in only) and name not in without]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pulsarium.broker.lab.explore.coverage import Coverage
 from pulsarium.broker.lab.explore.kinds import KINDS
-from pulsarium.broker.lab.explore.script import Decision, Script, ScriptError
+from pulsarium.broker.lab.explore.script import Decision, Script
 from pulsarium.broker.lab.explore.search import Finding
 from pulsarium.broker.lab.faults.actions import Answer, Close
 from pulsarium.capture.lines import Lines
@@ -25,7 +25,7 @@ def about(finding: Finding) -> Iterator[str]:
     if not finding.script:
         yield "least script: none. The run fails also when the broker chooses nothing."
         return
-    yield f"least script: {_count(len(finding.script), 'decision')}"
+    yield f"{'least script' if finding.seed else 'script'}: {_count(len(finding.script), 'decision')}"
     for decision in finding.script:
         kind = KINDS[decision.kind]
         yield f"  {decision}"
@@ -87,19 +87,6 @@ def summary(coverage: Coverage, runs: int) -> Iterator[str]:
     yield f"{_count(runs, 'run')}, {coverage.covered} of {_count(coverage.places, 'place')} covered"
     for kind, (times, covered, places) in sorted(coverage.by_kind().items()):
         yield f"  {kind:<20} chosen {times:>5} times, at {covered} of {_count(places, 'place')}"
-
-
-def check(script: Script) -> Script:
-    """Return a script, or raise `ScriptError` when it has a kind or a command that does not exist."""
-    for decision in script:
-        kind = KINDS.get(decision.kind)
-        if kind is None:
-            raise ScriptError(f"there is no kind {decision.kind!r}: use one of {', '.join(KINDS)}")
-        if decision.command not in kind.commands:
-            raise ScriptError(f"{decision.kind} is not chosen at {decision.command}: use {', '.join(kind.commands)}")
-        if decision.value is not None and not kind.values:
-            raise ScriptError(f"{decision}: {decision.kind} takes no value")
-    return script
 
 
 def listed() -> Iterator[str]:

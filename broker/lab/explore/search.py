@@ -70,15 +70,15 @@ class Outcome:
 class Finding:
     """A run that fails: the least script that fails, and the outcome of its last failing run.
 
-    repeated: how many of `repeats` more runs of the first failing plan failed too. same: how many of these made the
-    same decisions.
+    seed: the seed of the first failing run, or "" for a given script. repeated: how many of `repeats` more runs of the
+    first failing plan failed too. same: how many of these made the same decisions.
     """
 
     script: Script
     outcome: Outcome
-    seed: str
-    repeated: int
-    same: int
+    seed: str = ""
+    repeated: int = 0
+    same: int = 0
     repeats: int = REPEATS
 
 

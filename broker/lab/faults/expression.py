@@ -195,8 +195,7 @@ class _Parser:
             raise ExpressionError(f"at character {at + 1}: {error}") from None
 
     def _comparison(self) -> Condition:
-        at, field = self._next.at, self._name()
-        sign = self._next.text
+        field, sign = self._name(), self._next.text
         if sign in ("==", "!="):
             self._take()
             return _equal(field, [self._value(field.kind, field.choices)], sign == "!=")
@@ -208,7 +207,6 @@ class _Parser:
         if sign in ORDER or sign in PARTS:
             return self._compared(field, self._take())
         if field.kind is not bool:
-            self._next = self._next._replace(at=self._next.at or at)
             self._fail(f"{KINDS[field.kind]} needs one of {', '.join(OPERATORS)}")
         return _equal(field, [True], False)
 

@@ -237,9 +237,10 @@ class ControlApi:
 async def _started(proxy: Proxy) -> None:
     try:
         await proxy.start()
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise ApiError(500, f"listen tcp {proxy.listen}: {why}") from None
+    except ValueError as error:
+        raise ApiError(400, f"bad request body: {error}") from None
+    except OSError as error:
+        raise ApiError(500, f"listen tcp {proxy.listen}: {error.strerror or error}") from None
 
 
 def _parsed(body: bytes) -> Any:

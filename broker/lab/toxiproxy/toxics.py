@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import trio
@@ -100,13 +101,11 @@ class Timeout(Effect):
     closes = True
 
     async def pipe(self, stage: Stage) -> None:
-        while True:
-            with trio.move_on_after(self.timeout / MS if self.timeout else float("inf")):
-                if not await stage.take():
-                    return
+        patience = self.timeout / MS if self.timeout else inf
+        with trio.move_on_after(patience) as silence:
+            while await stage.take():
                 stage.drop()
-                continue
-            return
+                silence.deadline = trio.current_time() + patience
 
 
 @dataclass(frozen=True)

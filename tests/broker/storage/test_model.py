@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from pulsarium.broker.storage import applier, committer, entry_log, segments
 from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
+from pulsarium.broker.storage.lasting import LastingStorage
 from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask
@@ -146,7 +148,7 @@ async def take(step: Step, store: Storage, model: Model, done: Callable[[Excepti
             await check(store, model, model.ledger_ids[slot], first, last)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "memory"])
+@pytest.mark.parametrize("kind", ["sqlite", "memory", "lasting"])
 @settings(max_examples=40)
 @given(program=steps)
 def test_a_store_is_a_dict(kind: str, program: list[Step]) -> None:
@@ -158,4 +160,9 @@ def test_a_store_is_a_dict(kind: str, program: list[Step]) -> None:
         patch.setattr(applier, "APPLY_CHANGES", 4)
         patch.setattr(applier, "SOON_SECONDS", 0)
         path = Path(directory)
-        trio.run(play, program, lambda: SqliteStorage(path, "none") if kind == "sqlite" else MemoryStorage())
+        makers: dict[str, Callable[[], Storage]] = {
+            "sqlite": lambda: SqliteStorage(path, "none"),
+            "memory": MemoryStorage,
+            "lasting": cache(LastingStorage),  # restarts take the same one
+        }
+        trio.run(play, program, makers[kind])

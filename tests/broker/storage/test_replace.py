@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import trio.testing
 from pulsarium.broker.storage import segments, snapshot
 from pulsarium.broker.storage.database import DATABASE_NAME
 from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
+from pulsarium.broker.storage.lasting import LastingStorage
 from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.snapshot import Snapshot
@@ -22,9 +23,14 @@ from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask, batch_of
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "lasting", "sqlite"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Storage]:
-    made: Storage = MemoryStorage() if request.param == "memory" else SqliteStorage(tmp_path / "data")
+    makers: dict[str, Callable[[], Storage]] = {
+        "memory": MemoryStorage,
+        "lasting": LastingStorage,
+        "sqlite": lambda: SqliteStorage(tmp_path / "data"),
+    }
+    made = makers[request.param]()
     async with trio.open_nursery() as nursery:
         await nursery.start(made.run)
         yield made

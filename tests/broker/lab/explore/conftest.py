@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from pulsarium.broker.lab.explore.explorer import Explorer, Run
+from pulsarium.broker.lab.explore.kinds import check
 from pulsarium.broker.lab.explore.plan import Scripted
-from pulsarium.broker.lab.explore.report import check
 from pulsarium.broker.lab.explore.script import read
 from tests.broker.wire import Bed
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulsarium.broker.lab.explore.report import check
+from pulsarium.broker.lab.explore.kinds import check
 from pulsarium.broker.lab.explore.script import Decision, ScriptError, parse, read
 from tests.broker.lab.explore.scripts import scripts
 

@@ -190,8 +190,8 @@ async def test_populate_creates_and_replaces_and_keeps_the_same(send: Send, echo
 
 async def test_a_failed_populate_shows_the_proxies_before_the_failure(send: Send, echo: str) -> None:
     good = {"name": "good", "listen": "127.0.0.1:0", "upstream": echo}
-    answer = await json_of(send, "POST", "/populate", [good, good | {"name": "bad", "listen": "127.0.0.1"}], 500)
-    assert answer["error"] == "listen tcp 127.0.0.1: address 127.0.0.1: HOST:PORT is wanted"
+    answer = await json_of(send, "POST", "/populate", [good, good | {"name": "bad", "listen": "127.0.0.1"}], 400)
+    assert answer["error"] == "bad request body: address 127.0.0.1: HOST:PORT is wanted"
     assert [each["name"] for each in answer["proxies"]] == ["good"]
 
 

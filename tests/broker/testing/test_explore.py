@@ -1,0 +1,96 @@
+"""`explore`: a test that runs again and again with a broker that makes legal choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trio
+
+from pulsarium import client as pulsar
+from pulsarium.broker.lab.explore.script import ScriptError
+from pulsarium.broker.testing import PulsarBroker
+from pulsarium.broker.testing.explore import Explored, explore
+
+COUNT = 4
+Handled = Callable[[list[bytes]], None]
+
+
+def application(check: Handled) -> Callable[[PulsarBroker], None]:
+    """Return a test of a program that publishes and consumes in at-least-once style; `check` judges what it handled."""
+
+    async def run(broker: PulsarBroker) -> list[bytes]:
+        handled: list[bytes] = []
+        with trio.fail_after(60):
+            async with (
+                pulsar.connect(broker.service_url) as connected,
+                connected.create_producer("orders") as producer,
+                connected.subscribe("orders", "billing", initial_position=pulsar.InitialPosition.Earliest) as consumer,
+            ):
+                for number in range(COUNT):
+                    await producer.send(b"%d" % number)
+                while len({*handled}) < COUNT:
+                    message = await consumer.receive()
+                    handled.append(message.data())
+                    await consumer.acknowledge(message)
+        return handled
+
+    return lambda broker: check(trio.run(run, broker))
+
+
+def each_at_least_once(handled: list[bytes]) -> None:
+    assert {*handled} == {b"%d" % number for number in range(COUNT)}
+
+
+def each_once(handled: list[bytes]) -> None:
+    assert len(handled) == COUNT, "an order was handled twice"
+
+
+def test_an_application_that_expects_duplicates_passes() -> None:
+    search = explore(application(each_at_least_once), runs=25, seed=3, failures=None)
+    assert search.done == 25
+    assert search.coverage.covered > 5
+
+
+def test_an_application_that_expects_none_gets_the_least_script(tmp_path: Path) -> None:
+    failures = tmp_path / "failures"
+    with pytest.raises(Explored) as caught:
+        explore(application(each_once), runs=100, only=["duplicate"], rates={"duplicate": 0.5}, failures=failures)
+    text = str(caught.value)
+    assert [*map(str, caught.value.finding.script)] == ["duplicate SEND 0"]
+    assert '@pytest.mark.pulsar(explore=["duplicate SEND 0"])' in text
+    assert "an order was handled twice" in text
+    assert "did=duplicated" in text
+    assert isinstance(caught.value.__cause__, AssertionError)
+
+
+def test_a_script_that_failed_is_run_first_next_time(tmp_path: Path) -> None:
+    failures = tmp_path / "failures"
+    failures.write_text('{"of": "t", "script": ["duplicate SEND 1"]}\n{"of": "t", "script": ["gone SEND 1"]}\n')
+    made: list[int] = []
+
+    def check(handled: list[bytes]) -> None:
+        made.append(len(handled))
+
+    explore(application(check), runs=1, failures=failures, name="t")
+    assert made == [COUNT + 1, COUNT]
+
+
+def test_a_given_script_is_run_once() -> None:
+    with pytest.raises(Explored, match="handled twice"):
+        explore(application(each_once), script=["duplicate SEND 2"])
+    explore(application(each_once), script=["unload SEND 3"])
+
+
+def test_a_wrong_script_is_refused() -> None:
+    with pytest.raises(ScriptError, match="no kind 'twice'"):
+        explore(application(each_once), script=["twice SEND 2"])
+
+
+def test_a_test_that_fails_without_any_choice_has_an_empty_script() -> None:
+    def fails(broker: PulsarBroker) -> None:
+        raise RuntimeError("broken")
+
+    with pytest.raises(Explored, match="fails also when the broker chooses nothing"):
+        explore(fails, runs=5, failures=None)

@@ -1,0 +1,146 @@
+"""`pulsarium explore`: its options, exit codes and report."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+PULSARIUM = (sys.executable, "-P", "-m", "pulsarium")
+Explored = Callable[..., "subprocess.CompletedProcess[str]"]
+CLIENT = """
+import json, os, sys, trio, logging
+from pulsarium import client as pulsar
+logging.disable()
+
+async def handled(url):
+    got = []
+    async with (
+        pulsar.connect(url) as connected,
+        connected.create_producer("t") as producer,
+        connected.subscribe("t", "s", initial_position=pulsar.InitialPosition.Earliest) as consumer,
+    ):
+        for number in range(3):
+            await producer.send(b"%d" % number)
+        while len({*got}) < 3:
+            message = await consumer.receive()
+            got.append(message.data())
+            await consumer.acknowledge(message)
+    return len(got)
+"""
+ONCE = (
+    CLIENT
+    + """
+assert trio.run(handled, os.environ["PULSAR_SERVICE_URL"]) == 3, "handled twice"
+"""
+)
+ASKED = (
+    CLIENT
+    + """
+print("a line of no meaning", flush=True)
+for line in sys.stdin:
+    count = trio.run(handled, json.loads(line)["serviceUrl"])
+    print("ok" if count == 3 else f"failed handled {count}", flush=True)
+"""
+)
+
+
+@pytest.fixture
+def explored(tmp_path: Path) -> Explored:
+    """Return a function that runs `pulsarium explore` in a folder of its own."""
+
+    def run(*words: str, code: str = "") -> subprocess.CompletedProcess[str]:
+        command = ["--", sys.executable, "-P", "-c", code] if code else []
+        return subprocess.run(
+            [*PULSARIUM, "explore", *words, *command],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=300,
+        )
+
+    return run
+
+
+def test_nothing_found_is_exit_code_0(explored: Explored) -> None:
+    run = explored("--runs", "4", "--seed", "1", code="print('no client')")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.splitlines()[:2] == ["seed 1", "4 runs, 1 of 1 place covered"]
+    assert run.stdout.endswith("nothing found\n")
+
+
+def test_a_bug_is_found_reduced_reported_and_run_first_next_time(explored: Explored, tmp_path: Path) -> None:
+    words = ("--seed", "5", "--only", "duplicate", "--rate", "duplicate=0.5", "--runs", "40")
+    run = explored(*words, code=ONCE)
+    assert run.returncode == 1, run.stderr
+    assert "least script: 1 decision\n  duplicate SEND 0\n" in run.stdout
+    assert "5 of 5 more runs" in run.stdout
+    assert '@pytest.mark.pulsar(explore=["duplicate SEND 0"])' in run.stdout
+    assert "did=duplicated" in run.stdout
+    assert "AssertionError: handled twice" in run.stdout
+    assert '"duplicate SEND 0"' in (tmp_path / ".pulsarium" / "explore-failures").read_text()
+    again = explored("--seed", "6", "--runs", "1", "--only", "unload", code=ONCE)
+    assert again.returncode == 1
+    assert "\n0 runs" in again.stdout
+
+
+def test_a_decision_repeats_a_run_and_a_plain_one_is_shown_as_a_fault(explored: Explored) -> None:
+    run = explored("--decide", "receipt-lost SEND 1", code=ONCE)
+    assert run.returncode == 1
+    assert "pulsarium fault add SEND close --after-work --skip 1" in run.stdout
+
+
+def test_a_script_comes_from_a_file(explored: Explored, tmp_path: Path) -> None:
+    (tmp_path / "found.script").write_text("# twice\nduplicate SEND 0\n")
+    assert explored("--script", "found.script", code=ONCE).returncode == 1
+
+
+def test_one_process_runs_all_runs(explored: Explored) -> None:
+    run = explored("--persistent", "--runs", "60", "--seed", "1", "--without", "clock-jump", code=ASKED)
+    assert run.returncode == 1, run.stderr
+    assert "failed: failed handled 4" in run.stdout
+    assert "a line of no meaning" in run.stderr
+
+
+def test_a_run_that_takes_too_long_has_failed(explored: Explored) -> None:
+    run = explored("--decide", "small-dispatch START 0", "--timeout", "0.5", code="import time; time.sleep(600)")
+    assert run.returncode == 1
+    assert "COMMAND has not ended after 0.5 s" in run.stdout
+
+
+def test_several_runs_at_a_time_find_the_same(explored: Explored) -> None:
+    words = ("--jobs", "3", "--seed", "5", "--only", "duplicate", "--rate", "duplicate=0.5", "--runs", "40")
+    run = explored(*words, code=ONCE)
+    assert run.returncode == 1
+    assert "duplicate SEND 0" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--only", "unlode"], "there is no kind 'unlode'"),
+        (["--rate", "unload=often"], "could not convert"),
+        (["--decide", "unload SEND"], "is no decision"),
+        (["--script", "missing"], "No such file"),
+        (["--data", "here"], "--data has no effect"),
+    ],
+)
+def test_a_wrong_command_line_is_exit_code_2(explored: Explored, words: list[str], text: str) -> None:
+    run = explored(*words, code="pass")
+    assert run.returncode == 2
+    assert text in run.stderr
+
+
+def test_a_command_that_does_not_exist_is_refused(explored: Explored) -> None:
+    assert explored("--", "no-such-program").returncode == 127
+    assert explored().returncode == 2
+
+
+def test_the_kinds_are_listed(explored: Explored) -> None:
+    run = explored("--list")
+    assert run.returncode == 0
+    assert "receipt-lost (rate 0.05)" in run.stdout
