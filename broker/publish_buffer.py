@@ -11,7 +11,13 @@ from pulsarium.broker.model.rate.rates import Publisher
 from pulsarium.broker.turn import Turn
 
 OF_ONE_CONNECTION = 2 << 20
-"""Most unstored bytes of one connection: enough to keep a disk busy, few enough for others to wait behind."""
+"""Most unstored bytes of a connection that publishes alone: enough to keep a disk busy."""
+
+BESIDE_OTHERS = 256 << 10
+"""Most unstored bytes of a connection while others publish too: few enough for the others to wait behind."""
+
+READS_ALONE = 256
+"""Reads of one connection in a row, until the connection counts as alone again."""
 
 
 class PublishBuffer:
@@ -19,7 +25,7 @@ class PublishBuffer:
 
     Above `most` bytes, connections that publish pause, and go on when half is stored, as in Pulsar. Other commits wait
     behind these entries, so the limit bounds their delay. Each connection also has a share of its own, so that one
-    flood does not delay all clients.
+    flood does not delay all clients. The share is small while other connections publish.
     """
 
     def __init__(self, turn: Turn, cache: EntryCache, most: int) -> None:
@@ -28,6 +34,8 @@ class PublishBuffer:
         self._cache = cache
         self._most = most
         self._share = min(most, OF_ONE_CONNECTION)
+        self._last: Publisher | None = None  # the connection that published last
+        self._until_alone = 0  # reads of that connection, until no other counts as publishing
         self._of: dict[Publisher, int] = {}  # bytes that were read and are not stored yet
         self._above_share: set[Publisher] = set()
         self._waiting: dict[Publisher, None] = {}
@@ -43,6 +51,8 @@ class PublishBuffer:
         """Note that a connection published messages in a read of `size` bytes."""
         if not self._most:
             return
+        if client is not self._last or self._until_alone:
+            self._count(client)
         own = self._of[client] = self._of.get(client, 0) + size
         self._turn.after_commit(partial(self._stored, client, size))
         if own > self._share and client not in self._above_share:
@@ -52,11 +62,20 @@ class PublishBuffer:
             self._waiting[client] = None
             client.pause_reading()
 
+    def _count(self, client: Publisher) -> None:
+        """Set the share of each connection by whether others published lately."""
+        if client is self._last:
+            self._until_alone -= 1
+        elif self._last is not None:
+            self._until_alone = READS_ALONE
+        self._last = client
+        self._share = min(self._most, BESIDE_OTHERS if self._until_alone else OF_ONE_CONNECTION)
+
     def _stored(self, client: Publisher, size: int, error: Exception | None) -> None:
         own = self._of.pop(client) - size
         if own:
             self._of[client] = own
-        if own <= self._share // 2 and client in self._above_share:
+        if client in self._above_share and own <= self._share // 2:
             self._above_share.remove(client)
             self._go_on(client)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)  # pytest creates the fixture pulsar_broker again for an unequal parameter
 class Explored:
-    """The parameter of the fixture pulsar_broker in an explored test: the options, and the broker of the current run."""
+    """The parameter of the fixture pulsar_broker in an explored test: the options, and the broker of this run."""
 
     options: Mapping[str, Any]
     running: PulsarBroker | None = None
@@ -33,7 +33,7 @@ class Explored:
 
 
 def run_explored(item: pytest.Function, nextitem: pytest.Item | None, asked: Marked) -> None:
-    """Explore a test, and report it as one test."""
+    """Run a test with many plans, and report it as one test."""
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     _report(item, "setup", lambda: None)

@@ -198,21 +198,21 @@ def parse(command: bytes, into: BaseCommand, trailing: bytes = b"") -> CommandSp
     return spec
 
 
-# type SEND, and a body of under 128 bytes with producer_id, sequence_id and perhaps num_messages, in this order
+# type SEND, and a body of under 128 bytes with producer_id, sequence_id and perhaps num_messages and
+# highest_sequence_id, in this order
 _PLAIN_SEND = re.compile(
-    rb"\x08\x06\x32([\0-\x7f])\x08[\x80-\xff]{0,8}+[\0-\x7f]\x10[\x80-\xff]{0,8}+[\0-\x7f]"
-    rb"(?:\x18[\x80-\xff]{0,8}+[\0-\x7f])?"
+    rb"\x08\x06\x32[\0-\x7f]\x08[\x80-\xff]{0,8}+[\0-\x7f]\x10[\x80-\xff]{0,8}+[\0-\x7f]"
+    rb"(?:\x18[\x80-\xff]{0,8}+[\0-\x7f])?(?:\x30[\x80-\xff]{0,8}+[\0-\x7f])?"
 ).fullmatch
 
 
 def parse_plain_send(command: bytes, into: CommandSend) -> bool:
     """Parse a SEND that has no rare fields. Return False for other commands, which `parse` judges.
 
-    A SEND of most clients has only a producer id, a sequence id and the number of messages. This takes a third of the
-    time of `parse`, because no field can be absent.
+    Most SENDs say only whose message, which ids and how many messages. This takes half of the time of `parse` and of a
+    look at all fields, because no required field can be absent, and no rare field present.
     """
-    found = _PLAIN_SEND(command)
-    if found is None or found[1][0] != len(command) - 4:
+    if _PLAIN_SEND(command) is None or command[3] != len(command) - 4:
         return False
     into.ParseFromString(command[4:])
     return True

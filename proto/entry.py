@@ -55,14 +55,13 @@ def checksum_matches(entry: bytes) -> bool | None:
     Raise `EntryError` for an entry that ends inside its checksum; Pulsar closes the connection. As in Pulsar, an entry
     that begins with broker entry metadata counts as one without checksum.
     """
-    magic = entry[:2]
-    if magic == _CHECKSUM:
+    if entry.startswith(_CHECKSUM):
         if len(entry) < _MAGIC_AND_WORD:
             raise EntryError(f"entry of {len(entry)} bytes ends inside its checksum")
         claimed: int = _U32.unpack_from(entry, 2)[0]
         rest = entry if len(entry) <= _SMALL else memoryview(entry)
         return crc32c(rest[_MAGIC_AND_WORD:]) == claimed
-    if len(magic) < 2:
+    if len(entry) < 2:
         raise EntryError(f"an entry of {len(entry)} bytes is too short")
     return None
 

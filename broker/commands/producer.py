@@ -187,13 +187,15 @@ class SendRun:
         fields = self._fields
         if not parse_plain_send(command, fields):
             return False
-        producer_id, sequence_id = fields.producer_id, fields.sequence_id
+        producer_id, sequence_id, highest = fields.producer_id, fields.sequence_id, fields.highest_sequence_id
         publisher = self._publisher
         if publisher is None or publisher.producer_id != producer_id:
             self.publish()
             if (publisher := self._begin(producer_id)) is None:
                 return False
-        self._run.append(Pending(publisher, entry, sequence_id, NO_SEQUENCE if sequence_id else 0, fields.num_messages))
+        if highest < sequence_id:
+            highest = NO_SEQUENCE
+        self._run.append(Pending(publisher, entry, sequence_id, highest, fields.num_messages))
         return True
 
     def _begin(self, producer_id: int) -> Producer | None:
@@ -212,7 +214,10 @@ class SendRun:
         if publisher is not None and append_run is not None:
             self._publisher, self._run = None, []
             self._session.gate.publish_started(len(run))
-            publisher.publish_run(run, append_run)
+            if len(run) == 1:  # which costs less
+                publisher.publish(run[0])
+            else:
+                publisher.publish_run(run, append_run)
 
 
 @handles(pb.BaseCommand.CLOSE_PRODUCER)

@@ -92,15 +92,15 @@ class Outgoing:
         message_id = receipt.message_id
         receipt.producer_id = producer_id
         ledger_id = highest = size = -1
-        parts, head = list[bytes](), b""
+        parts: list[bytes] = []
+        head = b""
         for entry in entries:
             receipt.sequence_id = entry.sequence_id
             if entry.highest_sequence_id != highest:
                 receipt.highest_sequence_id = highest = entry.highest_sequence_id
-            position = entry.position
-            if position[0] != ledger_id:
-                message_id.ledgerId = ledger_id = position[0]
-            message_id.entryId = position[1]
+            if entry.ledger_id != ledger_id:
+                message_id.ledgerId = ledger_id = entry.ledger_id
+            message_id.entryId = entry.entry_id
             data = command()
             if len(data) != size:
                 size = len(data)

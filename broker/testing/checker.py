@@ -21,7 +21,7 @@ class BrokerChecker:
     """
 
     def __init__(self, captures: BrokerCaptures, tick_ms: int) -> None:
-        """`tick_ms` is the broker's delayedDeliveryTickTimeMillis."""
+        """Create a checker. `tick_ms` is the broker's delayedDeliveryTickTimeMillis."""
         self._captures = captures
         self._tick_ms = tick_ms
         self._capture: BrokerCapture | None = None

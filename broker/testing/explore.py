@@ -51,6 +51,7 @@ def explore(
     file. Return the search with its coverage. Raise `Explored` for the first run that fails, reduced to its least
     script, `ValueError` for an unknown kind, and `ScriptError` for a script that cannot be read.
     """
+    __tracebackhide__ = True
     options = options or options_of()
     search = Search(Settings(runs, seed, only, without, rates or {}))
     if script is not None:
@@ -66,6 +67,7 @@ def explore(
 
 
 def _run_script(test: Test, options: ServeOptions, script: Script) -> None:
+    __tracebackhide__ = True
     outcome = run_once(test, options, Scripted(script))
     if outcome.failure:
         raise Explored(Finding(script, outcome)) from outcome.error
@@ -73,6 +75,7 @@ def _run_script(test: Test, options: ServeOptions, script: Script) -> None:
 
 def _judge(test: Test, options: ServeOptions, plan: Plan, known: Failures | None) -> Outcome:
     """Run a plan and return the outcome. Raise `Explored` when the run fails."""
+    __tracebackhide__ = True
     first = run_once(test, options, plan)
     if not first.failure:
         return first
@@ -106,6 +109,7 @@ def wrong_arguments(script: Iterable[str], kinds: Iterable[str]) -> Iterator[str
 
 def run_once(test: Test, options: ServeOptions, plan: Plan) -> Outcome:
     """Run a test with a broker that follows a plan."""
+    __tracebackhide__ = True
     run = ExploredRun(options, plan)
     thread = LoopThread(run.open, "pulsarium broker")
     broker = PulsarBroker(thread.start(), thread)

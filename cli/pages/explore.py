@@ -21,6 +21,7 @@ from pulsarium import client as pulsar
 
 ORDERS = 5
 
+
 async def main():
     billed = []
     async with (
@@ -35,6 +36,7 @@ async def main():
             billed.append(message.data())
             await consumer.acknowledge(message)
     assert len(billed) == ORDERS, f"an order was billed twice: {billed}"
+
 
 trio.run(main)
 ```
@@ -116,6 +118,7 @@ with a broker and a program of its own.
 
 ```python
 from pulsarium.broker.testing.explore import explore
+
 
 def test_orders():
     explore(lambda broker: run_my_application(broker.service_url), runs=200, seed=7, name="test_orders")

@@ -63,7 +63,7 @@ def command_of(name: str, folder: Path) -> list[str]:
     if name[0].isupper():
         classes = f"{folder}:{JAVA.folder / 'target' / 'lib' / '*'}"
         return ["java", *JAVA_OPTIONS, QUIET, "-cp", classes, name]
-    return [sys.executable, "-P", str(FOLDER / "python" / f"{name}.py")]
+    return [sys.executable, str(FOLDER / "python" / f"{name}.py")]
 
 
 def explore(name: str, folder: Path, *, runs: int, seed: int, mended: bool, options: Sequence[str] = ()) -> Found:

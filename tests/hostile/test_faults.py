@@ -70,7 +70,7 @@ PARTS: dict[str, tuple[Any, str]] = {
     "the end": (Session, "ended"),
     "the model's part in the end": (Subscription, "remove_consumer"),
     "opening": (Lab, "opened"),
-    "storing": (ManagedLedger, "append"),
+    "storing": (ManagedLedger, "append_run"),
 }
 
 

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.publish_buffer import OF_ONE_CONNECTION
+from pulsarium.broker.publish_buffer import BESIDE_OTHERS, OF_ONE_CONNECTION, READS_ALONE
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.session.transport import LARGEST_READ
 from pulsarium.broker.storage.interface import Done, Run
@@ -72,8 +72,8 @@ async def test_memory_is_bounded_and_nobody_else_waits() -> None:
         store.holding = True
         await flood(fast, nursery)
         assert not session_of(bed, 1).may_read
-        assert BUFFER * MB < bed.broker.turn.unstored < BOUND
-        assert bed.broker.cluster.cache.size < BOUND + MB
+        assert BESIDE_OTHERS < bed.broker.turn.unstored < BESIDE_OTHERS + 2 * LARGEST_READ
+        assert bed.broker.cluster.cache.size < BESIDE_OTHERS + 2 * LARGEST_READ + MB
         await other.alive()
         await other.flow(10)
         assert await other.payloads(10) == [b"kept"] * 10
@@ -125,13 +125,43 @@ async def test_a_single_flood_takes_its_share_alone() -> None:
         share = bed.broker.turn.unstored
         assert OF_ONE_CONNECTION - LARGEST_READ < share < OF_ONE_CONNECTION + 2 * LARGEST_READ
         assert share < bed.broker.config.maxMessagePublishBufferSizeInMB * MB / 4
-        await other.write(other.sends(*[ENTRY] * 10))
+        await other.write(other.sends(*[ENTRY] * 4))
         await trio.testing.wait_all_tasks_blocked()
-        assert bed.broker.turn.unstored > share + 10 * 50_000
+        assert bed.broker.turn.unstored > share + 4 * 50_000
         assert not session_of(bed, 1).may_read
         assert session_of(bed, 2).may_read
         store.release()
-        assert len(await other.receipts(10)) == 10
+        assert len(await other.receipts(4)) == 4
+        assert len(await fast.receipts(FLOOD)) == FLOOD
+
+
+async def test_a_flood_takes_less_after_another_connection_published() -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed, trio.open_nursery() as nursery:
+        fast, other = await bed.connect(), await bed.connect()
+        await fast.producer()
+        await other.producer("other")
+        await other.publish(plain(b"x"))
+        store.holding = True
+        await flood(fast, nursery)
+        assert BESIDE_OTHERS < bed.broker.turn.unstored < BESIDE_OTHERS + 2 * LARGEST_READ
+        store.release()
+        assert len(await fast.receipts(FLOOD)) == FLOOD
+
+
+async def test_a_flood_takes_more_again_when_the_other_connection_is_silent() -> None:
+    store = HeldStorage()
+    async with serving(storage=store) as bed, trio.open_nursery() as nursery:
+        fast, other = await bed.connect(), await bed.connect()
+        await fast.producer()
+        await other.producer("other")
+        await other.publish(plain(b"x"))
+        for _ in range(READS_ALONE):
+            await fast.publish(plain(b"x"))
+        store.holding = True
+        await flood(fast, nursery)
+        assert bed.broker.turn.unstored > OF_ONE_CONNECTION - LARGEST_READ
+        store.release()
         assert len(await fast.receipts(FLOOD)) == FLOOD
 
 
@@ -151,8 +181,8 @@ async def test_small_reads_count_as_well() -> None:
 
 async def test_a_publisher_within_its_share_does_not_wait_for_others() -> None:
     store = HeldStorage()
-    async with serving(storage=store) as bed, trio.open_nursery() as nursery:
-        wires = [await bed.connect() for _ in range(6)]
+    async with serving(Config(maxMessagePublishBufferSizeInMB=4), storage=store) as bed, trio.open_nursery() as nursery:
+        wires = [await bed.connect() for _ in range(12)]
         for number, wire in enumerate(wires):
             await wire.producer(f"t{number}")
         store.holding = True

@@ -152,19 +152,18 @@ def test_every_recorded_frame() -> None:
     assert count > 3000
 
 
-@given(
-    producer_id=st.integers(0, 2**64 - 1),
-    sequence_id=st.integers(0, 2**64 - 1),
-    rest=st.fixed_dictionaries(
-        {}, optional={"num_messages": st.integers(-(2**31), 2**31 - 1), "is_chunk": st.booleans()}
-    ),
-)
+IDS = st.integers(0, 2**64 - 1)
+RARE = {"num_messages": st.integers(-(2**31), 2**31 - 1), "highest_sequence_id": IDS, "is_chunk": st.booleans()}
+
+
+@given(IDS, IDS, st.fixed_dictionaries({}, optional=RARE))
 def test_a_plain_send_is_parsed_as_any_other(producer_id: int, sequence_id: int, rest: dict[str, int]) -> None:
     send = CommandSend(producer_id=producer_id, sequence_id=sequence_id, **rest)  # type: ignore[arg-type]
     command = BaseCommand(type=BaseCommand.SEND, send=send).SerializeToString()
     found = CommandSend()
     is_plain = parse_plain_send(command, found)
-    assert is_plain == (max(producer_id, sequence_id) < 2**63 and "is_chunk" not in rest and send.num_messages >= 0)
+    is_short = max(producer_id, sequence_id, send.highest_sequence_id) < 2**63 and send.num_messages >= 0
+    assert is_plain == (is_short and "is_chunk" not in rest)
     assert not is_plain or found == send
 
 

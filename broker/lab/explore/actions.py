@@ -231,4 +231,5 @@ def is_delayed(frame: TappedFrame) -> bool:
 
 
 def is_published(frame: TappedFrame) -> bool:
-    return frame.open_producer is not None and is_persistent(frame)
+    """Return whether the broker answers a SEND: a SEND for a producer that the broker has closed has no answer."""
+    return frame.body.producer_id in frame.session.producers and is_persistent(frame)

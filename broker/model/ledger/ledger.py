@@ -34,24 +34,21 @@ class Ledger:
         return self.extend([entry])
 
     def extend(self, entries: Sequence[bytes]) -> int:
-        """Append entries, and return the entry id of the first."""
-        first, done = self.count, 0
-        while done < len(entries):
-            block = self.blocks[-1] if self.blocks else None
-            if block is None or block.sealed or block.entries is None:
-                block = self._new_block()
-            assert block.entries is not None
-            part = entries[done : done + BLOCK_ENTRIES - block.count]
-            block.entries += part
-            size = sum(map(len, part))
-            weight = size + ENTRY_OVERHEAD * len(part)
-            block.count += len(part)
-            block.size += weight
-            self.count += len(part)
-            self.size += size
-            self._cache.size += weight
-            block.sealed = block.size >= BLOCK_BYTES or block.count >= BLOCK_ENTRIES
-            done += len(part)
+        """Append entries to one block, and return the entry id of the first."""
+        block = self.blocks[-1] if self.blocks else None
+        if block is None or block.sealed or block.entries is None:
+            block = self._new_block()
+        assert block.entries is not None
+        block.entries += entries
+        first, count, size = self.count, len(entries), sum(map(len, entries))
+        weight = size + ENTRY_OVERHEAD * count
+        block.count += count
+        block.size += weight
+        self.count += count
+        self.size += size
+        self._cache.size += weight
+        if block.size >= BLOCK_BYTES or block.count >= BLOCK_ENTRIES:
+            block.sealed = True
         return first
 
     def _new_block(self) -> Block:

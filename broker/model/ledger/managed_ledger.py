@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pulsarium.broker.model.ledger.info_compression import InfoCompression, unpack
 from pulsarium.broker.model.ledger.ledger import NO_RETENTION, Ledger, Retention, consumed, not_retained
-from pulsarium.broker.model.ledger.position import Position, position_of
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.sequence import LedgerSequence
 from pulsarium.broker.model.ledger.stores import Stat, Stores
 from pulsarium.broker.storage.interface import StorageError
@@ -26,16 +26,18 @@ class Pending:
 
     __slots__ = (
         "entry",
+        "entry_id",
         "highest_sequence_id",
         "is_chunk",
+        "ledger_id",
         "messages",
-        "position",
         "publication",
         "sequence_id",
         "txn",
     )
 
-    position: Position  # set by `append`
+    ledger_id: int  # set by `append_run`, as is the entry id
+    entry_id: int
 
     def __init__(
         self,
@@ -54,6 +56,14 @@ class Pending:
         self.messages = messages
         self.is_chunk = is_chunk
         self.txn = txn
+
+    @property
+    def position(self) -> Position:
+        return Position(self.ledger_id, self.entry_id)
+
+    @position.setter
+    def position(self, position: Position) -> None:
+        self.ledger_id, self.entry_id = position
 
 
 class Publication(Protocol):
@@ -269,11 +279,6 @@ class ManagedLedger(LedgerSequence):
 
     # appending
 
-    def append(self, pending: Pending) -> Position:
-        """Append an entry, and return its position. See `append_run`."""
-        self.append_run((pending,))
-        return pending.position
-
     def append_run(self, run: Sequence[Pending]) -> None:
         """Append entries, and set their positions. The `publication` of each receives the result of the commit.
 
@@ -297,7 +302,7 @@ class ManagedLedger(LedgerSequence):
             turn.store_entries(ledger_id, first, entries)
         for entry_id, pending in enumerate(run, first):
             pending.entry = b""
-            pending.position = position_of((ledger_id, entry_id))
+            pending.ledger_id, pending.entry_id = ledger_id, entry_id
         self._pending += run
 
     def _roll_over_when_due(self) -> None:

@@ -148,7 +148,7 @@ class Producer:
 
     def publish_run(self, run: Sequence[Pending], append_run: AppendRun) -> None:
         """Check the checksums of entries, and pass the entries to their topic's `append_run`."""
-        whole = list[Pending]()
+        whole: list[Pending] = []
         try:
             for pending in run:
                 if checksum_matches(pending.entry) is False:

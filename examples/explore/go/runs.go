@@ -49,7 +49,7 @@ func main() {
 
 // again repeats a call that may fail while the broker is not ready.
 func again[T any](call func() (T, error)) (T, error) {
-	for range 4 {
+	for range 9 {
 		if result, err := call(); err == nil {
 			return result, nil
 		}

@@ -15,14 +15,19 @@ const events = 8
 //
 // The bug: the next event is taken for the first one, though the seek may have failed.
 func rebuild(client pulsar.Client, mended bool) error {
-	consumer, err := again(func() (pulsar.Consumer, error) {
-		return client.Subscribe(pulsar.ConsumerOptions{
-			Topic:                       "account",
-			SubscriptionName:            "sum",
-			SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
-			AckWithResponse:             mended, // without the answer, an acknowledgement may arrive after the seek
+	subscribe := func(name string) (pulsar.Consumer, error) {
+		return again(func() (pulsar.Consumer, error) {
+			return client.Subscribe(pulsar.ConsumerOptions{
+				Topic:                       "account",
+				SubscriptionName:            name,
+				SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+			})
 		})
-	})
+	}
+	if _, err := subscribe("archive"); err != nil { // without it, the broker may delete what "sum" has acknowledged
+		return err
+	}
+	consumer, err := subscribe("sum")
 	if err != nil {
 		return err
 	}

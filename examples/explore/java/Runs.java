@@ -28,7 +28,7 @@ class Runs {
 
     /** Repeat a call that may fail while the broker is not ready. */
     static <T> T again(Callable<T> call) throws Exception {
-        for (int attempt = 0; attempt < 4; attempt++) {
+        for (int attempt = 0; attempt < 9; attempt++) {
             try {
                 return call.call();
             } catch (PulsarClientException notReady) {

@@ -18,7 +18,7 @@ class Broken(Exception):
 
 def again(call: Callable[[], T]) -> T:
     """Repeat a call that may fail while the broker is not ready."""
-    for _ in range(4):
+    for _ in range(9):
         try:
             return call()
         except pulsar.PulsarException:

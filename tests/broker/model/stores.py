@@ -69,7 +69,7 @@ def append(ledger: ManagedLedger, cluster: Cluster, *entries: bytes, publisher: 
     """Entries of one turn."""
     publisher = publisher or Publisher()
     for number, entry in enumerate(entries):
-        ledger.append(Pending(publisher, entry, number, number))
+        ledger.append_run([Pending(publisher, entry, number, number)])
     cluster.turn.finish()
 
 

@@ -74,6 +74,17 @@ async def test_a_duplicate_is_stored_and_answered_once(bed: Bed, sender: Wire, e
     assert await stored(bed) == [b"a", b"a"]
 
 
+async def test_a_message_for_a_closed_producer_is_not_doubled(bed: Bed, sender: Wire, explored: Start) -> None:
+    run = await explored("unload SEND 0", "duplicate SEND 1")
+    await sender.publish(A)
+    await sender.expect(Type.CLOSE_PRODUCER)
+    await sender.write(sender.sends(B))
+    await sender.producer()
+    sender.sequences[0] = 1
+    assert len(await sender.publish(B)) == 1
+    assert [each.kind for each in run.made] == ["unload", "duplicate"]
+
+
 @pytest.mark.serving(Config(brokerDeduplicationEnabled=True))
 async def test_deduplication_stores_no_duplicate(bed: Bed, wire: Wire, explored: Start) -> None:
     await explored("duplicate SEND 0")

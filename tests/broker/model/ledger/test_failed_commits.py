@@ -70,7 +70,7 @@ async def test_a_new_ledger_that_could_not_be_named(
     store.fail()
     assert fenced == [True]
     with pytest.raises(LedgerFencedError):
-        ledger.append(Pending(Publisher(), b"nowhere"))
+        ledger.append_run([Pending(Publisher(), b"nowhere")])
     ledger.reopen()
     append(ledger, cluster, b"kept")
     keep_all(store, cluster)
@@ -214,7 +214,7 @@ def test_acknowledged_publishes_are_there_after_a_crash(program: list[tuple[str,
                     publisher = Publisher()
                     entry = b"%d.%d" % (step, number)
                     publishers.append((entry, publisher))
-                    ledger.append(Pending(publisher, entry))
+                    ledger.append_run([Pending(publisher, entry)])
                     if verb == "append":
                         cluster.turn.finish()
             elif verb == "keep":

@@ -80,7 +80,7 @@ async def test_a_failed_commit_fences_the_ledger(store: HeldStorage, cluster: Cl
     assert behind.failures == ["commit failed: the disk is full"]  # with it, before anybody hears of the fence
     assert fenced == [True]
     with pytest.raises(LedgerFencedError):
-        ledger.append(Pending(lost, b"no more"))
+        ledger.append_run([Pending(lost, b"no more")])
     store.release()
     assert fenced == [True]
     assert len(lost.failures + behind.failures) == 3
@@ -117,7 +117,7 @@ async def test_a_ledger_deleted_while_a_commit_is_on_its_way(
     assert store.entries == {}
     assert ledger.path not in store.metadata
     with pytest.raises(LedgerFencedError):
-        ledger.append(Pending(publisher, b"no more"))
+        ledger.append_run([Pending(publisher, b"no more")])
 
 
 # rollover
