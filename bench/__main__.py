@@ -34,6 +34,8 @@ official Python client. "busy" shows how many cores broker and client used: a pr
   scripts/bench shared-consumers key-shared-consumers    1, 10 and 100 consumers on a subscription, and 100 over 1
   scripts/bench compaction                          GET_LAST_MESSAGE_ID on a compacted topic, by protocol version,
                                                     and compaction itself
+  scripts/bench compaction-limit --keys N           compaction of N different keys in a broker with little memory, and
+                                                    on Spark: a command of its own (--help)
   scripts/bench holes delayed                       a million individually acknowledged entries, a million delayed
                                                     messages: the cost of one at the beginning and at the end, and the
                                                     memory; a minute or two each, run once, and only when named
@@ -77,6 +79,7 @@ OTHER = "other pulsarium"
 # Imported on demand, because one of them imports Spark.
 COMMANDS = {
     "breakdown": "bench.breakdown",
+    "compaction-limit": "bench.compaction_limit",
     "echo": "bench.echo",
     "fixtures": "bench.fixtures",
     "growth": "bench.growth.command",

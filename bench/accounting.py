@@ -41,10 +41,19 @@ def cpu_seconds(pid: int) -> float:
 
 def memory(pid: int) -> Memory:
     """Return VmRSS and RssAnon of a process."""
+    return Memory(*_lines(pid, "VmRSS", "RssAnon"))
+
+
+def peak_memory(pid: int) -> int:
+    """Return the most resident bytes that a process ever had."""
+    return _lines(pid, "VmHWM")[0]
+
+
+def _lines(pid: int, *names: str) -> list[int]:
     try:
         status = Path(f"/proc/{pid}/status").read_text()
         lines = dict(line.split(":", 1) for line in status.splitlines())
-        return Memory(_bytes(lines["VmRSS"]), _bytes(lines["RssAnon"]))
+        return [_bytes(lines[name]) for name in names]
     except (FileNotFoundError, ProcessLookupError, KeyError):  # a zombie has a status without memory
         raise ProcessGoneError(f"process {pid} has ended") from None
 

@@ -70,18 +70,22 @@ def analyze(captures: Sequence[str], out: str | None, against: Sequence[str], ma
     from pulsarium.pipeline import NoJava, session
     from pulsarium.pipeline.capture import Captures, NoCaptures, differences, found
     from pulsarium.pipeline.capture.output import write
+    from pulsarium.pipeline.capture.progress import Progress
     from pulsarium.pipeline.errors import SPARK_ERRORS, error_line
 
     try:
         wanted = found(captures), found(against) if against else []
         _tell("starting Spark")
         with closing_at_ctrl_c(), ExitStack() as stack:
-            spark = session("pulsarium analyze", master=master)
+            # Spark's own bar counts files, and hides the percentage of a large one.
+            spark = session("pulsarium analyze", master=master, config={"spark.ui.showConsoleProgress": "false"})
             spark.sparkContext.setLogLevel("ERROR")
-            run = stack.enter_context(Captures(spark, wanted[0]))
+            reads = Progress(wanted[0])
+            run = stack.enter_context(Captures(spark, wanted[0], progress=reads.folder))
             other = stack.enter_context(Captures(spark, wanted[1])) if against else None
-            _tell(f"reading {len(run.paths)} captures")
-            tables = dict(_tables(run))
+            _tell(what := f"reading {len(run.paths)} captures")
+            with reads.shown(lambda percent: _tell(f"{what}: {percent} %")):
+                tables = dict(_tables(run))
             if other is not None:
                 tables["differences"] = _rows(differences(other, run))
             if out is not None:

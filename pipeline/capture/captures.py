@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from glob import glob
 from pathlib import Path
@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from pulsarium.capture.file import MAGIC, SUFFIX
-from pulsarium.pipeline.capture import rows
-from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, VIOLATIONS, batches
+from pulsarium.pipeline.capture.progress import teller
+from pulsarium.pipeline.capture.rows import EVERYTHING, TABLES, batches, everything, widened
 from pulsarium.proto.commands import COMMANDS, Direction
 
 WHO = ("client", "client_version", "protocol_version")
@@ -25,7 +25,6 @@ SENT, BROKEN = "sent", "broken"
 _ACCURACY = 10_000  # percentiles are exact up to this many values
 _TASKS_A_CORE = 4
 _UNANSWERED = [spec.name for spec in COMMANDS.values() if spec.reply is None and spec.direction is not Direction.BROKER]
-_Reader = Callable[[str, str], Iterator[rows.Row]]
 _FROM_CLIENT = "direction = 'client->broker'"
 
 
@@ -36,13 +35,14 @@ class NoCaptures(ValueError):
 class Captures:
     """Capture files as tables, which are computed on first use. `close`, or the end of `with`, frees their memory."""
 
-    def __init__(self, spark: SparkSession, sources: Iterable[str | Path]) -> None:
-        """Find the captures of `sources`: files, folders and globs.
+    def __init__(self, spark: SparkSession, sources: Iterable[str | Path], *, progress: str | None = None) -> None:
+        """Find the captures of `sources`: files, folders and globs. Tasks note their progress in the folder `progress`.
 
         Raise `NoCaptures` when there are none, and for a file that is not a capture.
         """
         self.spark = spark
         self.paths = found(sources)
+        self._progress = progress
         self._kept: list[DataFrame] = []
 
     def __enter__(self) -> Captures:
@@ -62,17 +62,17 @@ class Captures:
     @cached_property
     def frames(self) -> DataFrame:
         """Return a table with one row per frame."""
-        return self._table(rows.frames, FRAMES)
+        return self._table("frames")
 
     @cached_property
     def exchanges(self) -> DataFrame:
         """Return a table with one row per request and its outcome."""
-        return self._table(rows.exchanges, EXCHANGES)
+        return self._table("exchanges")
 
     @cached_property
     def violations(self) -> DataFrame:
         """Return a table with one row per broken rule of `pulsarium.capture.lint`."""
-        return self._table(rows.violations, VIOLATIONS)
+        return self._table("violations")
 
     @cached_property
     def matrix(self) -> DataFrame:
@@ -131,16 +131,22 @@ class Captures:
         )
         return _in_order(counts.select(*keys, "count", "example", *rule), *keys)
 
-    def _table(self, read: _Reader, schema: str) -> DataFrame:
-        """Return a table of all captures, one task per file at most.
+    @cached_property
+    def _everything(self) -> DataFrame:
+        """Return a table of all tables, because parsing and judging a capture costs more than all else.
 
-        A file holds whole connections, so that one task reads it from its first byte to its last.
+        A file is one task at most: it holds whole connections, so that one task reads it from its first byte to its
+        last.
         """
         tasks = min(len(self.paths), _TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
         numbers = self.spark.range(0, len(self.paths), 1, tasks)
-        table = numbers.mapInArrow(partial(_read, read, schema, self.paths, names(self.paths)), schema).persist()
+        table = numbers.mapInArrow(partial(_read, self.paths, names(self.paths), self._progress), EVERYTHING).persist()
         self._kept.append(table)
         return table
+
+    def _table(self, name: str) -> DataFrame:
+        columns = [column.split()[0] for column in TABLES[name].split(", ")]
+        return self._everything.where(F.col("what") == name).select(*columns)
 
 
 def differences(before: Captures, after: Captures, factor: float = 1.5) -> DataFrame:
@@ -215,8 +221,9 @@ def names(paths: Sequence[str]) -> list[str]:
 
 
 def _read(
-    read: _Reader, schema: str, paths: Sequence[str], names: Sequence[str], numbers: Iterator[pa.RecordBatch]
+    paths: Sequence[str], names: Sequence[str], progress: str | None, numbers: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            yield from batches(schema, read(paths[number], names[number]))
+            for name, found in batches(everything(paths[number], names[number], teller(progress, number))):
+                yield widened(name, found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
@@ -33,6 +32,10 @@ VIOLATIONS = (
     f"{_WHERE}, side string, rule string, command string, topic string, detail string, demands string, reference string"
 )
 
+TABLES = {"frames": FRAMES, "exchanges": EXCHANGES, "violations": VIOLATIONS}
+"""Columns of each table."""
+
+Row = tuple[Any, ...]
 _TYPES = {
     "string": pa.string(),
     "int": pa.int32(),
@@ -43,13 +46,34 @@ _TYPES = {
 _ROWS = 10_000
 
 
-def batches(schema: str, rows: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
-    """Yield Arrow batches of rows whose times are microseconds since the epoch."""
-    arrow = arrow_schema(schema)
-    left = iter(rows)
-    while chunk := list(islice(left, _ROWS)):
-        columns = [pa.array(values, each.type) for values, each in zip(zip(*chunk, strict=True), arrow, strict=True)]
-        yield pa.RecordBatch.from_arrays(columns, schema=arrow)
+def batches(found: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield Arrow batches of each table's rows, with the table's name. Times are microseconds since the epoch."""
+    waiting: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for name, row in found:
+        mine = waiting[name]
+        mine.append(row)
+        if len(mine) >= _ROWS:
+            yield name, _batch(name, mine)
+            mine.clear()
+    for name, rest in waiting.items():
+        if rest:
+            yield name, _batch(name, rest)
+
+
+def _batch(name: str, rows: list[Row]) -> pa.RecordBatch:
+    schema = arrow_schema(TABLES[name])
+    columns = [pa.array(values, each.type) for values, each in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def widened(name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch of a table with the columns of EVERYTHING."""
+    columns = [
+        batch.column(each.name) if each.name in batch.schema.names else pa.nulls(batch.num_rows, each.type)
+        for each in _EVERYTHING
+    ]
+    columns[0] = pa.array([name]).take(pa.array([0] * batch.num_rows))
+    return pa.RecordBatch.from_arrays(columns, schema=_EVERYTHING)
 
 
 def arrow_schema(schema: str) -> pa.Schema:
@@ -57,79 +81,54 @@ def arrow_schema(schema: str) -> pa.Schema:
     return pa.schema([(name, _TYPES[kind]) for name, kind in (column.split() for column in schema.split(", "))])
 
 
-Row = tuple[Any, ...]
+EVERYTHING = ", ".join(dict.fromkeys(["what string", *", ".join(TABLES.values()).split(", ")]))
+"""The columns of all tables, after the name of the row's table."""
+_EVERYTHING = arrow_schema(EVERYTHING)
+
 _PIECE = 1 << 20
 _DIRECTIONS = {Direction.CLIENT: "client->broker", Direction.BROKER: "broker->client"}
 UNKNOWN = "unknown"
 """Client name of a connection whose CONNECT is not in the capture."""
 
 
-def frames(path: str, capture: str | None = None) -> Iterator[Row]:
-    """Yield a row for each frame of a file.
+def everything(
+    path: str, capture: str | None = None, tell: Callable[[int], None] = lambda size: None
+) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of all tables of a file, with the name of the table.
 
-    In a damaged file the last row describes the damage. `capture` is the capture's name in the rows; the default is the
-    file's name.
+    There is a row for each frame, each request and each broken rule, and at last for the requests that stayed
+    unanswered. In a damaged file, the last row of `frames` describes the damage. `capture` is the capture's name in the
+    rows; the default is the file's name. `tell` is called with the bytes that are read, now and then.
     """
     name = capture or PurePath(path).stem
+    walk, damage = Walk(judging=True, whole=all_opened(_records(path))), ""
     try:
-        for checker, seen in _walk(path):
-            if seen.frame is not None:
-                yield _frame(_where(name, seen.frame, checker.conversation), seen.frame)
+        for record in _records(path, tell):
+            yield from _rows(name, *walk.feed(record))
     except CaptureError as error:
-        where = (name, None, None, UNKNOWN, None, None, None)
-        yield (*where, *(None,) * 12, f"the rest of the file cannot be read: {error}", None)
+        damage = f"the rest of the file cannot be read: {error}"
+    for checker, seen in walk.end():
+        yield from _rows(name, checker, seen)
+    if damage:
+        yield "frames", (name, None, None, UNKNOWN, *(None,) * 15, damage, None)
 
 
-def exchanges(path: str, capture: str | None = None) -> Iterator[Row]:
-    """Yield a row for each request."""
-    yield from _each(path, capture, lambda seen: seen.exchanges, lambda exchange: exchange.request, _exchange)
+def _rows(name: str, checker: Checker, seen: Seen) -> Iterator[tuple[str, Row]]:
+    talk = checker.conversation
+    if seen.frame is not None:
+        yield "frames", _frame(_where(name, seen.frame, talk), seen.frame)
+    for exchange in seen.exchanges:
+        yield "exchanges", _exchange(_where(name, exchange.request, talk), exchange)
+    for violation in seen.violations:
+        yield "violations", _violation(_where(name, violation.frame, talk), violation)
 
 
-def violations(path: str, capture: str | None = None) -> Iterator[Row]:
-    """Yield a row for each broken rule."""
-    yield from _each(path, capture, lambda seen: seen.violations, lambda violation: violation.frame, _violation)
-
-
-def _each(
-    path: str,
-    capture: str | None,
-    pick: Callable[[Seen], list[Any]],
-    frame_of: Callable[[Any], Frame],
-    read: Callable[[Row, Any], Row],
-) -> Iterator[Row]:
-    name = capture or PurePath(path).stem
-    try:
-        for checker, seen in _walk(path, judging=read is _violation):
-            for each in pick(seen):
-                yield read(_where(name, frame_of(each), checker.conversation), each)
-    except CaptureError:
-        return  # a row of `frames` reports the damage
-
-
-def _walk(path: str, *, judging: bool = False) -> Iterator[tuple[Checker, Seen]]:
-    """Yield the findings of each record of a file, and at last those of the requests that stayed unanswered.
-
-    In a damaged file all findings before the damage come first. Then `CaptureError` is raised.
-    """
-    damage: CaptureError | None = None
-    walk = Walk(judging=judging)
-    try:
-        if judging:
-            walk = Walk(judging=True, whole=all_opened(_records(path)))
-        for record in _records(path):
-            yield walk.feed(record)
-    except CaptureError as error:
-        damage = error
-    yield from walk.end()
-    if damage is not None:
-        raise damage
-
-
-def _records(path: str) -> Iterator[Record]:
+def _records(path: str, tell: Callable[[int], None] = lambda size: None) -> Iterator[Record]:
     reader = CaptureReader()
     with open(path, "rb") as file:
         while piece := file.read(_PIECE):
             yield from reader.feed(piece)
+            tell(file.tell())
 
 
 def _where(capture: str, frame: Frame, talk: Conversation) -> Row:

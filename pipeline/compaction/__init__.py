@@ -1,1 +1,1 @@
-"""Compact topics that are too large for one process on Spark: keep the latest message of each key."""
+"""Compact topics on Spark, off the broker's core: keep the latest message of each key."""

@@ -1,9 +1,8 @@
-"""Measure a range of a topic by the topic's ledgers, and find out whether messages are gone."""
+"""Measure a range of a topic by the topic's ledgers, and find out whether its start still exists."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -136,45 +135,3 @@ def within_bytes(runs: Sequence[Run], most: float) -> Position:
             break
         most -= fitting * run.entry_size
     return entry_at(runs, max(taken, 1))
-
-
-_logger = logging.getLogger(__name__)
-
-_HINT = (
-    "Retention, TTL, a backlog quota or a skip removed it, or the topic was deleted. "
-    '.option("failOnDataLoss", "false") continues without it'
-)
-
-
-class DataLoss(RuntimeError):
-    """Messages to read that are gone."""
-
-
-class LossCheck:
-    """Report lost data, by an error or in the log."""
-
-    def __init__(self, *, fail: bool) -> None:
-        self._fail = fail
-
-    def ledgers(
-        self, starts: Mapping[str, Position], found: Mapping[str, Ledgers], subscription: str | None = None
-    ) -> None:
-        """Report topics whose oldest ledgers are newer than the start. Raise `DataLoss`, or log a warning."""
-        lost = [
-            f"{topic} from {starts[topic]} on; the first position that still exists is {first}"
-            for topic, ledgers in found.items()
-            if (first := ledgers.lost_from(starts[topic], subscription)) is not None
-        ]
-        self._say(lost)
-
-    def topics(self, gone: Iterable[str], starts: Mapping[str, Position]) -> None:
-        """Report topics that do not exist any more. Raise `DataLoss`, or log a warning."""
-        self._say([f"all of {topic} from {starts[topic]} on: the topic does not exist any more" for topic in gone])
-
-    def _say(self, lost: list[str]) -> None:
-        if not lost:
-            return
-        text = f"data was lost: {'; '.join(lost)}. {_HINT}"
-        if self._fail:
-            raise DataLoss(text)
-        _logger.warning("%s", text)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
 
 from pyspark.sql.datasource import InputPartition
 
+from pulsarium.pipeline.source.ledgers import Run
 from pulsarium.pipeline.source.places import FIRST, Position
 
 Offset: TypeAlias = dict[str, dict[str, str]]
@@ -63,6 +64,8 @@ class Split(InputPartition):
     topic: str
     start: Position
     end: Position
+    runs: tuple[Run, ...] = field(default=(), compare=False)
+    """Entries of the range at planning time, as far as they are known."""
 
     def __str__(self) -> str:
         return f"{self.topic} from {self.start} to {self.end}"

@@ -81,8 +81,8 @@ OPTIONS: Sequence[Described] = (
         "failOnDataLoss",
         "true",
         "both",
-        "whether a read fails when data of its range is gone (retention, TTL, a deleted topic); "
-        "false: it continues with a warning",
+        "whether a read fails when data of its range is gone (retention, TTL, a deleted topic), also between the plan "
+        "and a task; false: it continues with a warning; requires admin.url, except for deleted topics",
     ),
     Described(
         "predefinedSubscription",

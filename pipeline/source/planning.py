@@ -12,8 +12,9 @@ from pulsarium.pipeline.options import ADMIN_URL, BadOption
 from pulsarium.pipeline.source import lag
 from pulsarium.pipeline.source import ledgers as in_ledgers
 from pulsarium.pipeline.source.cutting import Cutting
-from pulsarium.pipeline.source.ledgers import Ledgers, LossCheck
-from pulsarium.pipeline.source.offsets import Offset, TopicOffset, decode, encode
+from pulsarium.pipeline.source.ledgers import Ledgers
+from pulsarium.pipeline.source.losses import LossCheck, expecting
+from pulsarium.pipeline.source.offsets import Offset, Split, TopicOffset, decode, encode, splits
 from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.places import FIRST, Earliest, Latest, Position, end_of, position_of
 from pulsarium.pipeline.source.subscription import Subscription
@@ -38,6 +39,7 @@ class Planner:
         self._checked = False
         self._warned = False
         self._targets: Mapping[str, Position] | None = None
+        self._found: dict[str, Ledgers] = {}
         self._ends: Mapping[str, Position] = {}
         self._reached: Mapping[str, Position] = {}
 
@@ -106,6 +108,8 @@ class Planner:
 
         async def measured(topic: str) -> dict[str, str]:
             end = {"next": str(self._ends[topic])}
+            if topic in self._loss.reports:
+                end["dataLosses"] = str(self._loss.reports[topic])
             if not self._options.has_admin:
                 return end
             if topic not in behind:
@@ -123,6 +127,10 @@ class Planner:
         done = {topic: one.next for topic, one in decode(start).items()}
         self._loss.topics(sorted(set(end) - there), {topic: done.get(topic, FIRST) for topic in end})
         self._check(done, await self._ledgers(topic for topic in end if topic in there))
+
+    def splits(self, start: Offset, end: Offset) -> list[Split]:
+        """Return the splits between two offsets, with the entries that they are known to have."""
+        return expecting(splits(start, end), self._found)
 
     # ---- internals
 
@@ -179,7 +187,9 @@ class Planner:
     async def _ledgers(self, topics: Iterable[str]) -> dict[str, Ledgers]:
         if not self._options.has_admin:
             return {}
-        return await each(topics, lambda topic: Ledgers.ask(self._client, topic))
+        found = await each(topics, lambda topic: Ledgers.ask(self._client, topic))
+        self._found |= found
+        return found
 
     async def _warn_of_others(self, topics: Sequence[str]) -> None:
         """Warn once of other consumers of the subscription."""

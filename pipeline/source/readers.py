@@ -25,8 +25,9 @@ from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.source.cutting import Cutting
 from pulsarium.pipeline.source.filters import MOST, Selection
-from pulsarium.pipeline.source.ledgers import Ledgers, LossCheck
-from pulsarium.pipeline.source.offsets import Offset, Split, TopicOffset, splits, splits_of
+from pulsarium.pipeline.source.ledgers import Ledgers
+from pulsarium.pipeline.source.losses import LossCheck, expecting
+from pulsarium.pipeline.source.offsets import Offset, Split, TopicOffset, splits_of
 from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.places import FIRST, LAST, AtIndex, Position, position_of
 from pulsarium.pipeline.source.planning import Planner
@@ -88,11 +89,12 @@ async def plan(client: Client, options: SourceOptions, selection: Selection) -> 
     ledgers = await each(ranges, lambda topic: Ledgers.ask(client, topic)) if options.has_admin else {}
     LossCheck(fail=options.fail_on_data_loss).ledgers(starts, ledgers)
     cuts = await Cutting(client, options).cuts(ranges, ledgers)
-    return [
+    planned = [
         split
         for topic, (start, end) in ranges.items()
         for split in splits_of(topic, start, TopicOffset(end, cuts[topic]))
     ]
+    return expecting(planned, ledgers)
 
 
 async def _bounds(
@@ -163,7 +165,7 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raise `DataLoss` when messages of a batch of the previous run are gone.
         """
         self._driver().call(self._planner.check, start, end)
-        return splits(start, end)
+        return self._planner.splits(start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Split)

@@ -130,6 +130,7 @@ class Reading:
     receiver_queue_size: int
     selection: Selection = field(default_factory=Selection)
     """Messages outside of the selection may be left out."""
+    fail_on_data_loss: bool = True
 
 
 class SplitReader:
@@ -251,4 +252,11 @@ class SplitReader:
 def reading(options: SourceOptions, wanted: StructType) -> Reading:
     """Return the settings for reading these columns. Look up the schemas, and raise the errors of `columns_of`."""
     columns = columns_of(options)
-    return Reading(options.connection, columns, wanted, options.poll_timeout, options.receiver_queue_size)
+    return Reading(
+        options.connection,
+        columns,
+        wanted,
+        options.poll_timeout,
+        options.receiver_queue_size,
+        fail_on_data_loss=options.fail_on_data_loss,
+    )

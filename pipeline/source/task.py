@@ -8,12 +8,14 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pulsarium.client import PulsarError
+from pulsarium.client.errors import TopicNotFound
 from pulsarium.pipeline.entries.builder import EntryBuilder
 from pulsarium.pipeline.entries.fields import Unusual
 from pulsarium.pipeline.entries.rows import Part, Taken
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.source import reading
 from pulsarium.pipeline.source.entries import SplitEntries
+from pulsarium.pipeline.source.losses import Watch
 from pulsarium.pipeline.source.offsets import Split
 from pulsarium.pipeline.source.places import Position
 from pulsarium.pipeline.source.reading import ReadError, Reading, SplitReader
@@ -22,27 +24,33 @@ from pulsarium.pipeline.source.reading import ReadError, Reading, SplitReader
 def read(settings: Reading, split: Split) -> Iterator[pa.RecordBatch]:
     """Yield each message of a split once, in order.
 
-    Raise `ReadError`, or `BadMessage` for a message that does not fit its schema.
+    Raise `ReadError`, `DataLoss`, or `BadMessage` for a message that does not fit its schema.
     """
     with Pulsar(settings.connection) as pulsar:
-        entries = _Entries(pulsar, split, settings)
+        watch = Watch(pulsar, split, fail=settings.fail_on_data_loss)
+        entries = _Entries(pulsar, split, settings, watch)
         try:
             yield from entries.batches()
+        except TopicNotFound:
+            watch.no_topic()
+            return
         except PulsarError as error:
             raise ReadError(f"{split}: at {entries.at}: {type(error).__name__}: {error}") from error
         if not entries.is_done:
-            yield from _messages(pulsar, replace(split, start=entries.at), settings)
+            yield from _messages(pulsar, replace(split, start=entries.at), settings, watch)
+        watch.end()
 
 
 class _Entries:
     """The entries of a split, up to the first that is a chunk, encrypted, damaged or otherwise unusual."""
 
-    def __init__(self, pulsar: Pulsar, split: Split, settings: Reading) -> None:
+    def __init__(self, pulsar: Pulsar, split: Split, settings: Reading, watch: Watch) -> None:
         self.at = split.start
         """Position behind the last message of the batches."""
         self.is_done = False
         self._pulsar = pulsar
         self._split = split
+        self._watch = watch
         self._entries = SplitEntries(pulsar.client, split, settings)
         self._builder = EntryBuilder(settings.columns, settings.wanted)
         self._taken: list[Taken] = []
@@ -54,6 +62,8 @@ class _Entries:
             while not self.is_done:
                 found = self._pulsar.call(self._entries.more, self.at)
                 self.is_done = not found
+                if found:
+                    self._watch.arrived(found)
                 for entry in found:
                     taken = self._entries.part(entry)
                     if taken is None:
@@ -89,13 +99,14 @@ def behind(part: Part) -> Position:
     return at._replace(batch_index=part.last) if part.last < part.size else at.next_entry
 
 
-def _messages(pulsar: Pulsar, split: Split, settings: Reading) -> Iterator[pa.RecordBatch]:
+def _messages(pulsar: Pulsar, split: Split, settings: Reading, watch: Watch) -> Iterator[pa.RecordBatch]:
     messages = SplitReader(pulsar.client, split, settings)
     try:
         builder = settings.columns.for_reading(settings.wanted)
         is_done = False
         while not is_done:
             is_done = pulsar.call(messages.fill, builder)
+            watch.reached(messages.at)
             if builder.rows:
                 yield builder.take()
     except PulsarError as error:

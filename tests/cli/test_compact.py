@@ -14,7 +14,7 @@ import trio
 from click.testing import CliRunner, Result
 
 from pulsarium.broker.config import ServeOptions
-from pulsarium.broker.model.compaction import compactor
+from pulsarium.broker.model.compaction import latest
 from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.server import open_core
@@ -95,7 +95,7 @@ def test_a_failure_leaves_it_as_it_was(tmp_path: Path, monkeypatch: pytest.Monke
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr(compactor.Latest, "learned", broken)
+        patched.setattr(latest.Latest, "end_pass", broken)
         failed = compact(tmp_path)
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert f"pulsarium: {TOPIC}: broken; the topic is unchanged\n" in failed.stderr

@@ -181,7 +181,7 @@ BY_TOKEN = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
         ("--compaction-engine two-phase --compaction-option a", "--compaction-option a: write KEY=VALUE"),
         (
             "--compaction-engine two-phase --compaction-option a=b",
-            "compaction engine two-phase: TwoPhaseCompactor() takes no arguments",
+            "compaction engine two-phase: TwoPhaseCompactor.__init__() got an unexpected keyword argument 'a'",
         ),
     ],
 )

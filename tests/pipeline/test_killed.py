@@ -32,7 +32,7 @@ MESSAGES = 1_000_000
 PARTITIONS = 2
 BATCHES = 8
 SOURCE, TARGET = "persistent://public/default/source", "persistent://public/default/target"
-RUN_SECONDS = 240.0
+RUN_SECONDS = 600.0
 KILLS = ((0.15, 0.45), (0.55, 0.85))
 """Between which parts of the target each kill comes."""
 
@@ -93,7 +93,7 @@ class Driver:
 
 @pytest.mark.heavy
 @pytest.mark.foreign
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 def test_a_driver_killed_twice_loses_nothing_and_doubles_nothing(
     broker: Address, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

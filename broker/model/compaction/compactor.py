@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from pulsarium.broker.model.compaction.raw import RawMessage, RawReader, each
+from pulsarium.broker.model.compaction.latest import Latest
+from pulsarium.broker.model.compaction.raw import RawReader, each
 from pulsarium.broker.model.ledger.position import Position
-from pulsarium.proto.compaction import Keyed, open_entry
 
 if TYPE_CHECKING:
     from pulsarium.broker.model.compaction.compaction import Compaction
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.policy.policies import Policies
     from pulsarium.proto.topic_name import TopicName
 
-ENTRY_BITS, INDEX_BITS = 32, 28  # of an entry id, and of a batch index
-INDEX_MASK = (1 << INDEX_BITS) - 1
+KEY_MEMORY = 512 << 20
+"""Bytes of memory for keys, enough for about three million."""
 
 Steps = Iterator[bool]
 """The steps of the work. Other work may run between two steps. True means: wait for `ready()` before the next step.
@@ -70,97 +70,39 @@ class Compactor(Protocol):
 
 
 class TwoPhaseCompactor:
-    """Read a topic twice: first to find the latest message of each key, then to write these messages.
+    """Read a topic several times: to find the latest message of each key, and last to write these messages.
 
-    Memory grows with the keys that have a value.
+    One pass finds them all, unless their keys need more memory than `key_memory`. Beside the keys, a message needs
+    1 byte of memory, and an entry 4.
     """
+
+    def __init__(self, *, key_memory: str | int = KEY_MEMORY) -> None:
+        """Take the memory of the keys in bytes. Raise `ValueError` for a value that is no number of at least 1."""
+        if not str(key_memory).isdigit() or int(key_memory) < 1:
+            raise ValueError(f"key-memory must be a number of bytes of at least 1, not {key_memory}")
+        self._key_memory = int(key_memory)
 
     def create_raw_reader(self, topic: Compactable) -> RawReader:
         return topic.compaction.raw_reader()
 
     def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:
-        latest = Latest(retain_null_key=retain_null_key)
-        for message in each(reader, ready):
-            if message is not None:
-                latest.learn(message)
-            yield message is None
+        latest = Latest(retain_null_key=retain_null_key, key_memory=self._key_memory)
+        learn = latest.add
+        while True:
+            for message in each(reader, ready):
+                if message is not None:
+                    learn(message)
+                yield message is None
+            for _ in latest.end_pass():
+                yield False
+            if not latest.begin_again():
+                break
+            learn = latest.learn_waiting
         writer.removed = latest.removed
-        for _ in latest.learned():
-            yield False
         for message in each(reader, ready):
             if message is not None:
                 entry = latest.left_of(message)
                 if entry is not None:
                     writer.write(message.position, entry)
             yield message is None
-
-
-class Latest:
-    """Places of the latest message of each key.
-
-    A place is an int of ledger id, entry id and batch index, which takes a third of the memory of a tuple.
-    """
-
-    def __init__(self, *, retain_null_key: bool) -> None:
-        self.removed = 0
-        self._retain_null_key = retain_null_key
-        self._place_of: dict[bytes, int] = {}
-        self._whole: set[int] = set()  # entries that are retained unchanged
-        self._batches: set[int] = set()  # batches that may retain some messages
-
-    def learn(self, message: RawMessage) -> None:
-        """Note the keys of the next entry."""
-        opened = open_entry(message.entry)
-        if opened is None:
-            self.removed += 1
-            return
-        entry = _entry(message.position)
-        if opened.messages is None:
-            self._whole.add(entry)
-            return
-        places = self._place_of
-        for found in opened.messages:
-            if found.key is None:  # S429-29
-                if self._retain_null_key:
-                    self._keep(entry, found.batch_index + 1)
-                else:
-                    self.removed += 1
-            elif found.has_value:
-                self.removed += found.key in places
-                places[found.key] = _place(entry, found)
-            else:
-                places.pop(found.key, None)
-                self.removed += 1
-
-    def learned(self) -> Iterator[None]:
-        """Prepare the second phase after the last entry, in steps."""
-        for place in self._place_of.values():
-            self._keep(place >> INDEX_BITS, place & INDEX_MASK)
-            yield
-
-    def _keep(self, entry: int, index: int) -> None:
-        (self._batches if index else self._whole).add(entry)
-
-    def left_of(self, message: RawMessage) -> bytes | None:
-        """Return the retained part of an entry, or None."""
-        entry = _entry(message.position)
-        if entry in self._whole:
-            return message.entry
-        opened = open_entry(message.entry) if entry in self._batches else None
-        if opened is None:
-            return None
-        stays = [found.batch_index for found in opened.messages or () if self._stays(entry, found)]
-        return opened.rewritten(stays)
-
-    def _stays(self, entry: int, message: Keyed) -> bool:
-        if message.key is None:
-            return self._retain_null_key
-        return self._place_of.get(message.key) == _place(entry, message)
-
-
-def _entry(position: Position) -> int:
-    return position.ledger_id << ENTRY_BITS | position.entry_id
-
-
-def _place(entry: int, message: Keyed) -> int:
-    return entry << INDEX_BITS | message.batch_index + 1
+        latest.check()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pulsarium.capture.file import CaptureWriter, Header
+from pulsarium.pipeline.capture.rows import Row, everything
 from tests.capture.lint.planted import conforming, plant
 from tests.capture.lint.talk import CLIENT, TOPIC, Talk
 
@@ -51,3 +53,13 @@ def picked(schema: str, found: Iterable[tuple[Any, ...]], names: str) -> list[tu
     """Some columns of rows, in the order of `names`."""
     at = [columns(schema).index(name) for name in names.split()]
     return [tuple(row[each] for each in at) for row in found]
+
+
+def _rows(name: str, path: str) -> Iterator[Row]:
+    return (row for table, row in everything(path) if table == name)
+
+
+frames = partial(_rows, "frames")
+exchanges = partial(_rows, "exchanges")
+violations = partial(_rows, "violations")
+"""Rows of one table of a capture."""

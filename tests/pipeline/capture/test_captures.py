@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pulsarium.pipeline.capture import Captures, NoCaptures, differences, output, rows
+from pulsarium.pipeline.capture import Captures, NoCaptures, differences, output
 from pulsarium.pipeline.capture.captures import found, names
 from pulsarium.pipeline.capture.rows import FRAMES
 from tests.capture.lint.talk import TOPIC, Talk
 
+from . import captured
 from .captured import picked, small, with_a_fault, write
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def run(spark: SparkSession, folder: Path) -> Iterator[Captures]:
 
 def test_the_frames_of_captures_are_a_table(run: Captures) -> None:
     columns = ("capture", "connection", "number", "command")
-    read = {row for path in run.paths for row in picked(FRAMES, list(rows.frames(path)), " ".join(columns))}
+    read = {row for path in run.paths for row in picked(FRAMES, list(captured.frames(path)), " ".join(columns))}
     assert {tuple(row) for row in run.frames.select(*columns).collect()} == read
     assert {name for name, *_ in read} == {"faulty", "small"}
 

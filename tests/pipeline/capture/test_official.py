@@ -9,7 +9,6 @@ from uuid import uuid4
 
 import pytest
 
-from pulsarium.pipeline.capture import rows
 from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, VIOLATIONS
 from tests.capture.check.judged import judged_file
 from tests.foreign.broker_process import Address
@@ -17,6 +16,7 @@ from tests.foreign.java_client import java_program
 from tests.foreign.lines import LineProgram
 from tests.foreign.toolchains import GO, require
 
+from . import captured
 from .captured import picked
 from .proxy import recording
 from .traffic import everyday
@@ -29,7 +29,7 @@ broker ignores them."""
 
 
 def violations(path: Path) -> list[tuple[Any, ...]]:
-    return picked(VIOLATIONS, list(rows.violations(str(path))), "connection number side rule detail")
+    return picked(VIOLATIONS, list(captured.violations(str(path))), "connection number side rule detail")
 
 
 def test_the_python_client_breaks_no_rule(broker: Address, tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_the_python_client_breaks_no_rule(broker: Address, tmp_path: Path) -> No
         everyday(proxy.service_url)
     assert violations(path) == []
     assert judged_file(path).verdicts == []
-    outcomes = Counter(picked(EXCHANGES, list(rows.exchanges(str(path))), "command outcome"))
+    outcomes = Counter(picked(EXCHANGES, list(captured.exchanges(str(path))), "command outcome"))
     assert outcomes["SUBSCRIBE", "ConsumerBusy"] == 1
     assert outcomes["PARTITIONED_METADATA", "TopicNotFound"] == 1
     assert {command for command, outcome in outcomes if outcome == "ok"} >= {
@@ -46,7 +46,7 @@ def test_the_python_client_breaks_no_rule(broker: Address, tmp_path: Path) -> No
         *("UNSUBSCRIBE", "CLOSE_CONSUMER", "CLOSE_PRODUCER"),
     }
     assert {outcome for _, outcome in outcomes} <= {"ok", "ConsumerBusy", "TopicNotFound", "closed"}
-    frames = list(rows.frames(str(path)))
+    frames = list(captured.frames(str(path)))
     assert set(picked(FRAMES, frames, "client")) == {("Pulsar-CPP",)}
     unnamed = [name for name, topic in picked(FRAMES, frames, "command topic") if topic is None]
     assert set(unnamed) <= {"CONNECT", "CONNECTED", "PING", "PONG", "ERROR", "SUCCESS"}
@@ -73,4 +73,4 @@ def test_other_clients_break_no_rule(broker: Address, tmp_path: Path, language: 
             program.close()
     assert {(rule, detail.partition(" for ")[0]) for *_, rule, detail in violations(path)} <= KNOWN.get(language, set())
     assert judged_file(path).verdicts == []
-    assert len(list(rows.frames(str(path)))) > 100
+    assert len(list(captured.frames(str(path)))) > 100

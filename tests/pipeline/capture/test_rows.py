@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from pulsarium.capture.lint import checker
-from pulsarium.pipeline.capture import rows
-from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, VIOLATIONS, batches
+from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, TABLES, VIOLATIONS, batches, everything, widened
 from tests.capture.lint.talk import TOPIC, Talk
 
+from . import captured
 from .captured import columns, picked, small, with_a_fault, write
 
 UP, DOWN = "client->broker", "broker->client"
 
 
 def test_a_frame_is_a_row(tmp_path: Path) -> None:
-    found = list(rows.frames(str(write(tmp_path / "run.pulscap", [small()]))))
+    found = list(captured.frames(str(write(tmp_path / "run.pulscap", [small()]))))
     names = "number direction command request_id producer_id sequence_id topic error error_message"
     assert picked(FRAMES, found, names) == [
         (0, UP, "CONNECT", None, None, None, None, None, None),
@@ -41,7 +41,7 @@ def test_a_frame_is_a_row(tmp_path: Path) -> None:
 
 
 def test_a_request_and_its_answer_are_one_row(tmp_path: Path) -> None:
-    found = list(rows.exchanges(str(write(tmp_path / "run.pulscap", [small()]))))
+    found = list(captured.exchanges(str(write(tmp_path / "run.pulscap", [small()]))))
     assert picked(EXCHANGES, found, "number command answer outcome error_message latency_us") == [
         (0, "CONNECT", "CONNECTED", "ok", None, 1000.0),
         (2, "PRODUCER", "PRODUCER_SUCCESS", "ok", None, 1000.0),
@@ -54,22 +54,22 @@ def test_a_request_and_its_answer_are_one_row(tmp_path: Path) -> None:
 def test_a_closed_connection_ends_its_exchanges(tmp_path: Path) -> None:
     talk = small()
     talk.close()
-    found = list(rows.exchanges(str(write(tmp_path / "run.pulscap", [talk]))))
+    found = list(captured.exchanges(str(write(tmp_path / "run.pulscap", [talk]))))
     assert picked(EXCHANGES, found, "command outcome")[-1] == ("LOOKUP", "closed")
 
 
 def test_a_violation_is_a_row(tmp_path: Path) -> None:
     path = write(tmp_path / "run.pulscap", with_a_fault("permits-exceeded"))
-    assert picked(VIOLATIONS, list(rows.violations(str(path))), "connection side rule command topic detail") == [
+    assert picked(VIOLATIONS, list(captured.violations(str(path))), "connection side rule command topic detail") == [
         (2, "broker", "permits-exceeded", "MESSAGE", TOPIC, "MESSAGE to consumer 1, which has 0 permits")
     ]
 
 
 def test_a_cut_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     path = write(tmp_path / "run.pulscap", [small()])
-    whole = len(list(rows.frames(str(path))))
+    whole = len(list(captured.frames(str(path))))
     path.write_bytes(path.read_bytes()[:-1])
-    found = list(rows.frames(str(path)))
+    found = list(captured.frames(str(path)))
     assert len(found) == whole - 1
     assert picked(FRAMES, found, "broken")[-1] == (None,)
 
@@ -79,25 +79,27 @@ def test_a_damaged_file_says_so_in_its_last_row(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    assert picked(FRAMES, list(rows.frames(str(path))), "connection broken")[-1] == (
+    assert picked(FRAMES, list(captured.frames(str(path))), "connection broken")[-1] == (
         None,
         "the rest of the file cannot be read: a record is damaged: its checksum does not match",
     )
-    found = picked(EXCHANGES, list(rows.exchanges(str(path))), "command outcome")
+    found = picked(EXCHANGES, list(captured.exchanges(str(path))), "command outcome")
     assert found[-1] == ("LOOKUP", "no answer")  # what waited then is told of, as at the end of a whole file
 
 
 def test_each_table_fits_its_schema(tmp_path: Path) -> None:
     path = str(write(tmp_path / "run.pulscap", [small(), *with_a_fault("permits-exceeded")]))
-    for schema, read in ((FRAMES, rows.frames), (EXCHANGES, rows.exchanges), (VIOLATIONS, rows.violations)):
-        [batch] = batches(schema, read(path))
-        assert batch.schema.names == columns(schema)
-        assert batch.num_rows == len(list(read(path)))
+    for name, batch in batches(everything(path)):
+        assert batch.schema.names == columns(TABLES[name])
+        assert batch.num_rows == sum(table == name for table, _ in everything(path))
+        wide = widened(name, batch)
+        assert wide.select(batch.schema.names) == batch
+        assert wide.column("what").to_pylist() == [name] * batch.num_rows
 
 
 def test_a_capture_without_frames_has_no_rows(tmp_path: Path) -> None:
     path = str(write(tmp_path / "run.pulscap", [Talk()]))
-    assert [list(read(path)) for read in (rows.frames, rows.exchanges, rows.violations)] == [[], [], []]
+    assert [list(read(path)) for read in (captured.frames, captured.exchanges, captured.violations)] == [[], [], []]
 
 
 def test_of_connections_that_were_closed_only_the_last_are_kept(
@@ -111,5 +113,5 @@ def test_of_connections_that_were_closed_only_the_last_are_kept(
     crossing = [Talk(number, opened=False) for number in (1, 3)]
     for talk in crossing:
         talk.broker("PING")
-    found = list(rows.frames(str(write(tmp_path / "run.pulscap", [*talks, *crossing]))))
+    found = list(captured.frames(str(write(tmp_path / "run.pulscap", [*talks, *crossing]))))
     assert picked(FRAMES, found[-2:], "connection client") == [(1, "unknown"), (3, "Pulsar-Test")]

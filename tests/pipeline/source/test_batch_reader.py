@@ -16,7 +16,7 @@ from pulsarium.client import AvroSchema, CompressionType, JsonSchema, MessageId,
 from pulsarium.pipeline.columns.names import METADATA
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.source import entries, reading
-from pulsarium.pipeline.source.ledgers import DataLoss
+from pulsarium.pipeline.source.losses import DataLoss
 from pulsarium.pipeline.source.offsets import Split
 from pulsarium.pipeline.source.places import Position
 from pulsarium.pipeline.source.reading import ReadError

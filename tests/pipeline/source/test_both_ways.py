@@ -28,6 +28,7 @@ from pulsarium.client import (
 from pulsarium.pipeline.columns.kinds import BadMessage
 from pulsarium.pipeline.pulsar import Pulsar
 from pulsarium.pipeline.source import task
+from pulsarium.pipeline.source.losses import Watch
 from pulsarium.pipeline.source.offsets import Split
 from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.places import Position
@@ -156,12 +157,13 @@ def both(broker: Address, topic: str, wanted: StructType | None = None) -> tuple
 
 def both_of(settings: Reading, split: Split) -> tuple[list[Any], list[Any], bool]:
     with Pulsar(settings.connection) as pulsar:
-        entries = task._Entries(pulsar, split, settings)
+        watch = Watch(pulsar, split, fail=True)
+        entries = task._Entries(pulsar, split, settings, watch)
         own = [row for batch in entries.batches() for row in batch.to_pylist()]
         if not entries.is_done:
             rest = replace(split, start=entries.at)
-            own += [row for batch in task._messages(pulsar, rest, settings) for row in batch.to_pylist()]
-        others = [row for batch in task._messages(pulsar, split, settings) for row in batch.to_pylist()]
+            own += [row for batch in task._messages(pulsar, rest, settings, watch) for row in batch.to_pylist()]
+        others = [row for batch in task._messages(pulsar, split, settings, watch) for row in batch.to_pylist()]
     return own, others, entries.is_done
 
 

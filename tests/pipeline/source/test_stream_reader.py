@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 
 from pulsarium.pipeline.options import BadOption
-from pulsarium.pipeline.source.ledgers import DataLoss
+from pulsarium.pipeline.source.losses import DataLoss
 from pulsarium.pipeline.source.offsets import Offset
 from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.readers import PulsarStreamReader

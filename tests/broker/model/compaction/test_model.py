@@ -8,6 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pulsarium.broker.model.compaction.compactor import KEY_MEMORY, TwoPhaseCompactor
+from pulsarium.broker.model.compaction.latest import KEY_BYTES
 from pulsarium.broker.model.ledger.position import Position
 from tests.broker.conftest import run_without_waiting
 from tests.broker.held import HeldStorage
@@ -56,10 +58,17 @@ class Model:
 
 @pytest.mark.req("B-32", "S429-11", "S429-15", "S429-17", "S429-29", "S429-30", "S429-31")
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(sent, max_size=8), min_size=1, max_size=3), st.booleans(), st.booleans())
-@example([[Sent((("a", b"1"), (None, b"2"), ("a", b"")), is_batch=True)], [Sent((("b", b"1"),))]], True, True)
-def test_compaction_leaves_what_a_dict_would(rounds: list[list[Sent]], retain_null_key: bool, restarts: bool) -> None:
-    """Each round is published and compacted, with a restart before it or not."""
+@given(
+    st.lists(st.lists(sent, max_size=8), min_size=1, max_size=3),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([1, 2 * KEY_BYTES, KEY_MEMORY]),
+)
+@example([[Sent((("a", b"1"), (None, b"2"), ("a", b"")), is_batch=True)], [Sent((("b", b"1"),))]], True, True, 1)
+def test_compaction_leaves_what_a_dict_would(
+    rounds: list[list[Sent]], retain_null_key: bool, restarts: bool, key_memory: int
+) -> None:
+    """Each round is published and compacted, with a restart before it or not, in one pass or many."""
     model = Model(retain_null_key)
 
     async def play() -> None:
@@ -73,6 +82,7 @@ def test_compaction_leaves_what_a_dict_would(rounds: list[list[Sent]], retain_nu
                         publish(broker, *(each.entry for each in entries)), entries, strict=True
                     ):
                         model.take(position, entry)
+                    topic_of(broker).compaction.compactor = TwoPhaseCompactor(key_memory=key_memory)
                     await compact(topic_of(broker))
                     compacted = topic_of(broker).compaction.compacted
                     while compacted.read(Position(-1, -1), 1, lambda: None) is None:

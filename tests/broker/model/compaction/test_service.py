@@ -113,7 +113,8 @@ def test_an_engine_is_asked_for_by_name_with_options(monkeypatch: pytest.MonkeyP
         ("spork", (), "no such engine is installed; use one of: lacking, ours, picky, two-phase"),
         ("lacking", (), "No module named 'no'"),
         ("picky", (("work-dir", "nowhere"),), "work-dir: nowhere is no folder"),
-        ("two-phase", (("a", "b"),), "TwoPhaseCompactor() takes no arguments"),
+        ("two-phase", (("a", "b"),), "TwoPhaseCompactor.__init__() got an unexpected keyword argument 'a'"),
+        ("two-phase", (("key-memory", "1g"),), "key-memory must be a number of bytes of at least 1, not 1g"),
     ],
 )
 def test_an_engine_that_cannot_be_made_is_refused_with_the_reason(

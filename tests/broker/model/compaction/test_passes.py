@@ -1,0 +1,93 @@
+"""Compaction of more keys than its memory holds: in several passes over the topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor
+from pulsarium.broker.model.compaction.latest import KEY_BYTES
+from pulsarium.broker.model.compaction.raw import RawMessage
+from pulsarium.broker.model.ledger.position import Position
+from tests.broker.model.compaction.sent import Sent, sent
+from tests.broker.model.compaction.topics import single
+
+
+@dataclass
+class Topic:
+    """A raw reader of these entries, which counts the passes, and a writer."""
+
+    entries: Sequence[bytes]
+    passes: int = 0
+    removed: int = 0
+    kept: list[tuple[Position, bytes]] = field(default_factory=list)
+    is_read: bool = True
+
+    @property
+    def last(self) -> Position:
+        return Position(1, len(self.entries) - 1)
+
+    def rewind(self) -> None:
+        self.passes += 1
+        self.is_read = False
+
+    def read(self, ready: Callable[[], None]) -> list[RawMessage] | None:
+        found = [] if self.is_read else [RawMessage(Position(1, at), one) for at, one in enumerate(self.entries)]
+        self.is_read = True
+        return found
+
+    def write(self, position: Position, entry: bytes) -> None:
+        self.kept.append((position, entry))
+
+
+def compacted(topic: Topic, key_memory: int, *, retain_null_key: bool = False) -> Topic:
+    for _ in TwoPhaseCompactor(key_memory=key_memory).compact(
+        topic, topic, lambda: None, retain_null_key=retain_null_key
+    ):
+        pass
+    return topic
+
+
+def test_keys_that_fit_need_one_pass_and_the_writing_one() -> None:
+    entries = [single(f"k{number}", b"v") for number in range(100)]
+    assert compacted(Topic(entries), 100 * (KEY_BYTES + 3)).passes == 2
+
+
+def test_more_keys_need_more_passes_and_leave_the_same() -> None:
+    entries = [single(f"k{number % 100}", b"%d" % number) for number in range(1000)]
+    topic = compacted(Topic(entries), 25 * (KEY_BYTES + 2))
+    assert topic.passes == 5
+    assert topic.kept == [(Position(1, number), entries[number]) for number in range(900, 1000)]
+    assert topic.removed == 900
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(sent, max_size=20), st.booleans(), st.integers(1, 4))
+def test_any_number_of_passes_leaves_the_same_and_counts_the_same(
+    messages: list[Sent], retain_null_key: bool, keys: int
+) -> None:
+    entries = [one.entry for one in messages]
+    wanted = compacted(Topic(entries), 1 << 30, retain_null_key=retain_null_key)
+    found = compacted(Topic(entries), keys * KEY_BYTES, retain_null_key=retain_null_key)
+    assert (found.kept, found.removed) == (wanted.kept, wanted.removed)
+
+
+def test_a_key_whose_message_waits_is_not_accepted_when_another_key_is_deleted() -> None:
+    """Otherwise two messages of the key would stay, one of each pass."""
+    entries = [single(*each) for each in (("a", b"1"), ("b", b"1"), ("a", b""), ("b", b"2"))]
+    topic = compacted(Topic(entries), 1)
+    assert topic.kept == [(Position(1, 3), entries[3])]
+
+
+def test_entries_that_become_unreadable_between_passes_fail_the_compaction() -> None:
+    topic = Topic([single("a", b"1"), single("b", b"1"), single("c", b"1")])
+    steps = TwoPhaseCompactor().compact(topic, topic, lambda: None, retain_null_key=False)
+    next(steps)
+    topic.entries = topic.entries[1:]
+    with pytest.raises(RuntimeError, match="became unreadable"):
+        for _ in steps:
+            pass
