@@ -93,7 +93,7 @@ def measure(session: Session) -> dict[str, Cost]:
         before, begin = spent(session.broker), time.perf_counter()
         work()
         seconds, after = time.perf_counter() - begin, spent(session.broker)
-        costs[figure] = Cost(seconds, {part: round(after[part] - before[part], 2) for part in after})
+        costs[figure] = Cost(seconds, {part: max(0.0, round(after[part] - before[part], 2)) for part in after})
 
     def frame(read: Read) -> Any:
         if session.source == floor.NAME:

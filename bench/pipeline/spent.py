@@ -12,7 +12,7 @@ DRIVER, JVM, TASKS, PLANNING, BROKER = PARTS = ("driver", "JVM", "tasks", "plann
 
 
 def spent(broker: int) -> Mapping[str, float]:
-    """Return the seconds of CPU of this process, of its descendants by their parts, and of the broker."""
+    """Return the seconds of CPU of this process, the broker, and the descendants that still run, by their parts."""
     parents, seconds, commands = {}, {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -88,10 +88,11 @@ Scripts that failed are kept in `.pulsarium/explore-failures`, and run first nex
 
 ```sh
 pulsarium explore --list
-pulsarium explore --runs 20 --only receipt-lost --only ack-lost --rate ack-lost=0.3 -- python orders.py
-pulsarium explore --runs 20 --without receipt-lost --without duplicate --without clock-jump -- python orders.py
+pulsarium explore --runs 20 --only receipt-lost --only ack-lost --rate receipt-lost=0.3 -- python orders.py
+pulsarium explore --runs 10 --only not-ready --only slow-receipt -- python orders.py
 ```
 
+- `--only KIND` uses these kinds alone, `--without KIND` all others, and `--rate KIND=P` sets a probability.
 - The first run makes no choice. It shows the choice points, and whether the program works at all.
 - Each other run uses a random half of the kinds (swarm testing), and makes at most eight decisions.
 - The broker notes which kinds were chosen at which commands, in which state of the subscription or the producer.
