@@ -92,6 +92,11 @@ OF_KAFKA: Mapping[str, str] = {
     "maxTriggerDelay": "nothing: use a trigger with an interval",
     "fetchOffset.numRetries": "pulsar.client.operationTimeoutMs",
     "fetchOffset.retryIntervalMs": "pulsar.client.operationTimeoutMs",
+    "kafka.security.protocol": "pulsar+ssl:// in service.url, or pulsar.client.authPluginClassName",
+    "kafka.sasl.mechanism": "pulsar.client.authPluginClassName",
+    "kafka.sasl.jaas.config": "pulsar.client.authParams",
+    "kafka.ssl.truststore.location": "pulsar.client.tlsTrustCertsFilePath",
+    "kafka.ssl.endpoint.identification.algorithm": "pulsar.client.tlsHostnameVerificationEnable",
 }
 """Options of Spark's source for Kafka, and what takes their place here. Those with the same name are absent."""
 
