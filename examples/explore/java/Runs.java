@@ -60,7 +60,9 @@ class Runs {
     private static String run(Application application, String url, boolean mended) {
         List<PulsarClient> opened = new ArrayList<>();
         Clients clients = () -> {
-            var client = PulsarClient.builder().serviceUrl(url).enableTransaction(true).startingBackoffInterval(500, TimeUnit.MILLISECONDS).build();
+            var client = PulsarClient.builder().serviceUrl(url).enableTransaction(true)
+                    .startingBackoffInterval(500, TimeUnit.MILLISECONDS).maxBackoffInterval(1, TimeUnit.SECONDS)
+                    .operationTimeout(3, TimeUnit.SECONDS).build();
             opened.add(client);
             return client;
         };

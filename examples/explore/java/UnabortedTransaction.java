@@ -9,15 +9,15 @@ import org.apache.pulsar.client.api.SubscriptionType;
 /** Invoice each order in a transaction. The bug: after an error the worker does not abort the transaction. */
 class UnabortedTransaction {
     static final int ORDERS = 4;
-    static final int SECONDS = 10;
+    static final int SECONDS = 15;
 
     static void invoice(Runs.Clients clients, boolean mended) throws Exception {
         var client = clients.open();
-        var orders = client.newConsumer(Schema.STRING).topic("orders").subscriptionName("invoicing")
-                .subscriptionType(SubscriptionType.Shared).negativeAckRedeliveryDelay(100, TimeUnit.MILLISECONDS).subscribe();
-        var invoices = client.newProducer(Schema.STRING).topic("invoices").sendTimeout(0, TimeUnit.SECONDS).create();
-        var booked = client.newConsumer(Schema.STRING).topic("invoices").subscriptionName("accounting").subscribe();
-        var shop = client.newProducer(Schema.STRING).topic("orders").enableBatching(false).create();
+        var orders = Runs.again(() -> client.newConsumer(Schema.STRING).topic("orders").subscriptionName("invoicing")
+                .subscriptionType(SubscriptionType.Shared).negativeAckRedeliveryDelay(100, TimeUnit.MILLISECONDS).subscribe());
+        var invoices = Runs.again(() -> client.newProducer(Schema.STRING).topic("invoices").sendTimeout(0, TimeUnit.SECONDS).create());
+        var booked = Runs.again(() -> client.newConsumer(Schema.STRING).topic("invoices").subscriptionName("accounting").subscribe());
+        var shop = Runs.again(() -> client.newProducer(Schema.STRING).topic("orders").enableBatching(false).create());
         for (int order = 0; order < ORDERS; order++) shop.send("" + order);
 
         Set<String> seen = new HashSet<>();
