@@ -3,6 +3,7 @@ import java.io.InputStreamReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.apache.pulsar.client.api.PulsarClient;
@@ -31,7 +32,7 @@ class Runs {
         for (int attempt = 0; attempt < 9; attempt++) {
             try {
                 return call.call();
-            } catch (PulsarClientException notReady) {
+            } catch (PulsarClientException | ExecutionException notReady) {
                 // the next attempt may find the broker ready
             }
         }

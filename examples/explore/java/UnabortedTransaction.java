@@ -27,7 +27,7 @@ class UnabortedTransaction {
                 throw new Runs.Broken("after " + SECONDS + " seconds only the invoices of these orders are visible: " + seen);
             var order = orders.receive(20, TimeUnit.MILLISECONDS);
             if (order != null) {
-                var transaction = client.newTransaction().withTransactionTimeout(1, TimeUnit.MINUTES).build().get();
+                var transaction = Runs.again(() -> client.newTransaction().withTransactionTimeout(1, TimeUnit.MINUTES).build().get());
                 try {
                     invoices.newMessage(transaction).value(order.getValue()).send();
                     orders.acknowledgeAsync(order.getMessageId(), transaction).get();
@@ -35,6 +35,7 @@ class UnabortedTransaction {
                 } catch (PulsarClientException | ExecutionException error) {
                     if (mended) transaction.abort().exceptionally(over -> null).get();
                     orders.negativeAcknowledge(order);
+                    end += TimeUnit.SECONDS.toNanos(5); // what a timeout costs
                 }
             }
             for (var each = booked.receive(20, TimeUnit.MILLISECONDS); each != null; each = booked.receive(20, TimeUnit.MILLISECONDS)) {
