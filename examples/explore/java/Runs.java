@@ -17,7 +17,7 @@ class Runs {
     }
 
     interface Clients {
-        PulsarClient open() throws PulsarClientException;
+        PulsarClient open() throws Exception;
     }
 
     /** An invariant of the application does not hold. */
@@ -61,9 +61,9 @@ class Runs {
     private static String run(Application application, String url, boolean mended) {
         List<PulsarClient> opened = new ArrayList<>();
         Clients clients = () -> {
-            var client = PulsarClient.builder().serviceUrl(url).enableTransaction(true)
+            var client = again(() -> PulsarClient.builder().serviceUrl(url).enableTransaction(true)
                     .startingBackoffInterval(500, TimeUnit.MILLISECONDS).maxBackoffInterval(1, TimeUnit.SECONDS)
-                    .operationTimeout(3, TimeUnit.SECONDS).build();
+                    .operationTimeout(3, TimeUnit.SECONDS).build());
             opened.add(client);
             return client;
         };
