@@ -80,7 +80,7 @@ def explore(name: str, folder: Path, *, runs: int, seed: int, mended: bool, opti
         "--seed",
         str(seed),
     ]
-    head += ["--failures", str(folder / "failures"), "--timeout", "60", *options]
+    head += ["--failures", str(folder / "failures"), "--timeout", "120", *options]
     command = [*command_of(name, folder), *(["--mended"] if mended else []), "--persistent"]
     run = subprocess.run([*head, "--", *command], cwd=folder, capture_output=True, text=True, check=False)
     (folder / "failures").unlink(missing_ok=True)

@@ -17,7 +17,7 @@ import org.apache.pulsar.client.api.Schema;
 class IgnoredFencing {
     static final int ENTRIES = 8;
     static final int PATIENCE_MS = 300;
-    static final int SECONDS = 20;
+    static final int SECONDS = 60;
 
     static class Writer {
         final String name;

@@ -11,7 +11,7 @@ import org.apache.pulsar.client.api.SubscriptionType;
 class OrderOnShared {
     static final List<String> STEPS = List.of("created", "paid", "sent");
     static final int ORDERS = 3;
-    static final int SECONDS = 15;
+    static final int SECONDS = 60;
 
     static void follow(Runs.Clients clients, boolean mended) throws Exception {
         var workers = List.of(worker(clients.open(), mended), worker(clients.open(), mended));
