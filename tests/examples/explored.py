@@ -1,6 +1,6 @@
 """Explore the applications of examples/explore: find the bug of each, and run its mended form.
 
-usage: scripts/explore-examples [--runs N] [--mended-runs N] [--seed N] [--only NAME]...
+usage: scripts/explore-examples [--runs N] [--mended-runs N] [--seed N] [--jobs N] [--only NAME]...
 
 Writes the table of docs/explore-examples.md to the standard output. Needs `scripts/setup --foreign`.
 """
@@ -80,7 +80,7 @@ def explore(name: str, folder: Path, *, runs: int, seed: int, mended: bool, opti
         "--seed",
         str(seed),
     ]
-    head += ["--failures", str(folder / "failures"), "--timeout", "20", *options]
+    head += ["--failures", str(folder / "failures"), "--timeout", "120", *options]
     command = [*command_of(name, folder), *(["--mended"] if mended else []), "--persistent"]
     run = subprocess.run([*head, "--", *command], cwd=folder, capture_output=True, text=True, check=False)
     (folder / "failures").unlink(missing_ok=True)
@@ -99,11 +99,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200, help="runs in which the bug has to be found")
     parser.add_argument("--mended-runs", type=int, default=2000, help="runs that the mended form has to pass")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=4, help="runs of the mended form at a time: they mostly wait")
     parser.add_argument("--only", action="append", choices=APPLICATIONS, help="explore only this application")
     asked = parser.parse_args()
     chosen = asked.only or list(APPLICATIONS)
     wrong = []
-    print("| application | bug | found in run | seed | faults | the least script | the mended form |")
+    print("| application | bug | found in run | seed | faults | the least script | runs of the mended form |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -113,9 +114,14 @@ def main() -> None:
             build_go(folder)
         for each in chosen:
             found = explore(each, folder, runs=asked.runs, seed=asked.seed, mended=False)
-            mended = explore(each, folder, runs=asked.mended_runs, seed=asked.seed, mended=True)
+            at_a_time = ("--jobs", str(asked.jobs))
+            mended = explore(each, folder, runs=asked.mended_runs, seed=asked.seed, mended=True, options=at_a_time)
             script = ", ".join(f"`{text}`" for text in found.script)
-            passed = f"fails in run {mended.runs}: {mended.failure}, {mended.script}" if mended.failure else mended.runs
+            passed = (
+                f"fails in run {mended.runs}: {mended.failure}, {mended.script}"
+                if mended.failure
+                else f"{mended.runs} passed"
+            )
             print(
                 f"| `{each}` | {APPLICATIONS[each]} | {found.runs if found.failure else 'not found'} | {asked.seed} | "
                 f"{len(found.script)} | {script} | {passed} |",

@@ -24,7 +24,7 @@ def test_a_payment_that_is_booked_twice_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", ["ack_before_work", "cumulative_ack"])
 def test_a_bug_in_python_is_found(name: str, tmp_path: Path) -> None:
     judge(name, tmp_path, 40)
@@ -32,7 +32,7 @@ def test_a_bug_in_python_is_found(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.foreign
 @pytest.mark.heavy
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", [each for each in APPLICATIONS if each[0].isupper()])
 def test_a_bug_in_java_is_found(name: str, tmp_path: Path) -> None:
     require(JAVA)
@@ -42,7 +42,7 @@ def test_a_bug_in_java_is_found(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.foreign
 @pytest.mark.heavy
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", [each for each in APPLICATIONS if "-" in each])
 def test_a_bug_in_go_is_found(name: str, tmp_path: Path) -> None:
     require(GO)

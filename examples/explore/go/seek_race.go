@@ -10,6 +10,7 @@ import (
 )
 
 const events = 8
+const patience = 20 * time.Second // the client waits longer before each attempt to return
 
 // rebuild sums up the events of an account, halfway from the beginning again.
 //
@@ -47,12 +48,12 @@ func rebuild(client pulsar.Client, mended bool) error {
 	if err := read(consumer, events/2, mended); err != nil {
 		return err
 	}
-	for seeks := 0; ; seeks++ {
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		err := consumer.SeekByTime(time.UnixMilli(0))
 		if err == nil || !mended {
 			break // the bug: without the error, nobody knows where the consumer is
 		}
-		if seeks == 5 {
+		if time.Now().After(end) {
 			return err
 		}
 	}
@@ -61,12 +62,12 @@ func rebuild(client pulsar.Client, mended bool) error {
 
 // read reads the events 0 to count. A redelivered event is known already.
 func read(consumer pulsar.Consumer, count uint32, mended bool) error {
-	patience, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	limit, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for next := uint32(0); next < count; {
-		message, err := consumer.Receive(patience)
+		message, err := consumer.Receive(limit)
 		if err != nil {
-			return fmt.Errorf("event %d did not come in 5 seconds", next)
+			return fmt.Errorf("event %d did not come in %v", next, patience)
 		}
 		event := binary.BigEndian.Uint32(message.Payload())
 		if event > next && mended {

@@ -7,7 +7,6 @@ import org.apache.pulsar.client.api.MessageId;
 import org.apache.pulsar.client.api.Producer;
 import org.apache.pulsar.client.api.ProducerAccessMode;
 import org.apache.pulsar.client.api.PulsarClient;
-import org.apache.pulsar.client.api.PulsarClientException;
 import org.apache.pulsar.client.api.Schema;
 
 /**
@@ -18,7 +17,7 @@ import org.apache.pulsar.client.api.Schema;
 class IgnoredFencing {
     static final int ENTRIES = 8;
     static final int PATIENCE_MS = 300;
-    static final int SECONDS = 10;
+    static final int SECONDS = 60;
 
     static class Writer {
         final String name;
@@ -37,9 +36,9 @@ class IgnoredFencing {
             next = Runs.again(() -> entries(client)).size();
         }
 
-        void open() throws PulsarClientException {
-            producer = client.newProducer(Schema.STRING).topic("log").enableBatching(false)
-                    .accessMode(ProducerAccessMode.ExclusiveWithFencing).create();
+        void open() throws Exception {
+            producer = Runs.again(() -> client.newProducer(Schema.STRING).topic("log").enableBatching(false)
+                    .accessMode(ProducerAccessMode.ExclusiveWithFencing).sendTimeout(2, TimeUnit.SECONDS).create());
         }
 
         boolean isWriting() {
@@ -70,6 +69,10 @@ class IgnoredFencing {
 
     static void write(Runs.Clients clients, boolean mended) throws Exception {
         var writers = List.of(new Writer("A", clients.open()), new Writer("B", clients.open()));
+        Runs.again(() -> { // without a subscription, the broker may delete the log
+            writers.get(0).client.newConsumer().topic("log").subscriptionName("archive").subscribe().close();
+            return null;
+        });
         long grown = 0;
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(SECONDS);
         while (writers.stream().noneMatch(each -> each.next == ENTRIES) || writers.stream().anyMatch(Writer::isWriting)) {

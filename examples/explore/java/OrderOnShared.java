@@ -11,11 +11,12 @@ import org.apache.pulsar.client.api.SubscriptionType;
 class OrderOnShared {
     static final List<String> STEPS = List.of("created", "paid", "sent");
     static final int ORDERS = 3;
-    static final int SECONDS = 5;
+    static final int SECONDS = 60;
 
     static void follow(Runs.Clients clients, boolean mended) throws Exception {
         var workers = List.of(worker(clients.open(), mended), worker(clients.open(), mended));
-        var orders = clients.open().newProducer(Schema.STRING).topic("orders").enableBatching(false).create();
+        var shop = clients.open();
+        var orders = Runs.again(() -> shop.newProducer(Schema.STRING).topic("orders").enableBatching(false).create());
         for (String step : STEPS)
             for (int order = 0; order < ORDERS; order++) orders.newMessage().key("" + order).value(step).send();
 
@@ -37,11 +38,11 @@ class OrderOnShared {
     }
 
     static Consumer<String> worker(PulsarClient client, boolean mended) throws Exception {
-        return client.newConsumer(Schema.STRING)
+        return Runs.again(() -> client.newConsumer(Schema.STRING)
                 .topic("orders")
                 .subscriptionName("tracking")
                 .subscriptionType(mended ? SubscriptionType.Key_Shared : SubscriptionType.Shared)
-                .subscribe();
+                .subscribe());
     }
 
     public static void main(String[] args) throws Exception {

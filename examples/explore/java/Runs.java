@@ -3,6 +3,7 @@ import java.io.InputStreamReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.apache.pulsar.client.api.PulsarClient;
@@ -16,7 +17,7 @@ class Runs {
     }
 
     interface Clients {
-        PulsarClient open() throws PulsarClientException;
+        PulsarClient open() throws Exception;
     }
 
     /** An invariant of the application does not hold. */
@@ -31,7 +32,7 @@ class Runs {
         for (int attempt = 0; attempt < 9; attempt++) {
             try {
                 return call.call();
-            } catch (PulsarClientException notReady) {
+            } catch (PulsarClientException | ExecutionException notReady) {
                 // the next attempt may find the broker ready
             }
         }
@@ -60,7 +61,9 @@ class Runs {
     private static String run(Application application, String url, boolean mended) {
         List<PulsarClient> opened = new ArrayList<>();
         Clients clients = () -> {
-            var client = PulsarClient.builder().serviceUrl(url).enableTransaction(true).startingBackoffInterval(500, TimeUnit.MILLISECONDS).build();
+            var client = again(() -> PulsarClient.builder().serviceUrl(url).enableTransaction(true)
+                    .startingBackoffInterval(500, TimeUnit.MILLISECONDS).maxBackoffInterval(1, TimeUnit.SECONDS)
+                    .operationTimeout(3, TimeUnit.SECONDS).build());
             opened.add(client);
             return client;
         };

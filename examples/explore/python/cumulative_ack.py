@@ -31,6 +31,7 @@ def deliver(client: pulsar.Client, mended: bool) -> None:
     while len(sent) < len(ORDERS) and monotonic() < end:
         if not orders.is_connected():
             parcel.clear()  # another instance may get these orders now: they were not acknowledged
+            end = monotonic() + SECONDS  # the client waits longer before each attempt to return
         try:
             message = orders.receive(timeout_millis=20)
         except pulsar.Timeout:

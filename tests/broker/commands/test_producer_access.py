@@ -127,6 +127,19 @@ async def test_fencing_throws_everybody_out_without_a_word(bed: Bed, wire: Wire)
     await c.quiet()
 
 
+@pytest.mark.req("P-04")
+async def test_a_fenced_producer_whose_topic_was_unloaded_shortly_before_gets_no_answer(bed: Bed, wire: Wire) -> None:
+    """Pulsar ignores messages of a closed producer for keepAliveIntervalSeconds, even if it was opened again since."""
+    other = await bed.connect()
+    await producer(wire, "a", pb.Exclusive)
+    bed.broker.topics.unload(TopicName.parse(TOPIC))
+    await wire.expect(Type.CLOSE_PRODUCER)
+    await producer(wire, "a", pb.Exclusive)
+    await producer(other, "b", pb.ExclusiveWithFencing)
+    await wire.write(wire.sends(plain(b"fenced")))
+    await wire.quiet()
+
+
 @pytest.mark.req("P-04", "P-05")
 async def test_a_stale_epoch_fences_the_owner_all_the_same(bed: Bed, wire: Wire) -> None:
     other = await bed.connect()
