@@ -22,7 +22,7 @@ from bench.brokers import ROOT, free_port
 from pulsarium.pipeline.spark import NoJava, require_java
 
 FOLDER = ROOT / "build" / "spark-cluster"
-READY_SECONDS = 60.0
+READY_SECONDS = 300.0
 STOP_SECONDS = 20.0
 MASTER_VARIABLE = "PULSARIUM_TEST_SPARK_MASTER"
 
@@ -63,39 +63,44 @@ def arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def cluster(workers: int = 2, cores: int = 1, memory: str = "1g", port: int = 0) -> Iterator[str]:
-    """Start a master with its workers, and yield the master's address. Raise `NotStarted` or `NoJava`."""
+def cluster(
+    workers: int = 2, cores: int = 1, memory: str = "1g", port: int = 0, folder: Path = FOLDER
+) -> Iterator[str]:
+    """Start a master with its workers, and yield the master's address. Raise `NotStarted` or `NoJava`.
+
+    The files are in `folder`, which is deleted first.
+    """
     require_java()
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     port, page = port or free_port(), free_port()
     address = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
 
         def launch(name: str, main: str, *options: str) -> None:
-            process = stack.enter_context(_process(name, f"org.apache.spark.deploy.{main}", *options))
+            process = stack.enter_context(_process(folder, name, f"org.apache.spark.deploy.{main}", *options))
             processes[name] = process
 
         processes: dict[str, subprocess.Popen[bytes]] = {}
         where = "--host", "127.0.0.1", "--webui-port"
         launch("master", "master.Master", *where, str(page), "--port", str(port))
-        _await(page, 0, processes)
+        _await(page, 0, processes, folder)
         for number in range(1, workers + 1):
-            folder = "--work-dir", str(FOLDER / f"worker-{number}")
+            files = "--work-dir", str(folder / f"worker-{number}")
             size = "--cores", str(cores), "--memory", memory
-            launch(f"worker-{number}", "worker.Worker", *where, "0", *folder, *size, address)
-        _await(page, workers, processes)
+            launch(f"worker-{number}", "worker.Worker", *where, "0", *files, *size, address)
+        _await(page, workers, processes, folder)
         yield address
-    shutil.rmtree(FOLDER / "local", ignore_errors=True)
+    shutil.rmtree(folder / "local", ignore_errors=True)
 
 
 @contextmanager
-def _process(name: str, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+def _process(folder: Path, name: str, *command: str) -> Iterator[subprocess.Popen[bytes]]:
     home = Path(pyspark.__file__).parent
     given = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "512m"}
-    given |= {"SPARK_LOCAL_DIRS": str(FOLDER / "local"), "PYSPARK_PYTHON": sys.executable}
+    given |= {"SPARK_LOCAL_DIRS": str(folder / "local"), "PYSPARK_PYTHON": sys.executable}
     # A session of its own, because Ctrl-C is for the program, which stops the processes in order.
-    with (FOLDER / f"{name}.log").open("wb") as log:
+    with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
             [str(home / "bin" / "spark-class"), *command],
             stdin=subprocess.DEVNULL,
@@ -120,24 +125,24 @@ def _environment() -> Mapping[str, str]:
     return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
 
-def _await(page: int, workers: int, processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
+def _await(page: int, workers: int, processes: Mapping[str, subprocess.Popen[bytes]], folder: Path) -> None:
     """Wait until the master's page shows so many workers."""
     deadline = time.monotonic() + READY_SECONDS
     while _alive(page) < workers:
         gone = [name for name, process in processes.items() if process.poll() is not None]
         if gone or time.monotonic() > deadline:
             name = gone[0] if gone else "master"
-            said = (FOLDER / f"{name}.log").read_text(errors="replace")[-3000:]
+            said = (folder / f"{name}.log").read_text(errors="replace")[-3000:]
             raise NotStarted(f"{', '.join(gone) or 'the workers'} did not start; {name}.log ends:\n{said}")
         time.sleep(0.1)
 
 
 def _alive(page: int) -> int:
-    """Return how many workers the master has, or -1 while it does not answer."""
+    """Return how many workers the master has, or -1 while it does not answer. Its first answers may be pages."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{page}/json/", timeout=5) as answer:
             return int(json.load(answer)["aliveworkers"])
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
+    except (urllib.error.URLError, ConnectionError, TimeoutError, json.JSONDecodeError):
         return -1
 
 

@@ -11,14 +11,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 JAVA = 17  # the oldest Java that Spark 4 runs on
 OLDEST = (4, 2)
 """The oldest Spark whose data sources have what this package needs."""
 _VERSION = re.compile(r'version "(\d+)')
 
-DEFAULTS = {
-    "spark.ui.enabled": "false",
+CONNECT = "sc://"
+"""The scheme of servers of Spark Connect."""
+
+SESSION_DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.python.filterPushdown.enabled": "true",
@@ -27,6 +30,9 @@ DEFAULTS = {
     # A repeated micro-batch must have the same partitions, because their numbers name the producers.
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
 }
+DEFAULTS = {"spark.ui.enabled": "false", **SESSION_DEFAULTS}
+# An error is its reason, without the stack of the server's JVM.
+CONNECT_DEFAULTS = {"spark.sql.connect.serverStacktrace.enabled": "false", **SESSION_DEFAULTS}
 LOG = Path(__file__).with_name("log4j2.properties")
 LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
@@ -51,17 +57,27 @@ def session(
 
     A new session works in UTC, its workers run this interpreter, and with a local `master` it listens on loopback only.
     It logs errors only, and shows the progress of jobs on a terminal. `config` overrides all settings. Raise `NoJava`
-    without Java 17 or later.
+    without Java 17 or later. With a `master` such as "sc://host:15002", the session is one of a Spark Connect server.
+    Then this process needs no Java, and the server has its own workers, addresses and logs.
     """
-    require_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(name).master(master)
-    is_local = master.startswith("local")
-    defaults = DEFAULTS | _console() | (LOCAL_DEFAULTS if is_local else {})
-    if is_local:
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark warns about the name of the machine
-    if SparkSession.getActiveSession() is not None:
+    active = SparkSession.getActiveSession()
+    if active is not None and is_remote():
+        for key, value in (config or {}).items():
+            active.conf.set(key, value)
+        return active
+    builder = SparkSession.builder.appName(name)
+    if master.startswith(CONNECT):
+        builder, defaults = builder.remote(master), CONNECT_DEFAULTS
+    else:
+        require_java()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        builder = builder.master(master)
+        is_local = master.startswith("local")
+        defaults = DEFAULTS | _console() | (LOCAL_DEFAULTS if is_local else {})
+        if is_local:
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark warns about the name of the machine
+    if active is not None:
         defaults = {}  # the active session has its settings
     for key, value in {**defaults, **(config or {})}.items():
         builder = builder.config(key, value)

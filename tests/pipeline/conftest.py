@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.foreign.admin import Admin
 from tests.foreign.broker_process import Address, BrokerProcess
 
 if TYPE_CHECKING:
@@ -74,6 +75,16 @@ def broker(broker_process: BrokerProcess) -> Address:
 def topic() -> str:
     """A name that no other test uses."""
     return f"persistent://public/default/t-{uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def deduplicated(broker: Address, topic: str) -> str:
+    """A topic in a namespace that deduplicates."""
+    namespace = f"public/{topic[-12:]}"
+    admin = Admin(broker.admin_url)
+    admin.call("PUT", f"/admin/v2/namespaces/{namespace}")
+    admin.call("POST", f"/admin/v2/namespaces/{namespace}/deduplication", True)
+    return f"persistent://{namespace}/t"
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from pyspark.errors import PySparkException
 
 from pulsarium.pipeline.options import Connection
 from pulsarium.pipeline.pulsar import Pulsar
-from pulsarium.rest.policies import DEDUPLICATION
 from tests.foreign.broker_process import Address
 
 if TYPE_CHECKING:
@@ -25,16 +24,6 @@ if TYPE_CHECKING:
 @pytest.fixture
 def target(broker: Address) -> dict[str, str]:
     return {"service.url": broker.service_url, "admin.url": broker.admin_url}
-
-
-@pytest.fixture
-def deduplicated(broker: Address, topic: str) -> str:
-    """A topic in a namespace that deduplicates."""
-    namespace = f"public/{topic[-12:]}"
-    with Pulsar(Connection(broker.service_url, broker.admin_url)) as made:
-        made.call(made.client.admin.namespaces.create_namespace, namespace)
-        made.call(made.client.admin.namespace_policies[DEDUPLICATION].set, namespace, True)
-    return f"persistent://{namespace}/t"
 
 
 def make_partitions(broker: Address, topic: str, count: int) -> None:

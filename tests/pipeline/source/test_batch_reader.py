@@ -23,12 +23,7 @@ from pulsarium.pipeline.source.reading import ReadError
 from pulsarium.pipeline.source.topics import NoSuchTopic
 from tests.foreign.broker_process import Address
 
-from .topics import batch_reader, flat, numbers, options, publish, read, trim, unload
-
-
-def values(broker: Address, topic: str | None, **more: object) -> list[list[bytes]]:
-    reader = batch_reader(options(broker, topic, **more))
-    return read(reader, reader.partitions())
+from .topics import batch_reader, flat, numbers, options, publish, read, trim, unload, values
 
 
 def test_all_of_a_topic_in_order(broker: Address, topic: str) -> None:

@@ -65,6 +65,12 @@ def read(reader: PulsarReader | PulsarStreamReader, splits: Iterable[InputPartit
     return [[value for batch in reader.read(split) for value in batch.column(0).to_pylist()] for split in splits]
 
 
+def values(broker: Address, topic: str | None, **more: object) -> list[list[bytes]]:
+    """The values of each split of a topic, in a batch read."""
+    reader = batch_reader(options(broker, topic, **more))
+    return read(reader, reader.partitions())
+
+
 def flat(parts: Sequence[Sequence[Any]]) -> list[Any]:
     return [value for part in parts for value in part]
 
