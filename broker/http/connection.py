@@ -66,6 +66,7 @@ class Connection:
         self._stream = stream
         self._caller = caller
         self._http = self._new()
+        self._begin = b""  # of the next request; h11 may have taken it from broken bytes
         self._is_head = False
         self._patience = FIRST_SECONDS  # for the next request
 
@@ -98,7 +99,7 @@ class Connection:
             request = await self._head()
         except h11.RemoteProtocolError as error:
             broker = self._site.broker
-            stranger = at_http_port(self._http.trailing_data[0], broker.listener_at(broker.advertised_address))
+            stranger = at_http_port(self._begin, broker.listener_at(broker.advertised_address))
             if stranger is not None:
                 log.warning("closing connection", peer=self._caller, reason=stranger)
             await self._refuse(error.error_status_hint)
@@ -142,6 +143,7 @@ class Connection:
     def _mend(self) -> None:
         """Mend request lines that Jetty accepts and h11 does not: empty lines before, a query beyond ASCII."""
         waiting, _ = self._http.trailing_data
+        self._begin = waiting[:16]
         if waiting.isascii() and not waiting.startswith((b"\r", b"\n")):
             return
         line, end, rest = waiting.lstrip(b"\r\n").partition(b"\n")

@@ -137,9 +137,10 @@ async def test_a_client_that_does_not_trust_the_certificate_is_named(
     ("first", "says"),
     [
         (client_hello(), "TLS came to http://"),
+        (client_hello() + b"\n\n" + bytes(8), "TLS came to http://"),
         (CONNECT, "a Pulsar client came to the port of HTTP; its service URL is pulsar://"),
     ],
-    ids=["TLS", "a Pulsar client"],
+    ids=["TLS", "TLS with an empty line in it", "a Pulsar client"],
 )
 async def test_at_the_port_of_http_the_log_says_where_to_go(
     first: bytes, says: str, caplog: pytest.LogCaptureFixture

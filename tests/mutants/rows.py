@@ -218,9 +218,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "null-value-keeps-its-key",
-        "broker/model/compaction/compactor.py",
-        "                places.pop(found.key, None)\n",
-        "",
+        "broker/model/compaction/latest.py",
+        "                del places[key]\n",
+        "                pass\n",
         "Compaction keeps the last value of a key that was deleted by a message without value.",
         (f"{MODEL}/compaction/test_compaction.py", f"{MODEL}/compaction/test_model.py"),
     ),
