@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from weakref import ref
 
 import trio
 
@@ -34,7 +36,7 @@ class PublishBuffer:
         self._cache = cache
         self._most = most
         self._share = min(most, OF_ONE_CONNECTION)
-        self._last: Publisher | None = None  # the connection that published last
+        self._last: Callable[[], Publisher | None] = lambda: None  # the connection that published last, if still open
         self._until_alone = 0  # reads of that connection, until no other counts as publishing
         self._of: dict[Publisher, int] = {}  # bytes that were read and are not stored yet
         self._above_share: set[Publisher] = set()
@@ -51,7 +53,7 @@ class PublishBuffer:
         """Note that a connection published messages in a read of `size` bytes."""
         if not self._most:
             return
-        if client is not self._last or self._until_alone:
+        if client is not self._last() or self._until_alone:
             self._count(client)
         own = self._of[client] = self._of.get(client, 0) + size
         self._turn.after_commit(partial(self._stored, client, size))
@@ -64,11 +66,12 @@ class PublishBuffer:
 
     def _count(self, client: Publisher) -> None:
         """Set the share of each connection by whether others published lately."""
-        if client is self._last:
+        last = self._last()
+        if client is last:
             self._until_alone -= 1
-        elif self._last is not None:
+        elif last is not None:
             self._until_alone = READS_ALONE
-        self._last = client
+        self._last = ref(client)
         self._share = min(self._most, BESIDE_OTHERS if self._until_alone else OF_ONE_CONNECTION)
 
     def _stored(self, client: Publisher, size: int, error: Exception | None) -> None:
