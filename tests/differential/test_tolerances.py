@@ -74,6 +74,11 @@ def test_a_tolerance_that_is_not_enough() -> None:
             ["/cursors/s/waitingReadOp True", "/waitingCursorsCount 1"],
             ["/cursors/s/waitingReadOp False", "/waitingCursorsCount 0"],
         ),
+        (
+            "reads that wait",
+            ["/cursors/s/waitingReadOp False", "/waitingCursorsCount 0"],
+            ["/cursors/s/waitingReadOp False", "/waitingCursorsCount 1"],
+        ),
         ("ack set of a read position", ["/cursors/s/readPosition L0:3"], [f"/cursors/s/readPosition L0:3 ({NO_SET})"]),
         ("end of topic said again", [], ['REACHED_END_OF_TOPIC {"consumer_id": 0} again']),
         ("cursors of readers that sought", ["status 200"], ["status 200", f"/cursors/{SEEKER}/state NoLedger"]),
