@@ -47,6 +47,7 @@ def each_once(handled: list[bytes]) -> None:
     assert len(handled) == COUNT, "an order was handled twice"
 
 
+@pytest.mark.heavy
 def test_an_application_that_expects_duplicates_passes() -> None:
     search = explore(application(each_at_least_once), runs=25, seed=3, failures=None)
     assert search.done == 25

@@ -99,6 +99,7 @@ def test_a_script_comes_from_a_file(explored: Explored, tmp_path: Path) -> None:
     assert explored("--script", "found.script", code=ONCE).returncode == 1
 
 
+@pytest.mark.heavy
 def test_one_process_runs_all_runs(explored: Explored) -> None:
     run = explored("--persistent", "--runs", "60", "--seed", "1", "--without", "clock-jump", code=ASKED)
     assert run.returncode == 1, run.stderr
@@ -112,6 +113,7 @@ def test_a_run_that_takes_too_long_has_failed(explored: Explored) -> None:
     assert "COMMAND has not ended after 0.5 s" in run.stdout
 
 
+@pytest.mark.heavy
 def test_several_runs_at_a_time_find_the_same(explored: Explored) -> None:
     words = ("--jobs", "3", "--seed", "5", "--only", "duplicate", "--rate", "duplicate=0.5", "--runs", "40")
     run = explored(*words, code=ONCE)
