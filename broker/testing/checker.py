@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pulsarium.broker.testing.lab import BrokerCapture, BrokerCaptures
-from pulsarium.capture.check.checker import HistoryChecker
+from pulsarium.capture.check.checker import tally_of
 from pulsarium.capture.check.judges import Assumptions
 from pulsarium.capture.check.verdict import Tally, Verdict
 from pulsarium.capture.lint.checker import all_opened
@@ -42,12 +42,8 @@ class BrokerChecker:
         `nothing_unseen` asserts that no message expired, and that nobody changed a subscription over REST.
         """
         records = () if self._capture is None else self._capture.records()
-        checker = HistoryChecker(
-            Assumptions(whole=all_opened(records), nothing_unseen=nothing_unseen, tick_ms=self._tick_ms)
-        )
-        for number, record in enumerate(records, 1):
-            checker.feed(number, record)
-        return checker.end()
+        assumed = Assumptions(whole=all_opened(records), nothing_unseen=nothing_unseen, tick_ms=self._tick_ms)
+        return tally_of(enumerate(records, 1), assumed)
 
     def verdicts(self, *, nothing_unseen: bool = False) -> Sequence[Verdict]:
         """Return the broken promises, each with its frames."""

@@ -14,8 +14,7 @@ from pulsarium.broker.lab.explore.plan import Plan
 from pulsarium.broker.lab.explore.search import Outcome
 from pulsarium.broker.server import RunningCluster, open_broker
 from pulsarium.broker.storage.lasting import LastingStorage
-from pulsarium.capture.check.checker import HistoryChecker
-from pulsarium.capture.check.judges import Assumptions
+from pulsarium.capture.check.checker import tally_of
 from pulsarium.capture.file import Record
 
 
@@ -61,8 +60,5 @@ def broken_promise(records: Sequence[Record]) -> str:
     """
     if any(record.note.get("did") == "delayed" for record in records):
         return ""
-    checker = HistoryChecker(Assumptions())
-    for number, record in enumerate(records, 1):
-        checker.feed(number, record)
-    verdicts = checker.end().verdicts
+    verdicts = tally_of(enumerate(records, 1)).verdicts
     return f"a promise of Pulsar was broken: {verdicts[0]}" if verdicts else ""

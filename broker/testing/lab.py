@@ -227,7 +227,7 @@ class BrokerNamespaceClock(SteeredClock[NamespaceClock]):
     """
 
     is_own = Look[NamespaceClock, bool](lambda clock: clock.is_own)
-    """Whether the namespace has its own time, and does not follow the broker's clock."""
+    """True when the namespace has its own time, and does not follow the broker's clock."""
     include = call(NamespaceClock.include)
     exclude = call(NamespaceClock.exclude)
 

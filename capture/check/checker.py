@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pulsarium.capture.check import promises
@@ -364,6 +364,14 @@ class HistoryChecker:
                 delivery.acked = None
             if ended is not None:
                 ended.acks = [each for each in ended.acks if each[:2] != (reader.subscription, position)]
+
+
+def tally_of(numbered: Iterable[tuple[int, Record]], assumed: Assumptions | None = None) -> Tally:
+    """Judge a whole history of records, each with its number in the capture, and return all verdicts."""
+    checker = HistoryChecker(assumed)
+    for number, record in numbered:
+        checker.feed(number, record)
+    return checker.end()
 
 
 def _from_start(body: Any) -> bool:

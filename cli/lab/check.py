@@ -92,15 +92,12 @@ def check(
 
 
 def _of_file(path: Path, assumed: Assumptions) -> Tally:
-    from pulsarium.capture.check.checker import HistoryChecker
+    from pulsarium.capture.check.checker import tally_of
     from pulsarium.capture.lint.checker import all_opened
     from pulsarium.cli.lab.capture.file import records_of
 
     whole = all_opened(record for _, record in records_of(path))
-    checker = HistoryChecker(replace(assumed, whole=whole))
-    for number, record in records_of(path):
-        checker.feed(number, record)
-    tally = checker.end()
+    tally = tally_of(records_of(path), replace(assumed, whole=whole))
     tally.verdicts = [replace(each, capture=str(path)) for each in tally.verdicts]
     return tally
 

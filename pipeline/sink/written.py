@@ -15,7 +15,7 @@ class Written(WriterCommitMessage):
     partition: int
     rows: int = 0
     known: int = 0
-    """How many rows an earlier attempt had written."""
+    """Number of rows that an earlier attempt had written."""
     topics: dict[str, int] = field(default_factory=dict)
     """Number of rows by topic."""
 

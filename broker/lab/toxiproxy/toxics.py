@@ -29,9 +29,9 @@ class Effect:
 
     kind: ClassVar[str] = ""
     buffers: ClassVar[bool] = False
-    """Whether bytes wait in front of the toxic, because each of them is late."""
+    """True when bytes wait in front of the toxic, because each of them is late."""
     closes: ClassVar[bool] = False
-    """Whether the removal of the toxic closes the connection."""
+    """True when the removal of the toxic closes the connection."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

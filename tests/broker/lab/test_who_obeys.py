@@ -158,7 +158,7 @@ def test_each_use_of_the_machine_s_time_has_a_reason() -> None:
 
 
 def asks_the_broker(module: ast.Module) -> bool:
-    """Whether the module reads `broker.clock`, other than its timelines apart."""
+    """Return whether the module reads `broker.clock`, other than its timelines apart."""
     apart = {
         id(node.value) for node in ast.walk(module) if isinstance(node, ast.Attribute) and node.attr in LINES_APART
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pulsarium.capture.check.checker import HistoryChecker
+from pulsarium.capture.check.checker import tally_of
 from pulsarium.capture.check.judges import Assumptions
 from pulsarium.capture.check.verdict import Tally
 from pulsarium.capture.file import CaptureReader, Record
@@ -13,10 +13,7 @@ from pulsarium.capture.lint.checker import all_opened
 
 
 def judged(some: Iterable[Record], *, nothing_unseen: bool = False, whole: bool = True) -> Tally:
-    checker = HistoryChecker(Assumptions(whole=whole, nothing_unseen=nothing_unseen))
-    for number, record in enumerate(some, 1):
-        checker.feed(number, record)
-    return checker.end()
+    return tally_of(enumerate(some, 1), Assumptions(whole=whole, nothing_unseen=nothing_unseen))
 
 
 def judged_file(path: Path) -> Tally:

@@ -152,7 +152,7 @@ def test_entries_that_all_arrive_are_not_asked_for() -> None:
 
 
 def test_absent_entries_of_a_ledger_that_exists_are_not_lost() -> None:
-    """Such as those of an aborted transaction."""
+    """Read past entries of an aborted transaction, which are absent too."""
     watched = watch(played := Played(3, 5, 9))
     watched.reached(Position(3, 7))
     watched.reached(Position(9, 3))
