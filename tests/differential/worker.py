@@ -16,6 +16,7 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.errors import Flaky
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.conformance.brokers import foreign
@@ -31,7 +32,7 @@ STEPS = 40  # of one program
 MOST = 3  # times the operations that were asked for, to have enough of each command
 
 # A seed always makes the same programs. Hypothesis would also try constants of this project's code, which changes.
-providers._get_local_constants = providers.Constants
+providers._get_local_constants = Constants
 
 SETTINGS = settings(
     max_examples=PROGRAMS,
