@@ -165,10 +165,14 @@ class Timeline:
         return self._time.source is not self._trio
 
     def freeze(self) -> None:
-        """Freeze the timeline."""
+        """Freeze the timeline, in the middle of the current millisecond.
+
+        So a jump of whole milliseconds changes `now_ms` by exactly as many, however the seconds are rounded.
+        """
         if not self.frozen:
             at = self._trio()
             self._time.source = lambda: at
+            self._time.wall_offset += (self.now_ms() + 0.5) / 1000 - self.wall()
 
     def resume(self, *, catch_up: bool = False) -> None:
         """Resume from the frozen time, or with `catch_up` as if it had never been frozen."""
