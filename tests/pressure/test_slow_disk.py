@@ -11,9 +11,8 @@ import trio
 import trio.testing
 
 from pulsarium.broker.config import Config
-from pulsarium.broker.publish_buffer import BESIDE_OTHERS, OF_ONE_CONNECTION, READS_ALONE
+from pulsarium.broker.publish_buffer import BESIDE_OTHERS, LARGEST_READ, OF_ONE_CONNECTION, READS_ALONE
 from pulsarium.broker.session.session import Session
-from pulsarium.broker.session.transport import LARGEST_READ
 from pulsarium.broker.storage.interface import Done, Run
 from pulsarium.broker.storage.memory import MemoryStorage
 from tests.broker.held import HeldStorage
