@@ -15,7 +15,7 @@ from pulsarium.broker.turn import Turn
 OF_ONE_CONNECTION = 2 << 20
 """Most unstored bytes of a connection that publishes alone: enough to keep a disk busy."""
 
-BESIDE_OTHERS = 256 << 10
+BESIDE_OTHERS = 128 << 10
 """Most unstored bytes of a connection while others publish too: few enough for the others to wait behind."""
 
 LARGEST_READ = 256 << 10

@@ -10,7 +10,7 @@ from pulsarium.broker.storage.interface import Batch, Durability
 FAST_SECONDS = 200e-6  # of one write
 FAST_BYTES = 128 << 10  # of one commit; a larger one takes longer, and says nothing about the device
 FAST_CHANGES = 32  # of ledgers and paths in one commit
-FAST_WRITES = 100  # in a row, until the event loop writes again
+FAST_WRITES = 100  # since the last slow one, until the event loop writes again
 
 
 if sys.platform == "linux":
