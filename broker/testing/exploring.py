@@ -43,13 +43,14 @@ class ExploredRun:
                     self._records = list(capture.records())
                     nursery.cancel_scope.cancel()
 
-    def outcome(self, failure: str, error: BaseException | None = None) -> Outcome:
+    def outcome(self, failure: str, *, output: str = "", error: BaseException | None = None) -> Outcome:
         """Return the outcome. A broken promise of Pulsar is a failure too.
 
-        `failure` says what the application reported, or "". `error` is the exception of a test.
+        `failure` says what the application reported, or "". `output` is the end of the output of a command, and `error`
+        the exception of a test.
         """
         failure = failure or broken_promise(self._records)
-        return Outcome(failure, tuple(self._run.made), self._run.passed, self._records, error)
+        return Outcome(failure, tuple(self._run.made), self._run.passed, self._records, output, error)
 
 
 def broken_promise(records: Sequence[Record]) -> str:

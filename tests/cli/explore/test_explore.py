@@ -121,6 +121,24 @@ def test_several_runs_at_a_time_find_the_same(explored: Explored) -> None:
     assert "duplicate SEND 0" in run.stdout
 
 
+@pytest.mark.heavy
+def test_keep_going_explores_to_the_last_run_and_reports_each_distinct_failure_once(explored: Explored) -> None:
+    words = ("--seed", "5", "--only", "duplicate", "--rate", "duplicate=0.5", "--runs", "20", "--keep-going")
+    run = explored(*words, code=ONCE)
+    assert run.returncode == 1, run.stderr
+    assert "\n20 runs" in run.stdout
+    assert run.stdout.count("least script:") == 1
+    assert "\n1 distinct failure\n" in run.stdout
+    assert "more runs failed" in run.stdout
+
+
+def test_keep_going_ends_when_a_run_fails_without_a_choice(explored: Explored) -> None:
+    run = explored("--runs", "50", "--keep-going", code="raise SystemExit(3)")
+    assert run.returncode == 1, run.stderr
+    assert "COMMAND ended with exit code 3" in run.stdout
+    assert run.stdout.endswith("\n1 distinct failure\n")
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -128,6 +146,7 @@ def test_several_runs_at_a_time_find_the_same(explored: Explored) -> None:
         (["--rate", "unload=often"], "could not convert"),
         (["--decide", "unload SEND"], "is no decision"),
         (["--script", "missing"], "No such file"),
+        (["--keep-going", "--decide", "unload SEND 1"], "--keep-going has no effect"),
         (["--data", "here"], "--data has no effect"),
     ],
 )
