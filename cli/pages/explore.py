@@ -82,6 +82,10 @@ pulsarium explore --script found.script -- python orders.py
 Points are counted, and not timed. So a program whose frames have the same order in each run repeats exactly. The report
 shows how many of five more runs failed, and how many made the same decisions.
 
+A search ends at its first failure. With `--keep-going`, it makes all its runs, and reports each distinct failure once.
+Two failures are the same when their least scripts have the same kinds at the same commands. A failing run that passes
+without the decisions of known scripts is only counted.
+
 Scripts that failed are kept in `.pulsarium/explore-failures`, and run first next time (`--failures FILE`).
 
 ## Choose what happens
@@ -132,8 +136,8 @@ def test_orders():
 Everything here is allowed by Pulsar's contract. A correct application passes however often you run it. The
 connection is TCP, so no frame is lost in the middle of a connection: the connection ends, too. Deduplication still
 stores one of two equal messages, ordered subscriptions stay in order, and a crash loses nothing that was confirmed.
-[Faults](faults.md) can do more, also what no broker does. An exploration does not judge the history of a run with
-delayed frames, because a capture shows them when they arrive.
+[Faults](faults.md) can do more, also what no broker does. The history of a run has each frame of the broker where the
+broker sent the frame, also one that arrived late.
 """
 
 
