@@ -112,6 +112,11 @@ class Turn:
             self._scheduled = True
             self._token.run_sync_soon(self._finish_scheduled)
 
+    @property
+    def is_committed(self) -> bool:
+        """Return whether everything noted so far is committed."""
+        return not (self._after_commit or self._in_flight) and self._batch.is_empty()
+
     def forget_notes(self) -> None:
         """Drop the notes for the store, because another state replaces the current one."""
         self._batch = Batch()
@@ -179,10 +184,9 @@ class Turn:
         if batch.is_empty() and not self._in_flight:
             _tell(waiting, None)  # nothing to store
         else:
-            size = sum(sum(map(len, run.entries)) for runs in batch.entries.values() for run in runs)
             self._in_flight.append(waiting)
-            self._sizes.append(size)
-            self.unstored += size
+            self._sizes.append(batch.size)
+            self.unstored += batch.size
             try:
                 self._storage.commit(batch, partial(self._committed, batch.era))
             except Exception as error:  # the store will not report the result

@@ -62,9 +62,10 @@ def get_last_message_id(session: Session, cmd: pb.CommandGetLastMessageId, trail
     if not isinstance(subscription, PersistentSubscription):
         session.error(cmd.request_id, pb.UnknownError, "Failed to recover Transaction Buffer.")
         return
+    compacted = consumer.read_compacted
     try:
         last = last_message(
-            subscription.topic, read_compacted=consumer.read_compacted, as_buffer=session.takes_last_entries
+            subscription.topic, read_compacted=compacted, as_buffer=compacted and session.takes_last_entries
         )
     except BrokerServiceError as error:
         session.error(cmd.request_id, error.code, error.text)

@@ -28,6 +28,7 @@ class Outgoing:
         self._receipt = pb.BaseCommand(type=pb.BaseCommand.SEND_RECEIPT)
         self._message = pb.BaseCommand(type=pb.BaseCommand.MESSAGE)
         self._last_message_id = pb.BaseCommand(type=pb.BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE)
+        self._last_message: tuple[object, ...] | None = None  # in that template
         self._pong = frame(_command(pb.BaseCommand.PONG, pong=pb.CommandPong()))
         self._ping = frame(_command(pb.BaseCommand.PING, ping=pb.CommandPing()))
 
@@ -114,6 +115,10 @@ class Outgoing:
         """Return GET_LAST_MESSAGE_ID_RESPONSE. The caller serializes the command before the next call."""
         reply = self._last_message_id.getLastMessageIdResponse
         reply.request_id = request_id
+        answer = last, partition, batch_index, mark
+        if answer == self._last_message:  # clients ask again and again before a new message arrives
+            return self._last_message_id
+        self._last_message = answer
         message_id, marked = reply.last_message_id, reply.consumer_mark_delete_position
         message_id.ledgerId, message_id.entryId = unsigned(last.ledger_id), unsigned(last.entry_id)
         message_id.partition = partition

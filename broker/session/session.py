@@ -80,7 +80,7 @@ class Session(ProducerClient):
         self.unstored = 0
         self._was_full = False
         self._promised = 0  # bytes of replies that wait for a commit
-        self._transport = transport
+        self.flush = transport.wake  # at the end of a turn
         self._decoder = FrameDecoder(config.max_frame_size)
         self.liveness = Liveness(
             self, broker.clock.keep_alive, config.keepAliveIntervalSeconds, config.connectionLivenessCheckTimeoutMillis
@@ -156,17 +156,13 @@ class Session(ProducerClient):
             self._was_full = True
         return room
 
-    def flush(self) -> None:
-        """Wake the transport at the end of a turn."""
-        self._transport.wake()
-
     def drained(self) -> None:
         """Resume consumers and commands that waited for the socket."""
         if self._was_full and self.outgoing.waiting < HIGH_WATER:
             self._was_full = False
             for consumer in self.consumers.values():
                 consumer.subscription.resume(consumer)
-        if self.outgoing.waiting + self._promised < HIGH_WATER:
+        if self.gate.unread and self.outgoing.waiting + self._promised < HIGH_WATER:
             self.gate.has_room()
 
     def _sent(self) -> None:
@@ -193,6 +189,9 @@ class Session(ProducerClient):
 
     def reply_later(self, command: pb.BaseCommand, trailing: bytes = b"") -> None:
         """Send a reply after the commit of everything noted so far. Later requests may be answered before."""
+        if self.broker.turn.is_committed:
+            self.command(command, trailing)
+            return
         head = frame_head(command.SerializeToString(), len(trailing))
         size = len(head) + len(trailing)
         self._promised += size

@@ -43,7 +43,7 @@ class SocketTransport:
         self._sock = sock
         self._blocked = False  # the socket is full; the writer waits for room
         self._writer_wakes = trio.Event()  # the socket is full
-        self._reader_wakes = trio.Event()  # more may be read
+        self._reader_wakes: trio.Event | None = None  # more may be read; None while nothing pauses the reader
         self._scope = trio.CancelScope()
         self._session = broker.open_session(address, self)
 
@@ -55,15 +55,16 @@ class SocketTransport:
             self._scope.cancel()
 
     def _wake(self) -> None:
-        if self._session.outgoing.size and not self._blocked:
+        session = self._session
+        if session.outgoing.size and not self._blocked:
             self._write()
             if not self._blocked:
-                self._session.drained()
-        if self._session.closed:
+                session.drained()
+        if session.closed:
             self._scope.cancel()  # a dead client would keep both tasks waiting
         if self._blocked:
             self._writer_wakes.set()
-        if self._session.may_read:
+        if self._reader_wakes is not None and session.may_read:
             self._reader_wakes.set()
 
     def _write(self) -> None:
@@ -119,6 +120,7 @@ class SocketTransport:
             while not (session.may_read or session.closed):
                 self._reader_wakes = trio.Event()
                 await self._reader_wakes.wait()
+            self._reader_wakes = None
         self._scope.cancel()
 
     async def _write_when_possible(self) -> None:

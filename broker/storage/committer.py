@@ -65,8 +65,7 @@ class Group:
         self.waiting.append(commit.done)
         for ledger_id, runs in commit.batch.entries.items():
             self.runs.setdefault(ledger_id, []).extend(runs)
-            for run in runs:
-                self.bytes += sum(map(len, run.entries))
+        self.bytes += commit.batch.size
         self.metadata.update(commit.batch.metadata)
         self.deleted_ledgers += commit.batch.deleted_ledgers
         self.era = commit.batch.era

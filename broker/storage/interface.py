@@ -73,9 +73,20 @@ class Batch:
     metadata: dict[str, bytes | None] = field(default_factory=dict)  # path -> value; None deletes
     deleted_ledgers: list[int] = field(default_factory=list)
     era: int = 0  # eras that a failed commit has ended, as far as the broker knew; see `Storage.commit`
+    _size: int = -1
 
     def is_empty(self) -> bool:
         return not (self.entries or self.metadata or self.deleted_ledgers)
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all entries. The batch must be complete."""
+        if self._size < 0:
+            self._size = 0
+            for runs in self.entries.values():
+                for run in runs:
+                    self._size += sum(map(len, run.entries))
+        return self._size
 
 
 class Storage(Protocol):

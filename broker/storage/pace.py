@@ -56,5 +56,4 @@ class Pace:
         """Return whether the event loop may write a batch."""
         if self._syncs or self._fast_writes < FAST_WRITES or len(batch.entries) + len(batch.metadata) > FAST_CHANGES:
             return False
-        size = sum(sum(map(len, run.entries)) for runs in batch.entries.values() for run in runs)
-        return size <= FAST_BYTES
+        return batch.size <= FAST_BYTES

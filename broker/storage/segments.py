@@ -77,20 +77,22 @@ def key_of(ledger_id: int, entry_id: int) -> int:
     return ledger_id << 32 | entry_id
 
 
-def rows_of(ledger_id: int, runs: Iterable[Run]) -> Iterator[Row]:
-    """Yield the rows for the runs of one ledger, joined or cut to about ROW_BYTES each."""
+def rows_of(ledger_id: int, runs: Iterable[Run]) -> list[Row]:
+    """Return the rows for the runs of one ledger, joined or cut to about ROW_BYTES each."""
+    rows = list[Row]()
     first, joined, size = 0, list[bytes](), 0
     for run in runs:
         for piece, piece_size in _cut(run):
             if joined and (piece.first_entry_id != first + len(joined) or size + piece_size > ROW_BYTES):
-                yield _row(ledger_id, first, joined)
+                rows.append(_row(ledger_id, first, joined))
                 joined, size = [], 0
             if not joined:
                 first = piece.first_entry_id
             joined += piece.entries
             size += piece_size
     if joined:
-        yield _row(ledger_id, first, joined)
+        rows.append(_row(ledger_id, first, joined))
+    return rows
 
 
 def _row(ledger_id: int, first: int, entries: list[bytes]) -> Row:
@@ -103,18 +105,18 @@ def checksum_of(key: int, data: bytes) -> int:
     return crc32c(data, (key ^ key >> 32) & 0xFFFFFFFF)
 
 
-def _cut(run: Run) -> Iterator[tuple[Run, int]]:
+def _cut(run: Run) -> list[tuple[Run, int]]:
     total = sum(map(len, run.entries))
     if total <= ROW_BYTES:
-        yield run, total
-        return
-    start, size = 0, 0
+        return [(run, total)]
+    pieces, start, size = list[tuple[Run, int]](), 0, 0
     for index, entry in enumerate(run.entries):
         if index > start and size + len(entry) > ROW_BYTES:
-            yield Run(run.first_entry_id + start, run.entries[start:index]), size
+            pieces.append((Run(run.first_entry_id + start, run.entries[start:index]), size))
             start, size = index, 0
         size += len(entry)
-    yield Run(run.first_entry_id + start, run.entries[start:]), size
+    pieces.append((Run(run.first_entry_id + start, run.entries[start:]), size))
+    return pieces
 
 
 def insert(connection: sqlite3.Connection, rows: Iterable[Row]) -> int:

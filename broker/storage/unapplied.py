@@ -82,11 +82,13 @@ class Unapplied:
 
     @property
     def size(self) -> int:
-        return sum(part.bytes for part in self._parts)
+        working, since = self._parts
+        return working.bytes + since.bytes
 
     @property
     def changes(self) -> int:
-        return sum(part.changes for part in self._parts)
+        working, since = self._parts
+        return working.changes + since.changes
 
     def refuse_stored(self, ledger_id: int, first: int) -> None:
         """Raise `StorageError` when the newest commits have entries of a ledger from `first` on."""

@@ -42,6 +42,17 @@ async def log(turn: Turn) -> Log:
     return Log(turn)
 
 
+async def test_a_turn_is_committed_until_something_is_noted_and_again_after_its_commit(
+    turn: Turn, store: HeldStorage
+) -> None:
+    found = [turn.is_committed]
+    store.holding = True
+    for step in (lambda: turn.store("/path", b"1"), turn.finish, store.release):
+        step()
+        found.append(turn.is_committed)
+    assert found == [True, False, False, True]
+
+
 async def test_everything_happens_once_and_in_order(turn: Turn, log: Log, store: HeldStorage) -> None:
     for number in range(3):
         turn.flush(log)

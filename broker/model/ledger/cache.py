@@ -73,6 +73,8 @@ class EntryCache:
     def trim(self) -> None:
         """Drop the oldest blocks until the cache is within its limit. A call within the limit costs nearly nothing."""
         excess = self.size - self.limit
+        if excess <= 0:
+            return
         kept: list[Block] = []
         while excess > 0 and self._resident and len(kept) < TRIM_STEP:
             block = self._resident.popleft()

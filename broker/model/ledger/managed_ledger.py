@@ -341,11 +341,12 @@ class ManagedLedger(LedgerSequence):
                 publication.forgotten(entries)
             else:
                 publication.persisted(entries)
-        ledger_id, entry_id = pending[-1].position
-        for ledger in self._between(self.last_confirmed.ledger_id, ledger_id):
-            ledger.confirmed = ledger.count
-        self.ledgers[ledger_id].confirmed = entry_id + 1
-        self.last_confirmed = Position(ledger_id, entry_id)
+        last = pending[-1].position
+        if last.ledger_id != self.last_confirmed.ledger_id:
+            for ledger in self._between(self.last_confirmed.ledger_id, last.ledger_id):
+                ledger.confirmed = ledger.count
+        self.ledgers[last.ledger_id].confirmed = last.entry_id + 1
+        self.last_confirmed = last
         self.entries_added += len(pending)
         if self.fenced:
             return
@@ -354,10 +355,9 @@ class ManagedLedger(LedgerSequence):
             self._roll_over_when_due()
 
     def _between(self, first_id: int, last_id: int) -> Iterator[Ledger]:
-        if first_id != last_id:
-            for ledger_id, ledger in self.ledgers.items():
-                if first_id <= ledger_id < last_id:
-                    yield ledger
+        for ledger_id, ledger in self.ledgers.items():
+            if first_id <= ledger_id < last_id:
+                yield ledger
 
     def _fail(self, error: Exception) -> None:
         """Fence the ledger after a failed commit, and fail all waiting entries.
