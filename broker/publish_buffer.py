@@ -15,8 +15,14 @@ from pulsarium.broker.turn import Turn
 OF_ONE_CONNECTION = 2 << 20
 """Most unstored bytes of a connection that publishes alone: enough to keep a disk busy."""
 
-BESIDE_OTHERS = 256 << 10
+BESIDE_OTHERS = 128 << 10
 """Most unstored bytes of a connection while others publish too: few enough for the others to wait behind."""
+
+LARGEST_READ = 256 << 10
+"""Most bytes of one read, and so of one turn."""
+
+READ_BESIDE_OTHERS = 64 << 10
+"""Most bytes of one read while several connections publish: others wait for a turn, and for its commit."""
 
 READS_ALONE = 256
 """Reads of one connection in a row, until the connection counts as alone again."""
@@ -27,7 +33,7 @@ class PublishBuffer:
 
     Above `most` bytes, connections that publish pause, and go on when half is stored, as in Pulsar. Other commits wait
     behind these entries, so the limit bounds their delay. Each connection also has a share of its own, so that one
-    flood does not delay all clients. The share is small while other connections publish.
+    flood does not delay all clients. While several connections publish, shares and reads are small.
     """
 
     def __init__(self, turn: Turn, cache: EntryCache, most: int) -> None:
@@ -37,6 +43,7 @@ class PublishBuffer:
         self._most = most
         self._share = min(most, OF_ONE_CONNECTION)
         self._last: Callable[[], Publisher | None] = lambda: None  # the connection that published last, if still open
+        self.largest_read = LARGEST_READ  # of each connection
         self._until_alone = 0  # reads of that connection, until no other counts as publishing
         self._of: dict[Publisher, int] = {}  # bytes that were read and are not stored yet
         self._above_share: set[Publisher] = set()
@@ -73,6 +80,7 @@ class PublishBuffer:
             self._until_alone = READS_ALONE
         self._last = ref(client)
         self._share = min(self._most, BESIDE_OTHERS if self._until_alone else OF_ONE_CONNECTION)
+        self.largest_read = READ_BESIDE_OTHERS if self._until_alone else LARGEST_READ
 
     def _stored(self, client: Publisher, size: int, error: Exception | None) -> None:
         own = self._of.pop(client) - size

@@ -15,6 +15,7 @@ from tests.foreign.toolchains import missing_toolchains
 from tests.house.left_out import LeftOut
 from tests.house.nothing_skipped import NothingSkipped
 from tests.house.requirements import RequirementRows, read_rows
+from tests.house.shared_rewriting import SharedRewriting
 
 HEAVY_TIMEOUT = 900.0
 # What cannot be imported without Spark, which only the environment of `scripts/test --all` has.
@@ -32,6 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
     report = config.rootpath / "build" / "requirements-without-test.txt"
     config.pluginmanager.register(RequirementRows(rows, report, must_be_all=in_ci))
     config.pluginmanager.register(NothingSkipped() if in_ci else LeftOut())
+    here = Path(__file__).parent
+    config.pluginmanager.register(SharedRewriting(here, without=tuple(here / name for name in collect_ignore)))
     # A machine under load is slow now and then; the time limit of a whole test catches what hangs.
     hypothesis.settings.register_profile("pulsarium", deadline=None, print_blob=True, derandomize=in_ci)
     hypothesis.settings.load_profile("pulsarium")
@@ -44,8 +47,9 @@ def pytest_report_header() -> list[str]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     needing_spark = [Path(__file__).parent / name for name in NEEDS_SPARK]
+    with_spark = {path for path in {item.path for item in items} if any(map(path.is_relative_to, needing_spark))}
     for item in items:
-        if any(item.path.is_relative_to(path) for path in needing_spark):
+        if item.path in with_spark:
             item.add_marker(pytest.mark.spark)
         if item.get_closest_marker("heavy") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(HEAVY_TIMEOUT))

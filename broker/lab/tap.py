@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pulsarium.broker.clock import Timer
 from pulsarium.broker.lab.faults.rule import Rule
@@ -36,6 +37,13 @@ class Hold:
     swaps: bool
 
 
+class Arrival(NamedTuple):
+    """The time at which a frame came to its queue: seconds of the broker's clock, and real nanoseconds."""
+
+    at: float
+    real_ns: int
+
+
 class Queue:
     """The frames of one direction that the other side has not received yet."""
 
@@ -44,11 +52,10 @@ class Queue:
         self.size = 0
         """Bytes that wait."""
         self._tap = tap
-        # Arrival in seconds, and the frame, or its piece after a rule acted.
-        self._frames: deque[tuple[float, bytes | Piece]] = deque()
+        self._frames: deque[tuple[Arrival, bytes | Piece]] = deque()  # a frame, or its piece after a rule acted
         self._hold: Hold | None = None
         self._flowing = False
-        self._came = 0.0  # arrival of the current frame
+        self._came = Arrival(0.0, 0)  # of the current frame
         self._overtakes = False  # whether the current frame has overtaken another: no frame overtakes it in turn
         self._hurries = False  # whether the connection ends, so that frames are no longer delayed
         self._cut = False  # whether a fault closed the connection
@@ -57,7 +64,7 @@ class Queue:
         """Append frames that arrived."""
         if self._cut:
             return
-        now = self._tap.clock.monotonic()
+        now = Arrival(self._tap.clock.monotonic(), time.monotonic_ns())
         for each in frames:
             self._frames.append((now, each))
             self.size += len(each)
@@ -96,6 +103,11 @@ class Queue:
         return self._hold is None
 
     @property
+    def came_ns(self) -> int:
+        """Return when the frame arrived that observers see now, in monotonic nanoseconds of real time."""
+        return self._came.real_ns
+
+    @property
     def may_read(self) -> bool:
         """Return whether to read more from the socket: not while the queue is stalled or full."""
         stalled = self._hold is not None and self._hold.timer is None
@@ -130,7 +142,7 @@ class Queue:
             self._hold = Hold(rule, None, swaps)
         elif not (self._hurries or (swaps and self._overtakes)):
             clock = self._tap.clock
-            left = seconds if swaps else self._came + seconds - clock.monotonic()
+            left = seconds if swaps else self._came.at + seconds - clock.monotonic()
             if left > 0:
                 self._hold = Hold(rule, clock.call_later(left, self._over), swaps)
 
@@ -172,7 +184,7 @@ class Queue:
         self._let_go()
         self._cut = True
         waiting, self._frames, self.size = self._frames, deque(), 0
-        for _, each in waiting:
+        for self._came, each in waiting:
             data, note = (each.data, each.note) if isinstance(each, Piece) else (each, {})
             self._tap.show(self.sender, Piece(data, {**note, "did": "lost", "arrived": False}, b""))
 
@@ -254,6 +266,11 @@ class SessionTap:
             observer.closed(self, sender, reason)
 
     # the lab
+
+    @property
+    def sent_ns(self) -> int:
+        """Return when the broker sent the frame that observers see now, in monotonic nanoseconds of real time."""
+        return self._of_broker.came_ns
 
     @property
     def clock(self) -> Clock:

@@ -12,6 +12,7 @@ from pulsarium.broker.accepting import accept_one, shake_hands
 from pulsarium.broker.auth.identity import Certificate
 from pulsarium.broker.auth.tls import certificate_of
 from pulsarium.broker.logs import Log
+from pulsarium.broker.publish_buffer import LARGEST_READ
 
 if TYPE_CHECKING:
     import ssl
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 log = Log("session")
 
 SMALLEST_READ = 16 << 10
-LARGEST_READ = 256 << 10
 LAST_WORDS_SECONDS = 1.0
 GOODBYE_SECONDS = 0.2
 
@@ -94,14 +94,14 @@ class SocketTransport:
             self._session.broker.close_session(self._session)
 
     async def _read_all(self) -> None:
-        session, sock, turn, door = self._session, self._sock, self._broker.turn, self._broker.cluster.door
+        session, sock, turn, cluster = self._session, self._sock, self._broker.turn, self._broker.cluster
         size = SMALLEST_READ
         while not session.closed:
             await trio.lowlevel.wait_readable(sock)
             if not session.connected:
-                await door.enter()
+                await cluster.door.enter()
             try:
-                data = sock.recv(size)
+                data = sock.recv(min(size, cluster.publish_buffer.largest_read))
             except (BlockingIOError, InterruptedError):
                 continue
             except OSError:  # a client that leaves unread bytes resets the connection

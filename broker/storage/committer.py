@@ -229,9 +229,9 @@ class Committer(Worker[Commit | Barrier]):
             self._log.begin_file()
             self._place.follow(self._log.files.path(self._log.end.file))
         self._at(PersistPoint.BEGUN)
-        begun = time.perf_counter()
+        self._pace.begin()
         written = self._log.append(rows, group.metadata, group.deleted_ledgers, partial(self._at, PersistPoint.WRITTEN))
-        self._pace.took(time.perf_counter() - begun, group.bytes)
+        self._pace.end(group.bytes)
         return written
 
     def _pass(self, barrier: Barrier) -> StorageError | None:

@@ -9,9 +9,9 @@ from pulsarium.broker.config import ServeOptions
 from pulsarium.broker.lab.explore import report
 from pulsarium.broker.lab.explore.failures import Failures
 from pulsarium.broker.lab.explore.kinds import KINDS, check
-from pulsarium.broker.lab.explore.plan import Plan, Scripted
-from pulsarium.broker.lab.explore.script import Script, ScriptError, parse
-from pulsarium.broker.lab.explore.search import Finding, Outcome, Search, Settings, reduce
+from pulsarium.broker.lab.explore.plan import Plan
+from pulsarium.broker.lab.explore.script import ScriptError, parse
+from pulsarium.broker.lab.explore.search import Finding, Outcome, Search, Settings
 from pulsarium.broker.testing.broker import PulsarBroker
 from pulsarium.broker.testing.exploring import ExploredRun
 from pulsarium.broker.testing.running import options_of
@@ -53,47 +53,17 @@ def explore(
     """
     __tracebackhide__ = True
     options = options or options_of()
-    search = Search(Settings(runs, seed, only, without, rates or {}))
-    if script is not None:
-        given = check(tuple(map(parse, script)))
-        _run_script(test, options, given)
-        return search
-    known = Failures(failures, name) if failures is not None else None
-    for each in known.scripts() if known is not None else ():
-        _run_script(test, options, each)
-    for number in range(runs):
-        search.note(_judge(test, options, search.plan(number), known))
+    given = None if script is None else check(tuple(map(parse, script)))
+    kept = Failures(failures, name) if failures is not None and given is None else None
+    known = kept.scripts() if kept is not None else () if given is None else (given,)
+    search = Search(Settings(runs if given is None else 0, seed, only, without, rates or {}), known)
+    for trial in search.trials():
+        trial.outcome = run_once(test, options, trial.plan)
+    for finding in search.findings:
+        if kept is not None:
+            kept.add(finding.script)
+        raise Explored(finding) from finding.outcome.error
     return search
-
-
-def _run_script(test: Test, options: ServeOptions, script: Script) -> None:
-    __tracebackhide__ = True
-    outcome = run_once(test, options, Scripted(script))
-    if outcome.failure:
-        raise Explored(Finding(script, outcome)) from outcome.error
-
-
-def _judge(test: Test, options: ServeOptions, plan: Plan, known: Failures | None) -> Outcome:
-    """Run a plan and return the outcome. Raise `Explored` when the run fails."""
-    __tracebackhide__ = True
-    first = run_once(test, options, plan)
-    if not first.failure:
-        return first
-    finding = _reduced(test, options, plan, first)
-    if known is not None:
-        known.add(finding.script)
-    raise Explored(finding) from finding.outcome.error
-
-
-def _reduced(test: Test, options: ServeOptions, plan: Plan, first: Outcome) -> Finding:
-    trials = reduce(plan, first)
-    wanted = next(trials)
-    while True:
-        try:
-            wanted = trials.send(run_once(test, options, wanted))
-        except StopIteration as end:
-            finding: Finding = end.value
-            return finding
 
 
 def wrong_arguments(script: Iterable[str], kinds: Iterable[str]) -> Iterator[str]:
@@ -120,4 +90,4 @@ def run_once(test: Test, options: ServeOptions, plan: Plan) -> Outcome:
         error = failed
     finally:
         thread.stop()
-    return run.outcome("" if error is None else f"{type(error).__name__}: {error}", error)
+    return run.outcome("" if error is None else f"{type(error).__name__}: {error}", error=error)

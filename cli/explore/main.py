@@ -60,6 +60,11 @@ search = options_of("Exploration")
     is_flag=True,
     help="Start COMMAND once. For each run, COMMAND reads a line of JSON with URLs, and answers ok or failed REASON.",
 )
+@search(
+    "--keep-going",
+    is_flag=True,
+    help="Go on after a failure, and report each distinct failure: another kind of choice, or another command.",
+)
 @search("--decide", multiple=True, metavar="TEXT", help="Make only this decision, in one run. May be repeated.")
 @search("--script", type=FILE, metavar="FILE", help="Make only the decisions of FILE, one a line, in one run.")
 @search(
@@ -82,6 +87,7 @@ def explore(
     timeout: float,
     jobs: int,
     persistent: bool,
+    keep_going: bool,
     decide: tuple[str, ...],
     script: Path | None,
     failures: Path,
@@ -108,6 +114,8 @@ def explore(
       pulsarium explore --decide "receipt-lost SEND 3" -- python orders.py
     Only lose receipts and acknowledgements, often:
       pulsarium explore --only receipt-lost --only ack-lost --rate ack-lost=0.3 -- ./orders
+    Report every distinct failure of 500 runs:
+      pulsarium explore --runs 500 --keep-going -- python orders.py
     Start a Java program once for all runs:
       pulsarium explore --persistent --runs 2000 -- java -jar orders.jar
     List the kinds of choices:
@@ -124,6 +132,8 @@ def explore(
         raise RequestRefused("explore: pass the COMMAND to run, behind --")
     look_for(command[0], "explore")
     given = _script(decide, script)
+    if keep_going and given is not None:
+        raise RequestRefused("explore: --keep-going has no effect on a given script, which is run once: leave one out")
     settings = _settings(runs if given is None else 0, number, only, without, rates)
     for option in ("data", "capture", "ready_file"):
         if asked[option] is not None:
@@ -144,24 +154,25 @@ def explore(
         known = [given] if given is not None else [*kept.scripts()]
     except ScriptError as error:
         raise RequestRefused(f"--failures: {error}") from None
-    made = Search(settings)
     kind = Persistent if persistent else EachTime
     with _progress(len(known) + settings.runs) as advanced:
-        exploration = Exploration(
-            options, made, known, lambda: kind(command), timeout=timeout, jobs=jobs, advanced=advanced
-        )
-        finding = run_loop(options, loaded, _job(exploration))
+        made = Search(settings, known, keep_going=keep_going, advanced=advanced)
+        exploration = Exploration(options, made, lambda: kind(command), timeout=timeout, jobs=jobs)
+        run_loop(options, loaded, _job(exploration))
     if given is None:
-        click.echo("\n".join([f"seed {settings.seed}", *report.summary(made.coverage, made.done)]))
-    if finding is None:
+        click.echo("\n".join([f"seed {settings.seed}", *report.summary(made)]))
+    if not made.findings:
         click.echo("nothing found")
         return
-    click.echo("\n".join(_found(finding, command, exploration.output)))
-    if given is None:
-        try:
-            kept.add(finding.script)
-        except OSError as error:
-            raise RunRefused(f"--failures {failures}: {error.strerror}") from None
+    for finding in made.findings:
+        click.echo("\n".join(_found(finding, command)))
+        if given is None:
+            try:
+                kept.add(finding.script)
+            except OSError as error:
+                raise RunRefused(f"--failures {failures}: {error.strerror}") from None
+    if keep_going:
+        click.echo("\n".join(report.totals(made)))
     sys.exit(FOUND)
 
 
@@ -196,8 +207,8 @@ def _script(decide: Sequence[str], path: Path | None) -> Script | None:
 
 
 def _job(exploration: Exploration) -> Any:
-    async def run(options: ServeOptions, opener: Opener) -> Finding | None:
-        return await exploration.run()
+    async def run(options: ServeOptions, opener: Opener) -> None:
+        await exploration.run()
 
     return run
 
@@ -212,7 +223,7 @@ def _progress(length: int) -> Iterator[Any]:
         yield lambda: bar.update(1)
 
 
-def _found(finding: Finding, command: Sequence[str], output: str) -> Iterator[str]:
+def _found(finding: Finding, command: Sequence[str]) -> Iterator[str]:
     from pulsarium.broker.lab.explore import report
 
     yield ""
@@ -226,7 +237,8 @@ def _found(finding: Finding, command: Sequence[str], output: str) -> Iterator[st
     yield ""
     yield "Frames around the last decision:"
     yield from (f"  {line}" for line in report.frames(finding))
-    if output.strip():
+    output = finding.outcome.output.rstrip()
+    if output:
         yield ""
         yield "The end of the output of COMMAND:"
-        yield from (f"  {line}" for line in output.rstrip().splitlines())
+        yield from (f"  {line}" for line in output.splitlines())

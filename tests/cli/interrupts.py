@@ -2,5 +2,8 @@
 
 from __future__ import annotations
 
-# In a shell that put it into the background a program has SIGINT ignored: here it is not.
-HEEDED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+# A shell ignores SIGINT for a program in the background, and nohup ignores SIGHUP. A program of these tests heeds both.
+HEEDED = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+)

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 import pulsar
 import pytest
 
+from tests.crash.process import free_port
 from tests.foreign.java_client import java_program
 
 from .admin import Admin
@@ -147,7 +148,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
         pytest.skip(f"needs brokers of its own: {COMMAND} can start them, {ADDRESS} cannot")
     require(JAVA)  # before anything runs that would be left behind
     folder = tmp_path_factory.mktemp("kept")
-    broker = BrokerProcess(folder, ["--data", str(folder / "data")])
+    broker = BrokerProcess(folder, ["--data", str(folder / "data")], free_port(), free_port())
     java = java_program(broker.address, folder)
     try:
         python = Python(broker)

@@ -11,8 +11,8 @@ import trio.testing
 from pulsarium.broker.broker import Broker
 from pulsarium.broker.config import Config
 from pulsarium.broker.model.topic.persistent import PersistentTopic
+from pulsarium.broker.publish_buffer import LARGEST_READ
 from pulsarium.broker.session.outgoing import HIGH_WATER
-from pulsarium.broker.session.transport import LARGEST_READ
 from pulsarium.client import ConsumerType, InitialPosition
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.loopback import listening

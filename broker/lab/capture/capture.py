@@ -30,7 +30,9 @@ class Capture:
     real time (`monotonic_ns`). Times of day are those of the broker (`wall_ns`), whose clock may be frozen.
     """
 
-    def __init__(self, lab: Lab, id: int, path: Path | None, header: Header, keep_entry: int | None) -> None:
+    def __init__(
+        self, lab: Lab, id: int, path: Path | None, header: Header, keep_entry: int | None, *, as_sent: bool = False
+    ) -> None:
         """Start a capture. Raise `OSError` when the file cannot be created."""
         self.id = id
         self.path = path
@@ -45,6 +47,7 @@ class Capture:
         """Reason why the capture ended by itself, or ""."""
         self._lab = lab
         self._wall = lab.cluster.clock.wall
+        self._as_sent = as_sent
         self._store: Store = Memory() if path is None else File(path)
         self._writer = CaptureWriter(self._store.write, header, keep_entry=keep_entry)
         self._begun = False
@@ -108,11 +111,14 @@ class Capture:
 
     def frame(self, tap: SessionTap, sender: Direction, data: bytes, note: Mapping[str, Any]) -> None:
         self.frames += 1
+        now_ns, wall_ns = self._now()
+        if self._as_sent and sender is Direction.BROKER:
+            now_ns = tap.sent_ns
         if note:
             damaged = note.get("did") == "corrupted"  # credentials may be at other places than usual
-            self._writer.frame(tap.number, sender, *self._now(), data, damaged=damaged, **note)
+            self._writer.frame(tap.number, sender, now_ns, wall_ns, data, damaged=damaged, **note)
         else:
-            self._writer.frame(tap.number, sender, *self._now(), data)
+            self._writer.frame(tap.number, sender, now_ns, wall_ns, data)
         self._written()
 
     def closed(self, tap: SessionTap, sender: Direction, reason: str) -> None:
@@ -139,16 +145,17 @@ class Captures:
         self._ids = itertools.count(1)
         self._all: dict[int, Capture] = {}
 
-    def start(self, path: Path | None = None, *, keep_entry: int | None = None) -> Capture:
+    def start(self, path: Path | None = None, *, keep_entry: int | None = None, as_sent: bool = False) -> Capture:
         """Capture every frame from now on, to a file, or in memory, which keeps the newest 64 MB.
 
-        `keep_entry` bounds the bytes of each message, with its metadata, that are stored. None stores all. An earlier
+        `keep_entry` bounds the bytes of each message, with its metadata, that are stored. None stores all. `as_sent`
+        gives a delayed frame the `monotonic_ns` at which the broker sent the frame, before the delay. An earlier
         capture at `path` is overwritten. Raise `OSError` when the file cannot be created, and `BlockingIOError` when
         another capture writes to it.
         """
         cluster = self._lab.cluster
         header = Header(int(cluster.clock.wall() * 1e9), f"Pulsarium {VERSION}", cluster.profile.name)
-        capture = Capture(self._lab, next(self._ids), path, header, keep_entry)
+        capture = Capture(self._lab, next(self._ids), path, header, keep_entry, as_sent=as_sent)
         self._all[capture.id] = capture
         for old in [each for each in self.all if not each.running][:-ENDED_KEPT]:
             self.forget(old)

@@ -66,14 +66,14 @@ class Seeded:
         if chance.random() >= rate:
             return None
         self._made += 1
-        return Decision(kind, command, index, value_of(self.values.get(kind, ()), chance))
+        return Decision(kind, command, index, random_value(self.values.get(kind, ()), chance))
 
     def again(self) -> Seeded:
         """Return the same plan for another run."""
         return Seeded(self.seed, self.rates, self.values, self.wishes)
 
 
-def value_of(values: Sequence[float], chance: random.Random) -> float | None:
+def random_value(values: Sequence[float], chance: random.Random) -> float | None:
     """Return one of the values of a kind, or None for a kind without values."""
     return chance.choice(values) if values else None
 

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from typing import TypeVar
 
 from pulsarium.broker.lab.explore.script import Decision, Script
 
-Trial = Generator[Script, bool, Script]
-"""Yields scripts to try, receives whether each fails, and returns the least that does."""
+T = TypeVar("T")
 
 
-def reduced(script: Script, most: int = 100) -> Trial:
-    """Reduce a script that fails, with at most so many trials. The result has failed, unless nothing smaller did."""
+def reduced(
+    script: Script, fails: Callable[[Script], Generator[T, None, bool]], most: int = 100
+) -> Generator[T, None, Script]:
+    """Reduce a script that fails, with at most so many trials. The result has failed, unless nothing smaller did.
+
+    `fails` tells whether a script fails, and yields what it needs run.
+    """
     tried: dict[Script, bool] = {script: True}
 
-    def fails(candidate: Script) -> Generator[Script, bool, bool]:
+    def has_failed(candidate: Script) -> Generator[T, None, bool]:
         if candidate not in tried:
             if len(tried) > most:
                 return False
-            tried[candidate] = yield candidate
+            tried[candidate] = yield from fails(candidate)
         return tried[candidate]
 
     smaller = True
     while smaller:
         smaller = False
         for candidate in candidates(script):
-            if (yield from fails(candidate)):
+            if (yield from has_failed(candidate)):
                 script, smaller = candidate, True
                 break
     return script

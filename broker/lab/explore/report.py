@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from pulsarium.broker.lab.explore.coverage import Coverage
 from pulsarium.broker.lab.explore.kinds import KINDS
 from pulsarium.broker.lab.explore.script import Decision, Script
-from pulsarium.broker.lab.explore.search import Finding
+from pulsarium.broker.lab.explore.search import Finding, Search
 from pulsarium.broker.lab.faults.actions import Answer, Close
 from pulsarium.capture.lines import Lines
 from pulsarium.capture.lint.checker import Walk
@@ -17,15 +16,16 @@ from pulsarium.capture.lint.checker import Walk
 def about(finding: Finding) -> Iterator[str]:
     """Yield what failed, how surely, and the least script with its reasons."""
     yield f"failed: {finding.outcome.failure}"
-    if finding.seed:
+    if finding.repeats:
+        seeded = f" of the seed {finding.seed}" if finding.seed else ""
         yield (
-            f"repeated: {finding.repeated} of {finding.repeats} more runs of the seed {finding.seed} failed, "
+            f"repeated: {finding.repeated} of {finding.repeats} more runs{seeded} failed, "
             f"{finding.same} with the same decisions"
         )
     if not finding.script:
         yield "least script: none. The run fails also when the broker chooses nothing."
         return
-    yield f"{'least script' if finding.seed else 'script'}: {_count(len(finding.script), 'decision')}"
+    yield f"{'least script' if finding.repeats else 'script'}: {_count(len(finding.script), 'decision')}"
     for decision in finding.script:
         kind = KINDS[decision.kind]
         yield f"  {decision}"
@@ -82,11 +82,20 @@ def _fault_command(decision: Decision) -> str:
     return shlex.join(["pulsarium", "fault", "add", decision.command, *words])
 
 
-def summary(coverage: Coverage, runs: int) -> Iterator[str]:
+def summary(search: Search) -> Iterator[str]:
     """Yield the number of runs, and the kinds that were chosen, with the coverage of their places."""
-    yield f"{_count(runs, 'run')}, {coverage.covered} of {_count(coverage.places, 'place')} covered"
+    coverage = search.coverage
+    yield f"{_count(search.done, 'run')}, {coverage.covered} of {_count(coverage.places, 'place')} covered"
     for kind, (times, covered, places) in sorted(coverage.by_kind().items()):
         yield f"  {kind:<20} chosen {times:>5} times, at {covered} of {_count(places, 'place')}"
+
+
+def totals(search: Search) -> Iterator[str]:
+    """Yield the number of distinct failures, and of the failed runs that show no other one."""
+    yield ""
+    yield _count(len(search.findings), "distinct failure")
+    if search.repeated:
+        yield f"{_count(search.repeated, 'more run')} failed, but not without the decisions of these scripts"
 
 
 def listed() -> Iterator[str]:

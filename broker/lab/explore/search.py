@@ -1,17 +1,17 @@
-"""The search for a run that fails, and for the least script that fails. It decides what to run next, and runs nothing.
+"""The search for runs that fail, and for the least script that fails. The search decides what to run, and runs nothing.
 
-A driver runs each plan and reports the outcome: `pulsarium explore` and `pulsarium.broker.testing.explore`.
+Two drivers run its trials: `pulsarium explore` and `pulsarium.broker.testing.explore`.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pulsarium.broker.lab.explore.coverage import Coverage, Passed
 from pulsarium.broker.lab.explore.kinds import KINDS
-from pulsarium.broker.lab.explore.plan import Plan, Scripted, Seeded, enabled, value_of
+from pulsarium.broker.lab.explore.plan import Plan, Scripted, Seeded, enabled, random_value
 from pulsarium.broker.lab.explore.reduce import reduced
 from pulsarium.broker.lab.explore.script import Script
 from pulsarium.capture.file import Record
@@ -56,22 +56,23 @@ class Outcome:
     """The outcome of a run.
 
     failure: what failed, or "". made: the decisions in their order. passed: the choice points. records: the capture of
-    the run. error: the exception of a test.
+    the run. output: the end of a command's output. error: the exception of a test.
     """
 
     failure: str
     made: Script
     passed: Sequence[Passed] = ()
     records: Sequence[Record] = ()
+    output: str = ""
     error: BaseException | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A run that fails: the least script that fails, and the outcome of its last failing run.
+    """A failure: the least script that fails, and the outcome of its last failing run.
 
-    seed: the seed of the first failing run, or "" for a given script. repeated: how many of `repeats` more runs of the
-    first failing plan failed too. same: how many of these made the same decisions.
+    seed: the seed of the first failing run, or "" for a script. repeated: how many of `repeats` more runs of the first
+    failing plan failed too. same: how many of these made the same decisions.
     """
 
     script: Script
@@ -79,26 +80,88 @@ class Finding:
     seed: str = ""
     repeated: int = 0
     same: int = 0
-    repeats: int = REPEATS
+    repeats: int = 0
 
 
-Trials = Generator[Plan, Outcome, Finding]
-"""Yields plans to run, receives their outcomes, and returns the finding."""
+@dataclass(slots=True)
+class Trial:
+    """A plan to run. The driver sets the outcome before it asks for the next trial."""
+
+    plan: Plan
+    outcome: Outcome | None = None
+
+    @property
+    def ended(self) -> Outcome:
+        """Return the outcome, which the driver has set."""
+        assert self.outcome is not None
+        return self.outcome
+
+
+Moment = tuple[str, str]
+"""The kind and the command of a decision."""
 
 
 class Search:
-    """The plans of an exploration, steered by the coverage of the runs before."""
+    """The runs of an exploration, steered by the coverage of the runs before.
 
-    def __init__(self, settings: Settings) -> None:
+    for trial in search.trials():
+        trial.outcome = run(trial.plan)
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        known: Sequence[Script] = (),
+        *,
+        keep_going: bool = False,
+        advanced: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Create a search that runs the scripts `known` first, and does not reduce them.
+
+        keep_going: whether to go on behind a failure. advanced: called after each run that is not one of a reduction.
+        """
         self.settings = settings
         self.coverage = Coverage()
         self.done = 0
         """Number of runs that were explored."""
+        self.findings: list[Finding] = []
+        """The distinct failures: at most one without `keep_going`."""
+        self.repeated = 0
+        """Number of further failed runs that needed the decisions of a finding to fail."""
+        self.over = False
+        """Whether no plan follows: a failure has ended the search, and may still be reduced."""
+        self._keep_going = keep_going
+        self._advanced = advanced
         self._kinds = settings.kinds
         self._values = {name: KINDS[name].values for name in self._kinds}
+        self._plans = self._all_plans(known)
 
-    def plan(self, number: int) -> Plan:
-        """Return the plan of run `number`. The first run makes no choice: it shows the choice points."""
+    def trials(self) -> Iterator[Trial]:
+        """Yield trials, one after another. Each of several workers asks for trials of its own.
+
+        The worker whose run fails gets the trials that reduce the failure.
+        """
+        for explored, plan in self._plans:
+            outcome = yield from _run(plan)
+            self._advanced()
+            if explored:
+                self._note(outcome)
+            if outcome.failure and not self.over:
+                self.over = not self._keep_going
+                if explored:
+                    yield from self._examine(plan, outcome)
+                else:
+                    self._add(Finding(outcome.made, outcome))
+            if self.over:
+                return
+
+    def _all_plans(self, known: Sequence[Script]) -> Iterator[tuple[bool, Plan]]:
+        """Yield all plans, and whether each is explored, and not a script that is known."""
+        yield from ((False, Scripted(script)) for script in known)
+        yield from ((True, self._plan(number)) for number in range(self.settings.runs))
+
+    def _plan(self, number: int) -> Plan:
+        """Return the plan of run `number`. The first run makes no choice, and shows the choice points."""
         if number == 0:
             return Scripted(())
         seed = f"{self.settings.seed}/{number}"
@@ -107,37 +170,70 @@ class Search:
         if chance.random() < 0.5:
             wish = self.coverage.wish(chance)
             if wish is not None and wish.kind in self._kinds:
-                wishes = (wish._replace(value=value_of(self._values[wish.kind], chance)),)
+                wishes = (wish._replace(value=random_value(self._values[wish.kind], chance)),)
         return Seeded(seed, self._kinds, self._values, wishes)
 
-    def note(self, outcome: Outcome) -> None:
-        """Add the outcome of an explored run."""
+    def _note(self, outcome: Outcome) -> None:
+        """Add the outcome of an explored run to the coverage."""
         self.done += 1
         self.coverage.add(each for each in outcome.passed if each.place.kind in self._kinds)
 
+    def _examine(self, plan: Plan, outcome: Outcome) -> Generator[Trial, None, None]:
+        """Reduce a failure, unless it is gone without the decisions of the findings so far."""
+        left = self._unknown(outcome.made)
+        if left != outcome.made:
+            plan = Scripted(left)
+            outcome = (yield from _run(plan)) if left else Outcome("", left)
+        if outcome.failure:
+            self._add((yield from reduce(plan, outcome)))
+        else:
+            self.repeated += 1
 
-def reduce(plan: Plan, first: Outcome, most: int = MOST_TRIALS) -> Trials:
+    def _unknown(self, made: Script) -> Script:
+        """Return the decisions of a run without those that a finding explains."""
+        moments = _moments(made)
+        known = [found for each in self.findings if (found := _moments(each.script)) <= moments]
+        return tuple(each for each in made if not any(each[:2] in found for found in known))
+
+    def _add(self, finding: Finding) -> None:
+        """Add a finding, unless one with the same kinds at the same commands is known."""
+        if any(_moments(each.script) == _moments(finding.script) for each in self.findings):
+            self.repeated += 1
+        else:
+            self.findings.append(finding)
+            self.over |= not finding.script  # all further runs would fail too
+
+
+def _moments(script: Script) -> set[Moment]:
+    return {decision[:2] for decision in script}
+
+
+def _run(plan: Plan) -> Generator[Trial, None, Outcome]:
+    """Yield a trial, and return its outcome."""
+    trial = Trial(plan)
+    yield trial
+    return trial.ended
+
+
+def reduce(plan: Plan, first: Outcome, most: int = MOST_TRIALS) -> Generator[Trial, None, Finding]:
     """Repeat a failing plan, and reduce its decisions to the least script that fails."""
+    seeded = plan if isinstance(plan, Seeded) else None
     repeated = same = 0
     for _ in range(REPEATS):
-        outcome = yield plan.again() if isinstance(plan, Seeded) else plan
+        outcome = yield from _run(seeded.again() if seeded else plan)
         repeated += bool(outcome.failure)
         same += outcome.made == first.made
     tries = 1 if repeated == REPEATS else TRIES
-    found, script = first, first.made
-    trial = reduced(script, most)
-    fails: bool | None = None
-    while True:
-        try:
-            candidate = next(trial) if fails is None else trial.send(fails)
-        except StopIteration as end:
-            script = end.value
-            break
-        fails = False
+    found = first
+
+    def fails(candidate: Script) -> Generator[Trial, None, bool]:
+        nonlocal found
         for _ in range(tries):
-            outcome = yield Scripted(candidate)
+            outcome = yield from _run(Scripted(candidate))
             if outcome.failure:
-                fails, found = True, outcome
-                break
-    seed = plan.seed if isinstance(plan, Seeded) else ""
-    return Finding(script, found, seed, repeated, same)
+                found = outcome
+                return True
+        return False
+
+    script = yield from reduced(first.made, fails, most)
+    return Finding(script, found, seeded.seed if seeded else "", repeated, same, REPEATS)

@@ -9,6 +9,8 @@ import trio
 import trio.testing
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.publish_buffer import READ_BESIDE_OTHERS
+from pulsarium.broker.session.session import Session
 from pulsarium.proto.entry import payload_of
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
@@ -53,6 +55,25 @@ async def test_large_messages_pass_both_ways(loopback: Loopback) -> None:
     await reader.subscribe(initialPosition=Earliest)
     await reader.flow()
     assert await reader.payloads(3) == payloads
+
+
+async def test_one_read_takes_little_while_others_publish(loopback: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[int] = []
+    receive = Session.receive
+
+    def noted(session: Session, data: bytes) -> None:
+        reads.append(len(data))
+        receive(session, data)
+
+    monkeypatch.setattr(Session, "receive", noted)
+    flood, other = await loopback.connect(), await loopback.connect()
+    await flood.producer()
+    await other.producer("other")
+    await other.publish(plain(b"x"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(flood.write, flood.sends(*[plain(bytes(50_000))] * 200))
+        await flood.receipts(200)
+    assert max(reads) <= READ_BESIDE_OTHERS
 
 
 async def test_a_consumer_that_does_not_read_holds_nobody_up(loopback: Loopback) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import threading
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -303,6 +304,7 @@ async def test_one_slow_write_brings_the_thread_back(store: SqliteStorage, monke
     monkeypatch.setattr(pace, "FAST_BYTES", 100)
     monkeypatch.setattr(pace, "FAST_WRITES", 1)
     monkeypatch.setattr(pace, "FAST_SECONDS", 0)
+    monkeypatch.setattr(pace, "waits", count().__next__)
     answers: list[Exception | None] = []
     store.commit(batch_of(1, 1, b"slow"), answers.append)
     assert answers == [None]
@@ -310,6 +312,19 @@ async def test_one_slow_write_brings_the_thread_back(store: SqliteStorage, monke
     assert answers == [None]
     await ask(store.commit, Batch())
     assert answers == [None, None]
+
+
+async def test_a_write_that_took_long_without_a_wait_is_not_slow(
+    store: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ask(store.commit, batch_of(1, 0, b"begins a file"))
+    monkeypatch.setattr(pace, "FAST_BYTES", 100)
+    monkeypatch.setattr(pace, "FAST_SECONDS", 0)
+    monkeypatch.setattr(pace, "waits", lambda: 7)
+    answers: list[Exception | None] = []
+    for number in range(1, 4):
+        store.commit(batch_of(1, number, b"now"), answers.append)
+        assert answers == [None] * number
 
 
 async def test_a_store_that_syncs_never_writes_on_the_event_loop(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
 OTHERS = ("trio", "anyio", "hypothesispytest")
-PYTEST = (sys.executable, "-P", "-m", "pytest", "-W", "error", *(f"-pno:{name}" for name in OTHERS))
+QUIET = ("-W", "error", *(f"-pno:{name}" for name in OTHERS))
+PYTEST = (sys.executable, "-P", "-m", "pytest", *QUIET)
 LEDGER = """
     import pytest
 
@@ -84,6 +84,6 @@ def test_a_test_may_skip_itself(pytester: pytest.Pytester) -> None:
 )
 def test_an_option_without_effect_ends_the_run(pytester: pytest.Pytester, mark: str, says: str) -> None:
     pytester.makepyfile(f"import pytest\n\n@pytest.mark.pulsar({mark})\ndef test_it(pulsar_topic):\n    pass\n")
-    result = subprocess.run([*PYTEST, "-q"], cwd=pytester.path, capture_output=True, text=True, check=False)
-    assert result.returncode == pytest.ExitCode.USAGE_ERROR
-    pytest.LineMatcher((result.stdout + result.stderr).splitlines()).fnmatch_lines([f"ERROR: *::test_it: {says}"])
+    result = pytester.runpytest_inprocess(*QUIET, "-q")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    pytest.LineMatcher([*result.outlines, *result.errlines]).fnmatch_lines([f"ERROR: *::test_it: {says}"])

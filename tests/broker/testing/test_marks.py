@@ -13,7 +13,8 @@ from pulsarium.broker import pytest_marks
 from pulsarium.broker.testing import running
 
 OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest")
-PYTEST = (sys.executable, "-P", "-m", "pytest", "-W", "error", *(f"-pno:{name}" for name in OTHERS))
+QUIET = ("-W", "error", *(f"-pno:{name}" for name in OTHERS))
+PYTEST = (sys.executable, "-P", "-m", "pytest", *QUIET)
 
 
 def test_the_options_of_the_mark_are_those_of_running() -> None:
@@ -23,7 +24,7 @@ def test_the_options_of_the_mark_are_those_of_running() -> None:
 def wrong(pytester: pytest.Pytester, mark: str, fixtures: str = "", *options: str) -> str:
     """Return what pytest says of a test with this mark, all in its last line."""
     pytester.makepyfile(f"import pytest\n\n@pytest.mark.pulsar({mark})\ndef test_it({fixtures}):\n    pass\n")
-    result = pytester.run(*PYTEST, "--strict-markers", *options)
+    result = pytester.runpytest_inprocess(*QUIET, "--strict-markers", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     (line,) = [line for line in [*result.outlines, *result.errlines] if line.startswith("ERROR: ")]
     return line.partition("::test_it: ")[2]
@@ -90,7 +91,7 @@ def test_a_fault_of_many_tests_is_said_once(pytester: pytest.Pytester) -> None:
         def test_it(pulsar_topic, number):
             pass
     """)
-    result = pytester.run(*PYTEST)
+    result = pytester.runpytest_inprocess(*QUIET)
     assert sum("did you mean" in line for line in [*result.outlines, *result.errlines]) == 1
 
 

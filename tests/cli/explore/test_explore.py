@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
+
+from pulsarium.cli.main import cli
 
 PULSARIUM = (sys.executable, "-P", "-m", "pulsarium")
 Explored = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -66,6 +69,11 @@ def explored(tmp_path: Path) -> Explored:
     return run
 
 
+def refused(*words: str) -> Result:
+    """Return what `pulsarium explore` says of a command line that it does not run."""
+    return CliRunner().invoke(cli, ["explore", *words], prog_name="pulsarium")
+
+
 def test_nothing_found_is_exit_code_0(explored: Explored) -> None:
     run = explored("--runs", "4", "--seed", "1", code="print('no client')")
     assert run.returncode == 0, run.stdout + run.stderr
@@ -121,6 +129,24 @@ def test_several_runs_at_a_time_find_the_same(explored: Explored) -> None:
     assert "duplicate SEND 0" in run.stdout
 
 
+@pytest.mark.heavy
+def test_keep_going_explores_to_the_last_run_and_reports_each_distinct_failure_once(explored: Explored) -> None:
+    words = ("--seed", "5", "--only", "duplicate", "--rate", "duplicate=0.5", "--runs", "20", "--keep-going")
+    run = explored(*words, code=ONCE)
+    assert run.returncode == 1, run.stderr
+    assert "\n20 runs" in run.stdout
+    assert run.stdout.count("least script:") == 1
+    assert "\n1 distinct failure\n" in run.stdout
+    assert "more runs failed" in run.stdout
+
+
+def test_keep_going_ends_when_a_run_fails_without_a_choice(explored: Explored) -> None:
+    run = explored("--runs", "50", "--keep-going", code="raise SystemExit(3)")
+    assert run.returncode == 1, run.stderr
+    assert "COMMAND ended with exit code 3" in run.stdout
+    assert run.stdout.endswith("\n1 distinct failure\n")
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -128,18 +154,19 @@ def test_several_runs_at_a_time_find_the_same(explored: Explored) -> None:
         (["--rate", "unload=often"], "could not convert"),
         (["--decide", "unload SEND"], "is no decision"),
         (["--script", "missing"], "No such file"),
+        (["--keep-going", "--decide", "unload SEND 1"], "--keep-going has no effect"),
         (["--data", "here"], "--data has no effect"),
     ],
 )
-def test_a_wrong_command_line_is_exit_code_2(explored: Explored, words: list[str], text: str) -> None:
-    run = explored(*words, code="pass")
-    assert run.returncode == 2
+def test_a_wrong_command_line_is_exit_code_2(words: list[str], text: str) -> None:
+    run = refused(*words, "--", "true")
+    assert run.exit_code == 2
     assert text in run.stderr
 
 
-def test_a_command_that_does_not_exist_is_refused(explored: Explored) -> None:
-    assert explored("--", "no-such-program").returncode == 127
-    assert explored().returncode == 2
+def test_a_command_that_does_not_exist_is_refused() -> None:
+    assert refused("--", "no-such-program").exit_code == 127
+    assert refused().exit_code == 2
 
 
 def test_the_kinds_are_listed(explored: Explored) -> None:

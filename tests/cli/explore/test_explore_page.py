@@ -17,12 +17,12 @@ COMMANDS = [line for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.M | re.S
 FOUND = ("--runs 200", "--decide", "--script", "--only receipt-lost")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_of_the_page_runs(command: str, tmp_path: Path) -> None:
+def explored(command: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command of the page in a folder that has the page's program."""
     (tmp_path / "orders.py").write_text(PROGRAM)
     (tmp_path / "found.script").write_text("duplicate SEND 0  # as the page explains\n")
     words = [sys.executable if word == "python" else word for word in shlex.split(command)[1:]]
-    run = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-P", "-m", "pulsarium", *words],
         check=False,
         capture_output=True,
@@ -31,7 +31,20 @@ def test_a_command_of_the_page_runs(command: str, tmp_path: Path) -> None:
         timeout=300,
         env={**os.environ, "PYTHONSAFEPATH": "1"},
     )
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(line, marks=[pytest.mark.heavy] * ("--runs" in line)) for line in COMMANDS]
+)
+def test_a_command_of_the_page_runs(command: str, tmp_path: Path) -> None:
+    run = explored(command, tmp_path)
     assert run.returncode == int(any(word in command for word in FOUND)), run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("command", [line for line in COMMANDS if "--runs" in line])
+def test_the_first_run_of_a_command_of_the_page_makes_no_choice(command: str, tmp_path: Path) -> None:
+    run = explored(re.sub(r"--runs \d+", "--runs 1", command), tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_the_page_shows_the_report_of_its_program() -> None:

@@ -13,7 +13,7 @@ from pulsarium.broker.config import ServeOptions
 from pulsarium.broker.lab import Lab
 from pulsarium.broker.lab.capture import Capture
 from pulsarium.broker.lab.capture.store import Memory
-from pulsarium.broker.lab.faults import Corrupt, Duplicate
+from pulsarium.broker.lab.faults import Corrupt, Delay, Duplicate
 from pulsarium.broker.server import open_core
 from pulsarium.capture.file import CaptureReader, Kind
 from pulsarium.proto.commands import Direction
@@ -203,6 +203,27 @@ async def test_a_capture_notes_the_actions_of_faults(bed: Bed) -> None:
     told_of = [each.note for each in capture.records() if each.note.get("fault")]
     assert told_of
     assert {(each["fault"], each["did"]) for each in told_of} == {(rule.id, "duplicated")}
+
+
+async def test_a_capture_may_have_the_time_at_which_the_broker_sent_a_delayed_frame(bed: Bed) -> None:
+    lab = lab_of(bed)
+    as_moved, as_sent = lab.captures.start(), lab.captures.start(as_sent=True)
+    publisher, other = await bed.connect(), await bed.connect()
+    await publisher.producer()
+    await other.subscribe()
+    with lab.faults.add(Delay(3600), "SEND_RECEIPT"):
+        await publisher.write(publisher.sends(plain(b"x")))
+        await trio.testing.wait_all_tasks_blocked()
+        await other.flow()
+        await other.message()
+    await publisher.receipts(1)
+
+    def order(capture: Capture) -> list[str]:
+        in_time = sorted(capture.records(), key=lambda record: record.monotonic_ns)
+        return [each for each in told(in_time) if each in ("broker SEND_RECEIPT", "broker MESSAGE")]
+
+    assert order(as_moved) == ["broker MESSAGE", "broker SEND_RECEIPT"]
+    assert order(as_sent) == ["broker SEND_RECEIPT", "broker MESSAGE"]
 
 
 @pytest.mark.parametrize("number", range(8))

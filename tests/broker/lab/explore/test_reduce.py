@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,14 +14,18 @@ from tests.broker.lab.explore.scripts import scripts
 
 def reduce(script: Script, fails: Callable[[Script], bool], most: int = 1000) -> tuple[Script, int]:
     """Return the reduced script, and the number of trials."""
-    trial = reduced(script, most)
-    count, failed = 0, None
-    while True:
-        try:
-            candidate = next(trial) if failed is None else trial.send(failed)
-        except StopIteration as end:
-            return end.value, count
-        failed, count = fails(candidate), count + 1
+    tried: list[Script] = []
+
+    def judged(candidate: Script) -> Generator[Script, None, bool]:
+        yield candidate
+        return fails(candidate)
+
+    def reducing() -> Iterator[Script]:
+        least.append((yield from reduced(script, judged, most)))
+
+    least: list[Script] = []
+    tried.extend(reducing())
+    return least[0], len(tried)
 
 
 @given(scripts, st.data())

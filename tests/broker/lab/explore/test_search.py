@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,8 +10,8 @@ import pytest
 from pulsarium.broker.lab.explore.explorer import Run
 from pulsarium.broker.lab.explore.kinds import KINDS
 from pulsarium.broker.lab.explore.plan import Plan
-from pulsarium.broker.lab.explore.script import Script
-from pulsarium.broker.lab.explore.search import REPEATS, Finding, Outcome, Search, Settings, reduce
+from pulsarium.broker.lab.explore.script import Decision, Script
+from pulsarium.broker.lab.explore.search import REPEATS, Finding, Outcome, Search, Settings
 
 
 def run(plan: Plan, fails: Callable[[Script], bool]) -> Outcome:
@@ -24,26 +24,22 @@ def run(plan: Plan, fails: Callable[[Script], bool]) -> Outcome:
     return Outcome("broken" if fails(tuple(run.made)) else "", tuple(run.made), run.passed)
 
 
-def find(fails: Callable[[Script], bool], **settings: Any) -> Finding:
-    search = Search(Settings(**{"runs": 200, "seed": 1, **settings}))
-    for number in range(search.settings.runs):
-        plan = search.plan(number)
-        outcome = run(plan, fails)
-        search.note(outcome)
-        if outcome.failure:
-            return reduced(plan, outcome, fails)
-    raise AssertionError("nothing was found")
+def search(fails: Callable[[Script], bool], *, known: Sequence[Script] = (), **settings: Any) -> Search:
+    """Search to the end, or to the first failure."""
+    keep_going = settings.pop("keep_going", False)
+    searching = Search(Settings(**{"runs": 200, "seed": 1, **settings}), known, keep_going=keep_going)
+    for trial in searching.trials():
+        trial.outcome = run(trial.plan, fails)
+    return searching
 
 
-def reduced(plan: Plan, outcome: Outcome, fails: Callable[[Script], bool]) -> Finding:
-    trials = reduce(plan, outcome)
-    wanted = next(trials)
-    while True:
-        try:
-            wanted = trials.send(run(wanted, fails))
-        except StopIteration as end:
-            found: Finding = end.value
-            return found
+def find(fails: Callable[[Script], bool]) -> Finding:
+    (finding,) = search(fails).findings
+    return finding
+
+
+def kinds_of(script: Script) -> set[str]:
+    return {each.kind for each in script}
 
 
 def test_a_planted_bug_of_two_kinds_is_found_and_reduced() -> None:
@@ -67,31 +63,63 @@ def test_the_first_run_makes_no_choice() -> None:
 
 def test_the_same_seed_explores_the_same_way() -> None:
     def explored(seed: int) -> list[Script]:
-        search = Search(Settings(30, seed))
-        found = []
-        for number in range(30):
-            outcome = run(search.plan(number), lambda script: False)
-            search.note(outcome)
-            found.append(outcome.made)
+        found: list[Script] = []
+
+        def passes(script: Script) -> bool:
+            found.append(script)
+            return False
+
+        search(passes, runs=30, seed=seed)
         return found
 
     assert explored(1) == explored(1) != explored(2)
 
 
 def test_only_enabled_kinds_are_chosen_or_counted() -> None:
-    search = Search(Settings(40, 1, without=["unload"], rates={"ack-lost": 1.0, "receipt-lost": 0.0}))
-    for number in range(40):
-        outcome = run(search.plan(number), lambda script: False)
-        search.note(outcome)
-        assert {each.kind for each in outcome.made} <= {"ack-lost", "receipt-lost"}
-    assert set(search.coverage.by_kind()) == {"ack-lost", "receipt-lost"}
+    rates = {"ack-lost": 1.0, "receipt-lost": 0.0}
+    searched = search(lambda script: "unload" in kinds_of(script), runs=40, without=["unload"], rates=rates)
+    assert searched.findings == []
+    assert set(searched.coverage.by_kind()) == {"ack-lost", "receipt-lost"}
 
 
 def test_places_that_no_run_chose_are_wished_for() -> None:
-    search = Search(Settings(100, 1, rates=dict.fromkeys(KINDS, 0.0)))
-    for number in range(100):
-        search.note(run(search.plan(number), lambda script: False))
-    assert search.coverage.covered == search.coverage.places
+    coverage = search(lambda script: False, runs=100, rates=dict.fromkeys(KINDS, 0.0)).coverage
+    assert coverage.covered == coverage.places
+
+
+def test_a_known_script_is_run_first_and_not_reduced() -> None:
+    known = (Decision("unload", "SEND", 7), Decision("ack-lost", "ACK", 7))
+    searched = search(lambda script: "unload" in kinds_of(script), known=[known])
+    (finding,) = searched.findings
+    assert {*finding.script} == {*known}
+    assert (searched.done, finding.repeats) == (0, 0)
+
+
+def test_each_distinct_failure_is_found_once_when_the_search_goes_on() -> None:
+    bugs = [{"receipt-lost"}, {"unload", "ack-lost"}]
+    searched = search(lambda script: any(bug <= kinds_of(script) for bug in bugs), keep_going=True)
+    assert sorted(sorted(kinds_of(each.script)) for each in searched.findings) == [
+        ["ack-lost", "unload"],
+        ["receipt-lost"],
+    ]
+    assert searched.done == 200
+    assert searched.repeated > 10
+
+
+def test_a_search_ends_when_a_run_without_a_choice_fails() -> None:
+    searched = search(lambda script: True, keep_going=True)
+    assert [each.script for each in searched.findings] == [()]
+    assert searched.done == 1
+
+
+def test_a_worker_reduces_a_failure_while_others_get_no_more_trials() -> None:
+    searched = Search(Settings(200, 1))
+    first, second = searched.trials(), searched.trials()
+    failing, passing = next(first), next(second)
+    failing.outcome = Outcome("broken", (), ())
+    passing.outcome = Outcome("", (), ())
+    assert next(first).plan is failing.plan
+    assert list(second) == []
 
 
 @pytest.mark.parametrize(
