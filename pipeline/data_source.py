@@ -16,6 +16,8 @@ from pulsarium.pipeline.source.options import OPTIONS, SourceOptions, described
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter
 
+    from pulsarium.pipeline.columns.columns import Columns
+
 
 class PulsarDataSource(DataSource):
     """Topics of any Pulsar broker as tables and streams.
@@ -30,6 +32,9 @@ class PulsarDataSource(DataSource):
     Options of reading:
     """
 
+    _columns: Columns | None = None
+    """Columns that `schema` has looked up. Spark copies this object from there to the process that plans."""
+
     @classmethod
     def name(cls) -> str:
         return "pulsar"
@@ -42,21 +47,22 @@ class PulsarDataSource(DataSource):
         """
         from pulsarium.pipeline.source.topics import columns_of
 
-        return columns_of(SourceOptions.of(self.options)).schema
+        self._columns = columns_of(SourceOptions.of(self.options))
+        return self._columns.schema
 
     @reason_first()
     def reader(self, schema: StructType) -> DataSourceReader:
         from pulsarium.pipeline.source.readers import FilteringReader, PulsarReader
 
         options = SourceOptions.of(self.options)
-        return (FilteringReader if options.push_filters else PulsarReader)(options, schema)
+        return (FilteringReader if options.push_filters else PulsarReader)(options, schema, self._columns)
 
     @override
     @reason_first()
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from pulsarium.pipeline.source.readers import PulsarStreamReader
 
-        return PulsarStreamReader(SourceOptions.of(self.options, streaming=True), schema)
+        return PulsarStreamReader(SourceOptions.of(self.options, streaming=True), schema, self._columns)
 
     @reason_first()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:

@@ -7,7 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -34,6 +35,8 @@ DEFAULTS = {"spark.ui.enabled": "false", **SESSION_DEFAULTS}
 # An error is its reason, without the stack of the server's JVM.
 CONNECT_DEFAULTS = {"spark.sql.connect.serverStacktrace.enabled": "false", **SESSION_DEFAULTS}
 LOG = Path(__file__).with_name("log4j2.properties")
+WORKERS = Path(__file__).with_name("workers")
+"""Folder whose `sitecustomize` the Python processes of a local Spark import first."""
 LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -81,7 +84,22 @@ def session(
         defaults = {}  # the active session has its settings
     for key, value in {**defaults, **(config or {})}.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _quick_workers() if master.startswith("local") else nullcontext():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _quick_workers() -> Iterator[None]:
+    """Let a JVM that starts meanwhile pass `WORKERS` to its Python processes."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(WORKERS), *filter(None, [before])])
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
 
 
 def _console() -> dict[str, str]:

@@ -28,7 +28,8 @@ OURS, JVM, FLOOR = "pulsarium", "JVM", "nothing"
 SOURCES = {JVM: "org.apache.spark.sql.pulsar.PulsarProvider", OURS: "pulsar", FLOOR: floor.NAME}
 PARTITIONS = 4
 FIRST = "first read in a session, 100 B"
-TARGETS = {"read JSON": 0.7, "write 100 B": 0.7}
+FIRST_WRITE = "first write in a session, 100 B"
+TARGETS = {"read JSON": 0.7, "write 100 B": 0.7, FIRST_WRITE: 0.7}
 """Ratios to reach beside the connector for the JVM. The others are 1."""
 _BESIDE = ("pulsar", "bouncy-castle", "opentelemetry", "bcpkix", "bcprov", "bcutil")
 """Jars of the connector that Spark does not have itself, by a part of their names."""
@@ -166,6 +167,7 @@ async def _records(broker: Broker, topic: str, schema: Schema[Any], count: int) 
 async def _targets(broker: Broker, scale: float, suffix: str) -> list[Write]:
     rows = {name: max(PARTITIONS, int(scale * count)) for name, count in _ROWS.items()}
     made = [
+        Write(FIRST_WRITE, f"write-first-{suffix}", rows["100"], 100),
         Write("write 100 B", f"write-100-{suffix}", rows["100"], 100),
         Write("write 1 KB", f"write-1000-{suffix}", rows["1000"], 1000),
         Write("write records", f"write-records-{suffix}", rows["records"], 0),

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from typing_extensions import override
 
 from pulsarium.client import Client
+from pulsarium.pipeline.columns.columns import Columns
 from pulsarium.pipeline.errors import reason_first
 from pulsarium.pipeline.options import BadOption
 from pulsarium.pipeline.pulsar import Pulsar
@@ -33,16 +34,16 @@ from pulsarium.pipeline.source.places import FIRST, LAST, AtIndex, Position, pos
 from pulsarium.pipeline.source.planning import Planner
 from pulsarium.pipeline.source.reading import reading
 from pulsarium.pipeline.source.task import read
-from pulsarium.pipeline.source.topics import each
+from pulsarium.pipeline.source.topics import columns_of, each
 
 
 class PulsarReader(DataSourceReader):
     """Reader of one query. The end `latest` is that at planning time."""
 
-    def __init__(self, options: SourceOptions, wanted: StructType) -> None:
-        """Prepare the columns `wanted`, and look up the schemas in the registry. Raise the errors of `columns_of`."""
+    def __init__(self, options: SourceOptions, wanted: StructType, columns: Columns | None = None) -> None:
+        """Prepare the columns `wanted` of `columns`, which `columns_of` looks up unless they are given."""
         self._options = options
-        self._reading = reading(options, wanted)
+        self._reading = reading(options, wanted, columns or columns_of(options))
 
     @reason_first()
     def partitions(self) -> Sequence[InputPartition]:
@@ -118,10 +119,10 @@ class PulsarStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     Neither `commit` nor `stop` is needed for that, because Spark does not always call them.
     """
 
-    def __init__(self, options: SourceOptions, wanted: StructType) -> None:
+    def __init__(self, options: SourceOptions, wanted: StructType, columns: Columns | None = None) -> None:
         """Prepare the columns, as `PulsarReader` does."""
         self._options = options
-        self._reading = reading(options, wanted)
+        self._reading = reading(options, wanted, columns or columns_of(options))
         self._pulsar: Pulsar | None = None
         self._planner: Planner
 

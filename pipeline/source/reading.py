@@ -17,7 +17,6 @@ from pulsarium.pipeline.source.filters import Selection
 from pulsarium.pipeline.source.offsets import Split
 from pulsarium.pipeline.source.options import SourceOptions
 from pulsarium.pipeline.source.places import FIRST, Position
-from pulsarium.pipeline.source.topics import columns_of
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 _ENTRIES_OF_OTHERS = 100
@@ -249,9 +248,8 @@ class SplitReader:
         return reader
 
 
-def reading(options: SourceOptions, wanted: StructType) -> Reading:
-    """Return the settings for reading these columns. Look up the schemas, and raise the errors of `columns_of`."""
-    columns = columns_of(options)
+def reading(options: SourceOptions, wanted: StructType, columns: Columns) -> Reading:
+    """Return the settings for reading the columns `wanted`."""
     return Reading(
         options.connection,
         columns,

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import subprocess
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pyspark
 import pytest
 
+from pulsarium.pipeline.data_source import PulsarDataSource
+from pulsarium.pipeline.source import readers
+from pulsarium.pipeline.spark import WORKERS
 from tests.foreign.broker_process import Address
 from tests.pipeline.source.topics import numbers, options, publish
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ARCHIVE = str(Path(pyspark.__file__).parent / "python" / "lib" / "pyspark.zip")
 TASK = """
 import sys
 from pulsarium.pipeline.data_source import PulsarDataSource
@@ -45,3 +57,47 @@ def test_a_task_that_reads_plain_messages_imports_no_pandas(broker: Address, top
         check=False,
     )
     assert done.stdout.split() == ["30", "False"], done.stderr
+
+
+def _started(*path: str, program: str) -> list[str]:
+    """Return the words that a process of Python prints, whose path begins with `path`."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True, env=environment
+    )
+    assert not done.stderr
+    return done.stdout.split()
+
+
+def test_a_process_of_spark_imports_the_installed_pyspark_and_not_the_archive() -> None:
+    program = "import pyspark, sys; print(pyspark.__file__, sys.path[-1])"
+    assert _started(ARCHIVE, str(WORKERS), program=program) == [pyspark.__file__, ARCHIVE]
+
+
+def test_the_archive_of_another_pyspark_stays_first(tmp_path: Path) -> None:
+    archive = str(tmp_path / "python" / "lib" / "pyspark.zip")
+    assert _started(archive, str(WORKERS), program="import sys; print(sys.path[0])") == [archive]
+
+
+def test_a_sitecustomize_of_the_environment_is_still_imported(tmp_path: Path) -> None:
+    Path(tmp_path, "sitecustomize.py").write_text("found = True\n", encoding="utf-8")
+    program = "import sitecustomize; print(sitecustomize.found)"
+    assert _started(str(WORKERS), str(tmp_path), program=program) == ["True"]
+
+
+def test_the_workers_of_a_local_session_import_the_installed_pyspark(spark: SparkSession) -> None:
+    (found,) = spark.sparkContext.parallelize([0], 1).map(lambda _: __import__("pyspark").__file__).collect()
+    assert (found == pyspark.__file__) == str(spark.conf.get("spark.master")).startswith("local")
+    assert str(WORKERS) not in os.environ.get("PYTHONPATH", "")
+
+
+def test_the_process_that_plans_a_read_looks_up_no_columns_again(
+    broker: Address, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(broker, topic, numbers(30))
+    source = PulsarDataSource(options(broker, topic))
+    schema = source.schema()
+    monkeypatch.delattr(readers, "columns_of")
+    reader = pickle.loads(pickle.dumps(source)).reader(schema)
+    (rows,) = [sum(batch.num_rows for batch in reader.read(split)) for split in reader.partitions()]
+    assert rows == 30
