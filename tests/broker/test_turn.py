@@ -45,14 +45,15 @@ async def log(turn: Turn) -> Log:
 async def test_a_turn_is_committed_until_something_is_noted_and_again_after_its_commit(
     turn: Turn, store: HeldStorage
 ) -> None:
-    assert turn.is_committed
+    found = [turn.is_committed]
     store.holding = True
     turn.store("/path", b"1")
-    assert not turn.is_committed
+    found.append(turn.is_committed)
     turn.finish()
-    assert not turn.is_committed
+    found.append(turn.is_committed)
     store.release()
-    assert turn.is_committed
+    found.append(turn.is_committed)
+    assert found == [True, False, False, True]
 
 
 async def test_everything_happens_once_and_in_order(turn: Turn, log: Log, store: HeldStorage) -> None:
