@@ -47,9 +47,12 @@ async def test_a_turn_is_committed_until_something_is_noted_and_again_after_its_
 ) -> None:
     found = [turn.is_committed]
     store.holding = True
-    for step in (lambda: turn.store("/path", b"1"), turn.finish, store.release):
-        step()
-        found.append(turn.is_committed)
+    turn.store("/path", b"1")
+    found.append(turn.is_committed)
+    turn.finish()
+    found.append(turn.is_committed)
+    store.release()
+    found.append(turn.is_committed)
     assert found == [True, False, False, True]
 
 
