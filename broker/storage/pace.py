@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
+from types import ModuleType
 
 from pulsarium.broker.storage.interface import Batch, Durability
+
+resource: ModuleType | None = None
+if sys.platform == "linux":
+    with suppress(ImportError):
+        import resource
 
 FAST_SECONDS = 200e-6  # of one write
 FAST_BYTES = 128 << 10  # of one commit; a larger one takes longer, and says nothing about the device
@@ -13,18 +20,12 @@ FAST_CHANGES = 32  # of ledgers and paths in one commit
 FAST_WRITES = 100  # since the last slow one, until the event loop writes again
 
 
-if sys.platform == "linux":
-    import resource
+def waits() -> int | None:
+    """Return how often the calling thread has waited, or None if the system does not count the waits of a thread.
 
-    def waits() -> int | None:
-        """Return how often the calling thread has waited. A thread that only lost its core has not waited."""
-        return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
-
-else:
-
-    def waits() -> int | None:
-        """Return None, because the system does not count the waits of one thread."""
-        return None
+    A thread that only lost its core has not waited.
+    """
+    return None if resource is None else int(resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw)
 
 
 class Pace:

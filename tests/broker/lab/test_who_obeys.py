@@ -118,6 +118,7 @@ MACHINE = {
     "storage/migration.py": "how often it says how far it is",
     "websocket/service.py": "a broker that does not answer an upgrade",
     "websocket/socket.py": "the client's own end of a connection",
+    "storage/pace.py": "how long the device takes for a write",
     "storage/worker.py": "a disk that does not answer at the end",
 }
 
