@@ -126,9 +126,8 @@ class Gate:
 
     def has_room(self) -> None:
         """Continue, because the client has read its answers."""
-        if self.unread:
-            self.unread = False
-            self._go_on()
+        self.unread = False
+        self._go_on()
 
     def _go_on(self) -> None:
         if self.waits or self._session.closed:

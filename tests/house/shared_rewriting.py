@@ -17,14 +17,18 @@ class SharedRewriting:
     """
 
     def __init__(self, folder: Path, *, without: tuple[Path, ...] = ()) -> None:
-        self._modules = sorted(path for path in folder.rglob("test_*.py") if not any(map(path.is_relative_to, without)))
-        self._root = folder.parent
+        self._folder = folder
+        self._without = without
 
     def pytest_collection(self, session: pytest.Session) -> None:
         worker = getattr(session.config, "workerinput", None)
         if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
             return
         first = int(worker["workerid"].removeprefix("gw"))
-        for path in self._modules[first :: worker["workercount"]]:
+        for path in self._modules()[first :: worker["workercount"]]:
             with contextlib.suppress(Exception):  # the collection reports the error
-                importlib.import_module(".".join(path.relative_to(self._root).with_suffix("").parts))
+                importlib.import_module(".".join(path.relative_to(self._folder.parent).with_suffix("").parts))
+
+    def _modules(self) -> list[Path]:
+        found = self._folder.rglob("test_*.py")
+        return sorted(path for path in found if not any(map(path.is_relative_to, self._without)))

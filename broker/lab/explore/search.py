@@ -129,7 +129,7 @@ class Search:
         self.repeated = 0
         """Number of further failed runs that needed the decisions of a finding to fail."""
         self.over = False
-        """Whether no plan follows: a failure has ended the search, and may still be reduced."""
+        """True when no plan follows: a failure has ended the search, and may still be reduced."""
         self._keep_going = keep_going
         self._advanced = advanced
         self._kinds = settings.kinds

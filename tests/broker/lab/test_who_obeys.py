@@ -116,9 +116,9 @@ MACHINE = {
     "slices.py": "processor time of a slice",
     "storage/committer.py": "how often it looks whether its files are still there",
     "storage/migration.py": "how often it says how far it is",
+    "storage/pace.py": "how long the device takes for a write",
     "websocket/service.py": "a broker that does not answer an upgrade",
     "websocket/socket.py": "the client's own end of a connection",
-    "storage/pace.py": "how long the device takes for a write",
     "storage/worker.py": "a disk that does not answer at the end",
 }
 

@@ -14,7 +14,7 @@ from tests.broker.lab.explore.scripts import scripts
 
 def reduce(script: Script, fails: Callable[[Script], bool], most: int = 1000) -> tuple[Script, int]:
     """Return the reduced script, and the number of trials."""
-    tried: list[Script] = []
+    least: list[Script] = []
 
     def judged(candidate: Script) -> Generator[Script, None, bool]:
         yield candidate
@@ -23,8 +23,7 @@ def reduce(script: Script, fails: Callable[[Script], bool], most: int = 1000) ->
     def reducing() -> Iterator[Script]:
         least.append((yield from reduced(script, judged, most)))
 
-    least: list[Script] = []
-    tried.extend(reducing())
+    tried = list(reducing())
     return least[0], len(tried)
 
 
