@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from pulsarium.broker.storage import index, segments
@@ -67,13 +68,22 @@ def stored_runs(connection: sqlite3.Connection, unapplied: Unapplied, ledger_id:
     if unapplied.is_deleted(ledger_id):
         return []
     pieces = _merged(newest, index.pieces_of(connection, ledger_id, 0, LAST_ENTRY))
+    moved = segments.stored_runs(connection, ledger_id)  # read last, so some may have been moved after their places
     runs = list[StoredRun]()
     for first, count, size in ((each.first, each.entries, each.size - header_size(each.entries)) for each in pieces):
+        if _has(moved, first):
+            continue
         if runs and runs[-1][0] + runs[-1][1] == first and runs[-1][2] + size <= RUN_BYTES:
             runs[-1] = runs[-1][0], runs[-1][1] + count, runs[-1][2] + size
         else:
             runs.append((first, count, size))
-    return sorted(runs + segments.stored_runs(connection, ledger_id))
+    return sorted(runs + moved)
+
+
+def _has(runs: Sequence[StoredRun], entry_id: int) -> bool:
+    """Return whether one of the runs, which are in order, has an entry."""
+    number = bisect_right(runs, entry_id, key=lambda run: run[0]) - 1
+    return number >= 0 and entry_id < runs[number][0] + runs[number][1]
 
 
 def _pieces(connection: sqlite3.Connection, unapplied: Unapplied, ledger_id: int, first: int, last: int) -> list[Piece]:

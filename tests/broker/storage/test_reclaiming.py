@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from pulsarium.broker.storage import applier, entry_log
+from pulsarium.broker.storage import applier, entry_log, index
 from pulsarium.broker.storage.interface import Batch, Run
 from pulsarium.broker.storage.log_files import LogFiles
-from pulsarium.broker.storage.record import ROW_HEAD_BYTES
+from pulsarium.broker.storage.record import ROW_HEAD_BYTES, Piece
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.damaged import until
 from tests.broker.storage.asking import ask
@@ -48,6 +48,22 @@ async def test_the_rest_of_a_mostly_dead_file_is_moved(store: SqliteStorage, tmp
     again = SqliteStorage(tmp_path / "copy")
     assert again.read_now(2, 0, 9) == [b"%d" % number for number in range(10)]
     again.close()
+
+
+async def test_an_entry_that_is_moved_while_a_topic_is_loaded_counts_once(
+    store: SqliteStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await until(lambda: store._unapplied.changes == 0)
+    places = index.pieces_of(store._connection, 2, 0, 9)
+
+    def from_before_the_move(*_: object) -> list[Piece]:
+        return places
+
+    await ask(store.commit, Batch(deleted_ledgers=[1]))
+    await until(lambda: len(files(tmp_path)) == 1)
+    monkeypatch.setattr(index, "pieces_of", from_before_the_move)
+    runs = store.stored_runs(2)
+    assert [entry for first, count, _ in runs for entry in range(first, first + count)] == [*range(10)]
 
 
 async def test_a_file_with_damaged_entries_stays(
