@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 PROPERTY = "req"
+# Mark expressions of whole suites: all tests, or all that lack some marks, as in addopts of pyproject.toml.
+WHOLE_SUITE = re.compile(r"(not \w+( and not \w+)*)?")
 
 
 def read_rows(table: Path) -> dict[str, str]:
@@ -101,7 +104,7 @@ def _is_whole_suite(config: pytest.Config) -> bool:
     )
     return (
         config.args_source is pytest.Config.ArgsSource.TESTPATHS
-        and config.getoption("markexpr") in ("", "not heavy")
+        and WHOLE_SUITE.fullmatch(config.getoption("markexpr")) is not None
         and not any(config.getoption(option, default=None) for option in narrowed)
         # addopts has overrides of its own: --strict-config and --strict-markers are two
         and not any(each.startswith("testpaths=") for each in config.getoption("override_ini") or ())

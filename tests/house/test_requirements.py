@@ -39,9 +39,10 @@ def run(suite: pytest.Pytester, *options: str, must_be_all: bool = True) -> tupl
     return result, report  # type: ignore[return-value]
 
 
-def test_only_passed_rows_count(suite: pytest.Pytester) -> None:
+@pytest.mark.parametrize("marks", ["", "not heavy", "not heavy and not foreign and not spark"])
+def test_only_passed_rows_of_a_whole_suite_count(suite: pytest.Pytester, marks: str) -> None:
     suite.makepyfile(SUITE)
-    _, report = run(suite)
+    _, report = run(suite, "-m", marks)
     assert report.read_text() == "W-02\ttwo\nW-03\tthree\nW-04\tfour\n"
 
 
@@ -50,6 +51,8 @@ def test_only_passed_rows_count(suite: pytest.Pytester) -> None:
     [
         ["-k", "passes"],
         ["-m", "heavy"],
+        ["-m", "not heavy and req"],
+        ["-m", "not heavy or req"],
         ["--collect-only"],
         ["-o", "testpaths=."],
         ["test_only_passed_rows_count.py"],
