@@ -97,7 +97,7 @@ def test_changed_files_are_taken_at_the_next_look(
     assert context.current() is second
 
 
-def test_files_are_not_looked_at_where_nobody_wants_it(files: Files) -> None:
+def test_files_are_not_looked_at_when_the_check_is_off(files: Files) -> None:
     now = 0.0
     context = TlsContext(keys_of(files, tlsCertRefreshCheckDurationSec=0), lambda: now)
     first = context.current()

@@ -156,7 +156,7 @@ async def test_all_of_it_one_after_the_other(bed: Bed, wire: Wire, sender: Wire,
 @pytest.mark.req("S54-10")
 @TYPES
 @pytest.mark.parametrize("fields", [{}, {"batch_index": 1}, {"ack_set": [0]}, {"ack_set": [0, 0]}])
-async def test_without_a_set_or_with_an_empty_one_all_of_it(
+async def test_an_ack_without_a_set_or_with_an_empty_set_is_of_the_whole_batch(
     bed: Bed, wire: Wire, sender: Wire, type: int, fields: dict[str, object]
 ) -> None:
     await wire.subscribe(type=type)

@@ -76,7 +76,7 @@ async def test_acks_without_a_request_id_are_not_answered(bed: Bed, wire: Wire, 
 
 
 @pytest.mark.parametrize("version", [0, 16, 17, 21])
-async def test_acks_with_one_are_whatever_the_version(bed: Bed, version: int) -> None:
+async def test_acks_with_a_request_id_are_answered_whatever_the_version(bed: Bed, version: int) -> None:
     wire = await bed.connect(version)
     await wire.subscribe()
     response = await wire.ask(Type.ACK, consumer_id=0, ack_type=Individual, message_id=[{"ledgerId": 0, "entryId": 0}])

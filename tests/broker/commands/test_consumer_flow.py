@@ -71,7 +71,7 @@ async def test_permits_that_are_none_close(wire: Wire, permits: int) -> None:
     assert await wire.closed() == []
 
 
-async def test_permits_for_nobody_are_lost(wire: Wire, sender: Wire) -> None:
+async def test_permits_for_a_consumer_that_is_not_there_are_lost(wire: Wire, sender: Wire) -> None:
     await wire.flow(10, consumer_id=7)
     await wire.subscribe(consumer_id=7)
     await sender.publish_numbered(1)

@@ -155,7 +155,7 @@ async def test_with_a_negative_time_it_is_over_at_once(bed: Bed) -> None:
     assert (await error_of(wire, Type.END_TXN, **txn))[0] == pb.TransactionNotFound
 
 
-async def test_of_one_too_many_nothing_is_said() -> None:
+async def test_a_transaction_beyond_the_limit_is_not_answered() -> None:
     async with serving(Config(transactionCoordinatorEnabled=True, maxActiveTransactionsPerCoordinator=1)) as bed:
         wire = await using(bed)
         txn = await begin(wire)

@@ -56,7 +56,7 @@ async def test_a_batch_counts_from_its_lowest_to_its_highest_id(p: Wire) -> None
     assert (await ask(p, 9, **batch(9, 10))).entry_id == 1
 
 
-async def test_nobody_can_tell_while_the_first_one_is_on_its_way(p: Wire) -> None:
+async def test_a_duplicate_cannot_be_told_while_the_first_message_is_being_stored(p: Wire) -> None:
     frames = [frame_of(Type.SEND, plain(b"x"), producer_id=0, sequence_id=number) for number in (20, 20, 21)]
     await p.write(b"".join(frames))
     error = await p.expect(Type.SEND_ERROR)  # before the receipt of the first one

@@ -105,7 +105,7 @@ async def test_a_waiter_keeps_shared_producers_out(bed: Bed, wire: Wire) -> None
 
 
 @pytest.mark.req("P-04")
-async def test_alone_nobody_waits(wire: Wire) -> None:
+async def test_a_producer_that_waits_for_exclusive_access_alone_has_it_at_once(wire: Wire) -> None:
     success = await producer(wire, "w", pb.WaitForExclusive)
     assert (success.producer_ready, success.topic_epoch) == (True, 0)
 

@@ -70,7 +70,7 @@ async def test_a_batch_is_taken_whole_and_paid_for(bed: Bed, wire: Wire) -> None
     assert await times(wire, 2) == [0, 2.1]
 
 
-async def test_many_are_let_go_one_after_the_other(bed: Bed) -> None:
+async def test_many_throttled_connections_go_on_in_turn(bed: Bed) -> None:
     put(bed, **rate(2))
     wires = [await bed.connect() for _ in range(4)]
     for wire in wires:

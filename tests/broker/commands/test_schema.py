@@ -160,7 +160,7 @@ async def test_a_producer_says_that_it_has_none(wire: Wire) -> None:
 
 
 @pytest.mark.serving(Config(isSchemaValidationEnforced=True))
-async def test_producers_must_have_one(wire: Wire) -> None:
+async def test_producers_must_have_a_schema_where_the_topic_has(wire: Wire) -> None:
     assert (await wire.producer()).schema_version == b""
     await create(wire, schema(STRING))
     code, text = await wire.refused(Type.PRODUCER, topic=TOPIC, producer_id=1)
@@ -222,7 +222,7 @@ async def test_a_consumer_with_what_is_no_schema(wire: Wire) -> None:
 @pytest.mark.req("B-30")
 @pytest.mark.parametrize("used", ["producer", "consumer", "messages"])
 @pytest.mark.parametrize("domain", ["persistent", "non-persistent"])
-async def test_a_topic_that_is_used_without_one(wire: Wire, used: str, domain: str) -> None:
+async def test_a_schema_is_refused_on_a_topic_that_is_used_without(wire: Wire, used: str, domain: str) -> None:
     topic = f"{domain}://public/default/t"
     if used == "consumer":
         await wire.subscribe(topic)

@@ -80,7 +80,7 @@ async def test_a_topic_that_goes_with_a_dead_consumer_is_created_again(bed: Bed,
 
 
 @pytest.mark.req("C-04")
-async def test_two_that_wait_for_a_dead_one(bed: Bed, wire: Wire) -> None:
+async def test_two_exclusive_consumers_wait_for_a_dead_consumer(bed: Bed, wire: Wire) -> None:
     await wire.subscribe()
     first, second = await bed.connect(), await bed.connect()
     for other in (first, second):

@@ -205,7 +205,9 @@ async def test_a_non_persistent_topic_takes_none(bed: Broker) -> None:
     assert (await wire.expect(Type.SEND_ERROR)).message == "Transaction buffer disable!"
 
 
-async def test_in_pulsar_4_2_one_for_a_non_persistent_topic_closes_the_connection(autojump_clock: object) -> None:
+async def test_in_pulsar_4_2_a_transactional_send_to_a_non_persistent_topic_closes_the_connection(
+    autojump_clock: object,
+) -> None:
     async with serving(Config(transactionCoordinatorEnabled=True), profile=PULSAR_4_2) as bed:
         wire = await bed.connect()
         await wire.producer("non-persistent://public/default/t")
@@ -213,7 +215,7 @@ async def test_in_pulsar_4_2_one_for_a_non_persistent_topic_closes_the_connectio
         assert await wire.closed() == []
 
 
-async def test_reading_stops_at_the_open_one_after_a_trim(bed: Broker) -> None:
+async def test_reading_stops_at_the_open_transaction_after_a_trim(bed: Broker) -> None:
     """Nothing stands before it any more, and the cursor does in a ledger that is gone."""
     producer, consumer = await opened(bed, Shared)
     (before,) = await producer.publish(message(b"before"))

@@ -214,7 +214,7 @@ async def test_for_a_role(autojump_clock: object) -> None:
         assert agreed == {"alice": 5, "bob": 21}
 
 
-async def test_the_last_one_that_fits(bed: Bed) -> None:
+async def test_the_last_mask_that_fits_counts(bed: Bed) -> None:
     masks = masks_of(bed)
     masks.add(Mask(max_protocol_version=5))
     with masks.add(Mask(max_protocol_version=9), client_version="wire") as last:

@@ -242,7 +242,7 @@ def unborn(directory: Path, pages_before: int) -> Path:
     return directory
 
 
-async def test_a_file_that_was_not_yet_one_is_a_new_store(tmp_path: Path, nursery: trio.Nursery) -> None:
+async def test_a_file_that_was_not_yet_a_database_is_a_new_store(tmp_path: Path, nursery: trio.Nursery) -> None:
     store = SqliteStorage(unborn(tmp_path, 0))
     await nursery.start(store.run)
     await ask(store.commit, batch_of(1, 0, b"x"))

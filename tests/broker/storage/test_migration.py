@@ -293,7 +293,7 @@ def test_progress_is_told_at_most_once_a_second(
     assert percents[-1] <= 99
 
 
-def test_a_small_one_is_told_without_percents(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_small_migration_is_told_without_percents(data: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     SqliteStorage(data).close()
     assert "percent" not in caplog.text

@@ -19,12 +19,12 @@ async def test_a_page_of_another_site_gets_no_websocket(origin: str) -> None:
         assert refused.status == 403
 
 
-async def test_a_page_of_an_allowed_site_gets_one() -> None:
+async def test_a_page_of_an_allowed_site_gets_a_websocket() -> None:
     async with websockets(Config(httpAllowedHosts=frozenset({"localhost:3000"}))) as client:
         assert (await client.talk(PRODUCER, Origin="http://localhost:3000")).status == 101
 
 
-async def test_a_page_of_the_broker_itself_gets_one() -> None:
+async def test_a_page_of_the_broker_itself_gets_a_websocket() -> None:
     async with websockets() as client:
         assert (await client.talk(PRODUCER, host="localhost:80", Origin="http://localhost")).status == 101
 

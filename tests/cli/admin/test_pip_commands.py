@@ -171,7 +171,7 @@ def test_get_message_id_by_index(played: Played) -> None:
 
 @pytest.mark.req("S415-38")
 @pytest.mark.parametrize("index", [[], ["--index", "x"], ["--index"]])
-def test_get_message_id_by_index_needs_one(index: list[str], played: Played) -> None:
+def test_get_message_id_by_index_needs_an_index(index: list[str], played: Played) -> None:
     assert "--index" in played.refused("topics", "get-message-id-by-index", "persistent://tenant/ns/topic", *index)
     assert played.sent == []
 

@@ -77,7 +77,7 @@ def test_the_daemon_starts_a_broker_waits_until_it_serves_and_stops_it(
     assert os.waitpid(pid, 0) == (pid, signal.SIGTERM)
 
 
-def test_a_second_one_is_not_started(home: Home, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_second_daemon_is_not_started(home: Home, capfd: pytest.CaptureFixture[str]) -> None:
     home.run("start", "standalone")
     pid = home.pid
     with pytest.raises(SystemExit):

@@ -50,7 +50,7 @@ def indexes(found: list[Single]) -> list[int]:
 
 @pytest.mark.req("S429-27")
 @given(st.sampled_from(list(ENCODERS)), st.binary(max_size=300))
-def test_round_trip_of_one(kind: Any, payload: bytes) -> None:
+def test_round_trip_of_a_single_message(kind: Any, payload: bytes) -> None:
     decoded = DECODER.decode(ENCODERS[kind].single(new_metadata(partition_key="k"), payload))
     assert messages(decoded) == [(-1, None, payload)]
     assert decoded.metadata.partition_key == "k"

@@ -169,7 +169,7 @@ async def test_a_lost_commit_that_may_have_been_one() -> None:
 
 
 @on_both
-async def test_a_lost_abort_is_one() -> None:
+async def test_an_abort_whose_answer_was_lost_is_done() -> None:
     async with coordinated() as (told, _, client):
         told.refusals[Type.END_TXN] = [None, pb.TransactionNotFound]
         txn = await client.begin_transaction()

@@ -291,7 +291,7 @@ def test_the_member_that_is_set_chooses_the_branch_of_a_union(form: type[AvroSch
 
 
 @FORMS
-def test_a_union_needs_one(form: type[AvroSchema[Any]]) -> None:
+def test_a_union_needs_a_member(form: type[AvroSchema[Any]]) -> None:
     schema = form(record(("a", ["string", "int"])))
     with pytest.raises(BadRow, match="column a: 0 members"):
         value_of(schema, struct(member0=StringType(), member1=IntegerType()), {})

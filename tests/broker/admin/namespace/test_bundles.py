@@ -65,7 +65,7 @@ async def test_junk_is_a_fault_of_the_released_brokers_own(bed: Bed) -> None:
 
 
 @pytest.mark.req("B-50")
-async def test_unloading_one_disconnects_only_its_clients(rest: Rest, wire: Wire) -> None:
+async def test_unloading_a_bundle_disconnects_only_its_clients(rest: Rest, wire: Wire) -> None:
     await rest.done("PUT", URL)
     here, there = names_in(FIRST, 1), names_in("0x80000000_0xc0000000", 1)
     await wire.producer(str(topic(here[0])))
@@ -175,7 +175,7 @@ async def test_the_owner_of_a_bundle_serves_its_parts(bed: Bed) -> None:
     assert ownership.owner_of("public/bun", "0x00000000_0x10000000") is None
 
 
-async def test_clients_stay_while_one_is_split(rest: Rest, wire: Wire, bed: Bed) -> None:
+async def test_clients_stay_while_their_bundle_is_split(rest: Rest, wire: Wire, bed: Bed) -> None:
     await rest.done("PUT", URL)
     await wire.producer(str(topic(names_in(FIRST, 1)[0])))
     await rest.done("PUT", f"{URL}/{FIRST}/split")

@@ -62,7 +62,7 @@ async def test_stats_come_without_single_partitions_when_asked(rest: Rest, wire:
 
 @pytest.mark.req("P-10")
 @pytest.mark.serving(Config(aggregatePublisherStatsByProducerName=True))
-async def test_partial_producers_are_one(bed: Bed) -> None:
+async def test_partial_producers_are_added_up_to_one_publisher(bed: Bed) -> None:
     rest, wire = rest_of(bed), await bed.connect(flags=["supports_partial_producer"])
     await used(rest, wire)
     (publisher,) = (await rest.get(URL))["publishers"]

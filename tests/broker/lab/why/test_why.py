@@ -290,7 +290,7 @@ async def test_a_key_whose_consumer_cannot_take_it(bed: Bed, sender: Wire) -> No
     assert found.details["consumer"] == "c0"
 
 
-async def test_a_key_that_nobody_has(bed: Bed, sender: Wire) -> None:
+async def test_a_key_in_a_gap_of_sticky_ranges_has_no_owner(bed: Bed, sender: Wire) -> None:
     low = await joined(
         bed, "low", keySharedMeta={"keySharedMode": pb.STICKY, "hashRanges": [{"start": 0, "end": 20000}]}
     )
@@ -350,7 +350,7 @@ async def test_a_dispatch_rate(bed: Bed, sender: Wire) -> None:
 # what became of it
 
 
-async def test_acknowledged_one_by_one(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_individually_acknowledged_messages(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     await wire.flow()
     sent = await sender.publish(*entries(3))
@@ -574,7 +574,7 @@ async def test_the_next_one_that_was_not_acknowledged_without_being_read(bed: Be
 
 
 @pytest.mark.parametrize("type", [Exclusive, Failover, Shared, KeyShared])
-async def test_the_next_one_when_everybody_left(bed: Bed, sender: Wire, type: int) -> None:
+async def test_the_next_message_when_all_consumers_left(bed: Bed, sender: Wire, type: int) -> None:
     wire = await joined(bed, "c", type=type)
     sent = await sender.publish(*entries(2))
     await trio.sleep(2)
@@ -582,7 +582,7 @@ async def test_the_next_one_when_everybody_left(bed: Bed, sender: Wire, type: in
     assert (why(bed).reason, why(bed).details["messageId"]) == ("no-consumer", str(sent[0]))
 
 
-async def test_the_next_one_behind_those_that_were_skipped(bed: Bed, sender: Wire) -> None:
+async def test_the_next_message_behind_those_that_were_skipped(bed: Bed, sender: Wire) -> None:
     await joined(bed, "a", type=Shared, permits=0)
     wire = await joined(bed, "b", type=Shared)
     sent = await sender.publish(*entries(3))

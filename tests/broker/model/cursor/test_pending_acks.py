@@ -78,7 +78,7 @@ async def test_an_abort_on_exclusive_delivers_everything_again_in_order() -> Non
     assert stand.got == [(each, 0, []) for each in sent]
 
 
-async def test_an_abort_of_a_cumulative_one_delivers_nothing() -> None:
+async def test_an_abort_of_a_cumulative_acknowledgement_delivers_nothing() -> None:
     stand = Pended()
     sent = stand.publish(*three())
     stand.join(stand.client, Exclusive, permits=10)

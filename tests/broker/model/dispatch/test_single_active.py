@@ -123,7 +123,7 @@ async def join(wire: Wire, name: str, priority_level: int, **fields: Any) -> Non
 
 
 @pytest.mark.req("B-03")
-async def test_even_the_first_one_waits_a_second(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_even_the_first_consumer_waits_a_second(bed: Bed, wire: Wire, sender: Wire) -> None:
     await join(wire, "a", 0)
     await wire.expect(Type.SUCCESS)
     await wire.flow()
@@ -173,7 +173,9 @@ async def test_the_next_one_takes_over_with_what_was_not_acknowledged(bed: Bed, 
 
 
 @pytest.mark.req("B-03")
-async def test_a_better_one_takes_over_and_the_old_one_gets_no_more(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_consumer_of_higher_priority_takes_over_and_the_old_one_gets_no_more(
+    bed: Bed, wire: Wire, sender: Wire
+) -> None:
     better = await bed.connect()
     await wire.subscribe(type=Failover, priority_level=1)
     await wire.flow()

@@ -134,7 +134,7 @@ async def test_any_change_of_the_info(
     assert after_a_crash(store) == [entry for _, entry in read_all(ledger)]
 
 
-async def test_a_terminated_one_stores_its_info_again(
+async def test_a_terminated_ledger_stores_its_info_again(
     store: HeldStorage, cluster: Cluster, ledger: ManagedLedger, fenced: list[bool]
 ) -> None:
     append(ledger, cluster, b"0")
@@ -175,7 +175,7 @@ async def test_a_disk_that_stays_full(
 
 
 @pytest.mark.parametrize("with_entries", [False, True])
-async def test_a_deleted_one_is_not_fenced(
+async def test_a_deleted_ledger_is_not_fenced(
     store: HeldStorage, cluster: Cluster, ledger: ManagedLedger, fenced: list[bool], with_entries: bool
 ) -> None:
     keep_all(store, cluster)

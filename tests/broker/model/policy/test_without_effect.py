@@ -27,7 +27,7 @@ COMMANDS, UPKEEP = "broker/commands", "broker/model/upkeep"
 EFFECTS: Mapping[str, str] = {
     "auth_policies": "broker/commands/test_authorized.py",
     "backlog_quota_map": f"{UPKEEP}/test_backlog_quota.py::test_producers_are_disconnected_and_refused",
-    "bundles": "broker/admin/namespace/test_bundles.py::test_unloading_one_disconnects_only_its_clients",
+    "bundles": "broker/admin/namespace/test_bundles.py::test_unloading_a_bundle_disconnects_only_its_clients",
     "clusterDispatchRate": f"{RATES}::test_the_rate_bounds_the_messages_of_each_second",
     "topicDispatchRate": f"{RATES}::test_the_rate_bounds_the_messages_of_each_second",
     "subscriptionDispatchRate": f"{RATES}::test_subscriptions_share_a_topics_rate_and_have_their_own",
@@ -64,7 +64,7 @@ EFFECTS: Mapping[str, str] = {
     "schema_auto_update_compatibility_strategy": f"{COMMANDS}/test_schema.py::test_a_producer_that_does_not_fit",
     "schema_compatibility_strategy": f"{COMMANDS}/test_schema.py::test_a_producer_that_does_not_fit",
     "is_allow_auto_update_schema": f"{COMMANDS}/test_schema.py::test_no_new_schemas",
-    "schema_validation_enforced": f"{COMMANDS}/test_schema.py::test_producers_must_have_one",
+    "schema_validation_enforced": f"{COMMANDS}/test_schema.py::test_producers_must_have_a_schema_where_the_topic_has",
     "subscription_types_enabled": f"{COMMANDS}/test_limits.py::test_types_are_the_topics_or_the_namespaces",
     "resource_group_name": (
         f"{COMMANDS}/test_resource_groups.py::test_topics_of_its_namespaces_share_the_publish_rate"

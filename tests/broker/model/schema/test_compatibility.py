@@ -55,7 +55,7 @@ def test_backward_is_forward_seen_from_the_other_side(one: SchemaData, other: Sc
 
 @pytest.mark.req("B-30")
 @given(st.lists(SCHEMA, max_size=4), SCHEMA, st.sampled_from(("BACKWARD", "FORWARD", "FULL")))
-def test_a_transitive_one_asks_all_the_others_the_newest(
+def test_a_transitive_strategy_asks_all_schemas_and_the_others_the_newest(
     existing: list[SchemaData], new: SchemaData, name: str
 ) -> None:
     assert fits(existing, new, f"{name}_TRANSITIVE") is all(fits([each], new, name) for each in existing)
