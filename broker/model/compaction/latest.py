@@ -75,7 +75,7 @@ class Latest:
             left += self._waiting.parts()
 
     def close(self) -> None:
-        """Free the file of waiting messages."""
+        """Close the file of waiting messages."""
         self._file.close()
 
     def check(self) -> None:

@@ -52,7 +52,7 @@ class WaitingFile:
         return self._file.read(size)
 
     def close(self) -> None:
-        """Free the file."""
+        """Close the file, which frees its room."""
         if self._file is not None:
             with suppress(OSError):  # the last block had no room
                 self._file.close()

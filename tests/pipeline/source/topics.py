@@ -39,7 +39,8 @@ def publish(broker: Address, topic: str, contents: Iterable[Any], keys: int = 0,
         async with connect(broker.service_url) as client, client.create_producer(topic, **producer) as made:
             receipts = []
             for number, content in enumerate(contents):
-                receipts.append(made.send_nowait(content, **({"partition_key": f"k{number % keys}"} if keys else {})))
+                key = f"k{number % keys}" if keys else None
+                receipts.append(made.send_nowait(content, partition_key=key))
                 if number % 1000 == 999:
                     await made.flush()
             await made.flush()
