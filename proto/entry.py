@@ -56,11 +56,11 @@ def checksum_matches(entry: bytes) -> bool | None:
     that begins with broker entry metadata counts as one without checksum.
     """
     if entry.startswith(_CHECKSUM):
-        if len(entry) < _MAGIC_AND_WORD:
-            raise EntryError(f"entry of {len(entry)} bytes ends inside its checksum")
-        claimed: int = _U32.unpack_from(entry, 2)[0]
-        rest = entry if len(entry) <= _SMALL else memoryview(entry)
-        return crc32c(rest[_MAGIC_AND_WORD:]) == claimed
+        size = len(entry)
+        if size < _MAGIC_AND_WORD:
+            raise EntryError(f"entry of {size} bytes ends inside its checksum")
+        rest = entry if size <= _SMALL else memoryview(entry)
+        return bool(_crc32c(rest[_MAGIC_AND_WORD:]) == _U32.unpack_from(entry, 2)[0])
     if len(entry) < 2:
         raise EntryError(f"an entry of {len(entry)} bytes is too short")
     return None
