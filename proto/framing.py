@@ -131,7 +131,7 @@ class FrameDecoder:
 @lru_cache
 def _cutter(total: int, size: int) -> Callable[[bytes, int], tuple[bytes, bytes]]:
     """Return a function that cuts a frame of this shape at an offset, in less time than two slices."""
-    return Struct(f"8x{size}s{total - 4 - size}s").unpack_from  # type: ignore[return-value]
+    return Struct(f"8x{size}s{total - 4 - size}s").unpack_from
 
 
 def frame(command: bytes, trailing: bytes = b"") -> bytes:
