@@ -227,7 +227,7 @@ def _after_broker_metadata(entry: bytes) -> int:
 
 def _metadata_span(entry: bytes) -> tuple[int, int]:
     start = 10
-    if not entry.startswith(_CHECKSUM):  # nearly all entries do
+    if not entry.startswith(_CHECKSUM):  # rare, on the path of each message
         start = _after_broker_metadata(entry) + 4
         if entry.startswith(_CHECKSUM, start - 4):
             start += _MAGIC_AND_WORD
