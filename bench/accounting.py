@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
@@ -47,6 +49,60 @@ def memory(pid: int) -> Memory:
 def peak_memory(pid: int) -> int:
     """Return the most resident bytes that a process ever had."""
     return _lines(pid, "VmHWM")[0]
+
+
+def tree_of(pid: int) -> set[int]:
+    """Return a process and all its descendants that still run."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # the process has ended
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(stat.parent.name))
+    found, more = {pid}, [pid]
+    while more:
+        more = [child for each in more for child in children.get(each, ())]
+        found.update(more)
+    return found
+
+
+SAMPLE_SECONDS = 0.5
+
+
+class ProcessTree:
+    """CPU time and most resident memory of a process and its descendants, as far as they run during a block.
+
+    `cpu` is in seconds, from the start of each process on. `peak` is in bytes, with shared pages once for each process.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.peak = 0
+        self._pid = pid
+        self._seconds: dict[int, float] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    @property
+    def cpu(self) -> float:
+        return sum(self._seconds.values())
+
+    def __enter__(self) -> ProcessTree:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        is_over = False
+        while not is_over:
+            is_over = self._over.wait(SAMPLE_SECONDS)
+            resident = 0
+            for pid in tree_of(self._pid):
+                with suppress(ProcessGoneError):
+                    self._seconds[pid] = cpu_seconds(pid)
+                    resident += memory(pid).resident
+            self.peak = max(self.peak, resident)
 
 
 def _lines(pid: int, *names: str) -> list[int]:

@@ -8,22 +8,23 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-import anyio
-
-from bench.accounting import cpu_seconds, peak_memory
-from bench.brokers import Launch, pulsarium_command
+from bench.accounting import ProcessTree
+from bench.brokers import Broker, Launch, pulsarium_command
 from bench.compaction import compacted
-from bench.pipeline.topics import fill_distinct
-from bench.raw_driver import RawDriverError
+from bench.raw_driver import PRODUCER_ID, Connection, RawDriverError, open_producer, send_all
+from pulsarium.proto import batch, entry
+from pulsarium.proto.framing import frame
+from pulsarium.proto.generated.PulsarApi_pb2 import BaseCommand, MessageMetadata, SingleMessageMetadata
 
 ABOUT = """\
 Fills a topic with messages that all have different keys, and compacts copies of the topic by each engine, in a broker
-of its own. Prints the seconds, the CPU seconds of the broker alone, and the peak of the broker's resident memory.
+of its own. Prints the seconds, and the CPU seconds and the peak of the resident memory of the broker and of the
+processes that it started.
 
   bounded       the broker itself, within its default key-memory, in as many passes as the keys need
   all-at-once   the broker itself, with all keys in memory
@@ -38,6 +39,7 @@ ENGINES = {
     "spark": ["--compaction-engine", "spark"],
 }
 TOPIC = "persistent://public/default/keys"
+BATCH = 1000
 LIMIT_SECONDS = 12 * 3600
 GB = 2**30
 
@@ -71,6 +73,30 @@ def arguments(given: Sequence[str]) -> tuple[Asked, list[str]]:
     return Asked(found.keys, found.value_size, found.memory, found.master), found.engines or list(ENGINES)
 
 
+def fill(broker: Broker, keys: int, value_size: int) -> None:
+    """Publish messages that all have different keys, over a bare socket."""
+    connection = Connection(broker.service_url)
+    open_producer(connection, TOPIC)
+    send_all(connection, ((each, 1) for each in batches(keys, value_size)))
+    connection.socket.close()
+
+
+def batches(keys: int, value_size: int) -> Iterator[bytes]:
+    """Yield the SEND frame of each batch. The keys have the same size, so that one template makes all messages."""
+    key = "key-%012d"
+    single = batch.pack([(SingleMessageMetadata(partition_key=key % 0), b"x" * value_size)])
+    template = single.replace(b"%", b"%%").replace((key % 0).encode(), key.encode(), 1)
+    command = BaseCommand(type=BaseCommand.SEND)
+    command.send.producer_id = PRODUCER_ID
+    metadata = MessageMetadata(producer_name="bench", publish_time=1)
+    for number, start in enumerate(range(0, keys, BATCH)):
+        count = min(BATCH, keys - start)
+        command.send.sequence_id = metadata.sequence_id = number
+        command.send.num_messages = metadata.num_messages_in_batch = count
+        payload = template * count % tuple(range(start, start + count))
+        yield frame(command.SerializeToString(), entry.build(metadata, payload))
+
+
 def measure(engine: str, data: Path, asked: Asked) -> Row:
     """Compact the topic of a data folder, and return a row of the table."""
     options = list(ENGINES[engine])
@@ -82,15 +108,15 @@ def measure(engine: str, data: Path, asked: Asked) -> Row:
         if engine != "spark":
             limit = int(asked.memory * GB)
             resource.prlimit(launch.broker.pid, resource.RLIMIT_AS, (limit, limit))
-        try:
-            compacted(launch.broker, TOPIC, LIMIT_SECONDS)
-            result = f"{time.perf_counter() - begin:.0f}"
-        except (OSError, RawDriverError) as error:  # a broker without memory fails, or ends
-            result = f"failed: {error}"
-        cpu, peak = cpu_seconds(launch.broker.pid), peak_memory(launch.broker.pid)
+        with ProcessTree(launch.broker.pid) as tree:
+            try:
+                compacted(launch.broker, TOPIC, LIMIT_SECONDS)
+                result = f"{time.perf_counter() - begin:.0f}"
+            except (OSError, RawDriverError) as error:  # a broker without memory fails, or ends
+                result = f"failed: {error}"
     finally:
         launch.stop()
-    return engine, result, f"{cpu:.0f}", f"{peak / 1e6:,.0f} MB"
+    return engine, result, f"{tree.cpu:.0f}", f"{tree.peak / 1e6:,.0f} MB"
 
 
 def main(given: Sequence[str]) -> int:
@@ -99,14 +125,11 @@ def main(given: Sequence[str]) -> int:
         source = Path(folder, "source")
         launch = Launch([*pulsarium_command(), "--data", str(source)])
         try:
-            anyio.run(fill_distinct, launch.broker, TOPIC, asked.keys, asked.value_size)
+            fill(launch.broker, asked.keys, asked.value_size)
         finally:
             launch.stop()
         print(f"{asked.keys:,} keys, {asked.memory:g} GB of address space for a broker without Spark\n")
-        print(
-            "| engine | seconds | CPU seconds of the broker | peak memory of the broker |\n|---|--:|--:|--:|",
-            flush=True,
-        )
+        print("| engine | seconds | CPU seconds | peak memory |\n|---|--:|--:|--:|", flush=True)
         for engine in engines:
             data = Path(folder, engine, "data")
             shutil.copytree(source, data)

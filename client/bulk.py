@@ -260,8 +260,9 @@ class BatchProducer:
     """A producer for programs that choose the partition of each message and pack batches themselves.
 
     The class takes a producer of `Client.create_producer`, whose `async with` block opens and closes it. The program
-    gives each message of a partition a higher sequence id than the one before, and packs only messages with sequence
-    ids above `highest_sequence_id`.
+    gives each message of a partition a higher sequence id than the one before. With deduplication, an earlier producer
+    of the same name may have sent messages up to `highest_sequence_id`: the program sends none of them but the last,
+    after `omit_through`.
     """
 
     def __init__(self, producer: Producer[Any]) -> None:
@@ -282,9 +283,18 @@ class BatchProducer:
     def highest_sequence_id(self, partition: int) -> int:
         """Return the highest sequence id that the partition has or that was sent to it, or -1.
 
-        The broker may drop a message with a sequence id up to this one as a duplicate, so such a message is sent alone.
+        The broker may drop an entry that begins with a sequence id up to this one as a duplicate.
         """
         return self._producer._partitions[partition].highest_sequence_id
+
+    def omit_through(self, partition: int, sequence_id: int) -> None:
+        """Note that of the messages up to this sequence id, an earlier producer's, the program sends only the last.
+
+        The broker stores messages in order. So when it drops the last one as a duplicate, it has the others, too: the
+        receipt has no ledger then. When the broker lost them instead, the producer ends with `ProducerFenced` before
+        it sends anything again.
+        """
+        self._producer._partitions[partition].omit_through(sequence_id)
 
     async def send(self, partition: int, content: bytes | None, **options: Unpack[MessageOptions]) -> Receipt:
         """Send one message in an entry of its own, as soon as the limits of pending messages allow.

@@ -25,6 +25,8 @@ class Direction(Enum):
     BROKER = "broker"
     BOTH = "both"
 
+    __hash__ = object.__hash__  # Enum hashes the name, in Python
+
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:

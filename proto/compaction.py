@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property
 from typing import NamedTuple
 
 from pulsarium.proto import batch
@@ -28,19 +29,22 @@ class Keyed(NamedTuple):
 class OpenEntry:
     """An entry that is unpacked once.
 
-    `messages` is None for a batch that is damaged or too large; compaction keeps the whole batch. An encrypted entry
-    counts as one message with the key of its metadata (S429-17).
+    Compaction keeps the whole batch where `messages` is None. An encrypted entry counts as one message with the key of
+    its metadata (S429-17).
     """
 
     def __init__(self, entry: bytes, metadata: pb.MessageMetadata) -> None:
         self.entry = entry
         self._metadata = metadata
         self._singles: list[Single] = []
-        self.messages: list[Keyed] | None
+
+    @cached_property
+    def messages(self) -> list[Keyed] | None:
+        """Return the keys of the messages, or None for a batch that is damaged or too large."""
+        metadata = self._metadata
         if metadata.HasField("num_messages_in_batch") and not metadata.encryption_keys:
-            self.messages = self._open_batch()
-        else:
-            self.messages = [self._alone()]
+            return self._open_batch()
+        return [self._alone()]
 
     def _alone(self) -> Keyed:
         metadata = self._metadata
@@ -70,20 +74,33 @@ class OpenEntry:
         """Return the entry with the messages at these batch indexes, or None when nothing is retained (S429-31).
 
         A batch keeps its number of messages. An empty message replaces each removed one (S429-12), and field 31 lists
-        the retained indexes (S429-15). Entries that are no batch, or damaged, stay unchanged.
+        the retained indexes (S429-15). A batch that retains all messages keeps its payload. Entries that are no batch,
+        or damaged, stay unchanged.
         """
+        metadata = self._metadata
+        if 0 < len(retained) == metadata.num_messages_in_batch and ALONE not in retained:
+            payload = payload_of(self.entry)  # as it is, and not unpacked
+            if metadata.compression == pb.NONE:
+                metadata.uncompressed_size = len(payload)
+            return self._with(retained, payload)
+        is_damaged = self.messages is None
         if not self._singles:
-            return self.entry if retained or self.messages is None else None
+            return self.entry if retained or is_damaged else None
         if not retained:
             return None
-        singles = [each if index in retained else _placeholder() for index, each in enumerate(self._singles)]
-        payload = batch.pack(singles)
+        kept = set(retained)
+        singles = [each if index in kept else _placeholder() for index, each in enumerate(self._singles)]
+        packed = batch.pack(singles)
+        metadata.uncompressed_size = len(packed)
+        return self._with(retained, compress(metadata.compression, packed))
+
+    def _with(self, retained: Collection[int], payload: bytes) -> bytes:
+        """Return the entry with another payload, and with the indexes that it retains."""
         metadata = self._metadata
-        metadata.uncompressed_size = len(payload)
         del metadata.compacted_batch_indexes[:]
         metadata.compacted_batch_indexes.extend(sorted(retained))
         head = self.entry[: len(self.entry) - len(strip_broker_metadata(self.entry))]
-        return head + build(metadata, compress(metadata.compression, payload))
+        return head + build(metadata, payload)
 
 
 def open_entry(entry: bytes) -> OpenEntry | None:

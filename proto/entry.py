@@ -56,11 +56,11 @@ def checksum_matches(entry: bytes) -> bool | None:
     that begins with broker entry metadata counts as one without checksum.
     """
     if entry.startswith(_CHECKSUM):
-        if len(entry) < _MAGIC_AND_WORD:
-            raise EntryError(f"entry of {len(entry)} bytes ends inside its checksum")
-        claimed: int = _U32.unpack_from(entry, 2)[0]
-        rest = entry if len(entry) <= _SMALL else memoryview(entry)
-        return crc32c(rest[_MAGIC_AND_WORD:]) == claimed
+        size = len(entry)
+        if size < _MAGIC_AND_WORD:
+            raise EntryError(f"entry of {size} bytes ends inside its checksum")
+        rest = entry if size <= _SMALL else memoryview(entry)
+        return bool(_crc32c(rest[_MAGIC_AND_WORD:]) == _U32.unpack_from(entry, 2)[0])
     if len(entry) < 2:
         raise EntryError(f"an entry of {len(entry)} bytes is too short")
     return None
@@ -71,12 +71,14 @@ def read(entry: bytes) -> tuple[BrokerEntryMetadata | None, MessageMetadata, byt
 
     Raise `EntryError` when the entry is damaged, or does not fit its checksum.
     """
-    broker_metadata = parse_broker_metadata(entry)
-    sent = strip_broker_metadata(entry)
-    if checksum_matches(sent) is False:
+    broker_metadata = None
+    if entry.startswith(_BROKER):  # rare, and four calls less for each other entry
+        broker_metadata = parse_broker_metadata(entry)
+        entry = strip_broker_metadata(entry)
+    if checksum_matches(entry) is False:
         raise EntryError("the entry's checksum does not match")
-    start, end = _metadata_span(sent)
-    return broker_metadata, _parsed(sent[start:end]), sent[end:]
+    start, end = _metadata_span(entry)
+    return broker_metadata, _parsed(entry[start:end]), entry[end:]
 
 
 def parse_metadata(entry: bytes) -> MessageMetadata:
@@ -224,10 +226,11 @@ def _after_broker_metadata(entry: bytes) -> int:
 
 
 def _metadata_span(entry: bytes) -> tuple[int, int]:
-    start = _after_broker_metadata(entry)
-    if entry.startswith(_CHECKSUM, start):
-        start += _MAGIC_AND_WORD
-    start += 4
+    start = 10
+    if not entry.startswith(_CHECKSUM):  # rare, on the path of each message
+        start = _after_broker_metadata(entry) + 4
+        if entry.startswith(_CHECKSUM, start - 4):
+            start += _MAGIC_AND_WORD
     if start > len(entry):
         raise EntryError(f"entry of {len(entry)} bytes has no metadata size")
     (size,) = _U32.unpack_from(entry, start - 4)

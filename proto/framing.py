@@ -7,6 +7,8 @@ ignore.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from struct import Struct
 
 from pulsarium.proto.errors import FrameError
@@ -52,15 +54,23 @@ class FrameDecoder:
         append, unpack, limit = frames.append, _HEAD.unpack_from, self._limit
         end = len(data)
         command = start + 8
+        last_total = last_size = -1
         while command <= end:
             total, size = unpack(data, start)
             stop = start + 4 + total
             if stop > end or not size + 4 <= total <= limit:
                 break
-            start = command + size
-            append((data[command:start], data[start:stop]))
-            start = stop
-            command = stop + 8
+            if total == last_total and size == last_size:
+                cut, head, length = _cutter(total, size), data[start:command], 4 + total
+                while start + length <= end and data.startswith(head, start):
+                    append(cut(data, start))
+                    start += length
+            else:
+                last_total, last_size = total, size
+                start = command + size
+                append((data[command:start], data[start:stop]))
+                start = stop
+            command = start + 8
         if start < end:
             self._begin(data, start)
         return frames
@@ -116,6 +126,12 @@ class FrameDecoder:
     def _refuse(self, reason: str) -> None:
         self.error = FrameError(reason)
         self._tail = bytearray()
+
+
+@lru_cache
+def _cutter(total: int, size: int) -> Callable[[bytes, int], tuple[bytes, bytes]]:
+    """Return a function that cuts a frame of this shape at an offset, in less time than two slices."""
+    return Struct(f"8x{size}s{total - 4 - size}s").unpack_from
 
 
 def frame(command: bytes, trailing: bytes = b"") -> bytes:

@@ -35,12 +35,6 @@ async def fill_keyed(broker: Broker, topic: str, messages: int, size: int, keys:
         await _publish(client, topic, (f"key-{chance.randrange(keys)}" for _ in range(messages)), size)
 
 
-async def fill_distinct(broker: Broker, topic: str, messages: int, size: int) -> None:
-    """Publish messages that all have different keys."""
-    async with connect(broker.service_url) as client:
-        await _publish(client, topic, (f"key-{number}" for number in range(messages)), size)
-
-
 async def _publish(client: Client, topic: str, keys: Iterable[str | None], size: int) -> None:
     async with client.create_producer(topic, batching_max_messages=BATCH, max_pending_messages=20 * BATCH) as producer:
         for number, key in enumerate(keys):

@@ -128,14 +128,15 @@ class SqliteStorage:
         self._committer.wait_for(Replacement(metadata, entries))
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        ended = trio.Event()
         try:
-            self._applier.start()
-            self._committer.start()
+            self._applier.start(ended)
+            self._committer.start(ended)
             self._applier.grew(deleted=self._unapplied.changes > 0)  # what an earlier process left
-            self._reader.start()
+            self._reader.start(ended)
             task_status.started()
-            await self._committer.finished.wait()
-            raise StorageError("the commit thread has died")
+            await ended.wait()
+            raise StorageError("a storage thread has died")
         finally:
             await self._reader.stop(0)  # no caller waits for results any more
             self._connection.close()

@@ -91,10 +91,11 @@ class Worker(Generic[T]):
         else:
             self._inbox.put(request)
 
-    def start(self) -> None:
-        """Start the thread. `finished` is set on the event loop when the thread has ended."""
+    def start(self, ended: trio.Event | None = None) -> None:
+        """Start the thread. `finished` and `ended` are set on the event loop when the thread has ended."""
         self._token = trio.lowlevel.current_trio_token()
         self.finished = trio.Event()
+        self._events = [self.finished] if ended is None else [self.finished, ended]
         self._thread.start()
 
     async def stop(self, grace: float) -> None:
@@ -171,7 +172,7 @@ class Worker(Generic[T]):
             try:
                 self.close()
             finally:
-                self.hand_back([self.finished.set])
+                self.hand_back([event.set for event in self._events])
 
     def _serve_next(self) -> bool:
         """Serve one request.

@@ -10,10 +10,10 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from pulsarium.capture.file import Record
 from pulsarium.capture.lint.exchanges import NO_REQUEST, request_key
-from pulsarium.capture.lint.frames import Frame
+from pulsarium.capture.lint.frames import WITH_REQUEST_ID, Frame
 from pulsarium.capture.lint.rule import RULES, Rule, Section, Severity
 from pulsarium.capture.lint.state import State
-from pulsarium.proto.commands import Direction
+from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.entry import strip_checksum
 from pulsarium.proto.framing import MAX_FRAME_SIZE
 from pulsarium.proto.generated.PulsarApi_pb2 import NONE, BaseCommand, CommandSubscribe, Schema
@@ -172,6 +172,7 @@ def _connection_protocol_version(state: State, frame: Frame) -> Iterator[str]:
     "The request_id 2^64-1 belongs to the broker, for commands that answer no request.",
     "Pulsar's Commands: ERROR and CLOSE_* with request_id -1",
     "Count request ids from 0 or 1.",
+    on=WITH_REQUEST_ID,
     severity=Severity.WARNING,
 )
 def _connection_reserved(state: State, frame: Frame) -> Iterator[str]:
@@ -211,16 +212,11 @@ def _version_newer(state: State, frame: Frame) -> Iterator[str]:
     talk = state.conversation
     version = talk.protocol_version if state.connected else talk.asked_version
     # An answer is sent to requests of any version, and Pulsar pings clients of any version.
-    if (
-        frame.spec is None
-        or frame.spec.type == _T.PING
-        or version is None
-        or state.matcher.request_of(frame) is not None
-    ):
+    if frame.spec is None or frame.spec.type == _T.PING or version is None:
         return
     from_broker = frame.sender is Direction.BROKER
     since = max(frame.spec.since, _FROM_BROKER_SINCE.get(frame.spec.type, 0) if from_broker else 0)
-    if since > max(version, 0):
+    if since > max(version, 0) and state.matcher.request_of(frame) is None:
         yield f"{frame.name}, of version {since}, on a connection of version {version}"
 
 
@@ -229,6 +225,7 @@ def _version_newer(state: State, frame: Frame) -> Iterator[str]:
     "A command of a feature goes to a broker with that feature.",
     "PulsarApi.proto: FeatureFlags of CONNECTED",
     "Check feature_flags of CONNECTED first: brokers without the feature close the connection.",
+    on=[spec.name for spec in COMMANDS.values() if spec.feature_flag],
 )
 def _version_feature(state: State, frame: Frame) -> Iterator[str]:
     flag = frame.spec.feature_flag if frame.spec else None

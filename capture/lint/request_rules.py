@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pulsarium.capture.lint.exchanges import answered_key
-from pulsarium.capture.lint.frames import Frame
+from pulsarium.capture.lint.frames import WITH_REQUEST_ID, Frame
 from pulsarium.capture.lint.members import Phase, Producer
 from pulsarium.capture.lint.rule import Section, Severity
 from pulsarium.capture.lint.scalable import segment_of
@@ -41,6 +41,7 @@ REQUEST_RULES = Section("Rules of requests, their answers, and names in them")
     "A request_id is not used again while its request waits for an answer.",
     "PulsarApi.proto: request_id",
     "Increase request ids, per client or per connection.",
+    on=WITH_REQUEST_ID,
 )
 def _request_reused(state: State, frame: Frame) -> Iterator[str]:
     if frame.request_id is not None and frame.sender is Direction.CLIENT:
@@ -54,6 +55,7 @@ def _request_reused(state: State, frame: Frame) -> Iterator[str]:
     "An answer has the request_id of a request.",
     "PulsarApi.proto: request_id",
     "Answer with the id of the request.",
+    on=WITH_REQUEST_ID,
     about=Direction.BROKER,
 )
 def _request_nothing(state: State, frame: Frame) -> Iterator[str]:
@@ -66,6 +68,7 @@ def _request_nothing(state: State, frame: Frame) -> Iterator[str]:
     "A request has one answer.",
     "PulsarApi.proto: request_id",
     "Answer each request once.",
+    on=WITH_REQUEST_ID,
     about=Direction.BROKER,
 )
 def _request_twice(state: State, frame: Frame) -> Iterator[str]:
@@ -78,6 +81,7 @@ def _request_twice(state: State, frame: Frame) -> Iterator[str]:
     "The answer to a request is the command for it, or ERROR.",
     "PulsarApi.proto",
     "Answer with the command that docs/commands.md lists.",
+    on=WITH_REQUEST_ID,
     about=Direction.BROKER,
 )
 def _request_kind(state: State, frame: Frame) -> Iterator[str]:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from pulsarium.client.errors import ConnectError, LocalProtocolError, PulsarError, error_of
-from pulsarium.proto.commands import COMMANDS, CommandSpec, Direction, parse
+from pulsarium.proto.commands import COMMANDS, Direction, parse
 from pulsarium.proto.errors import CommandError
 from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
@@ -81,7 +81,6 @@ class Challenged(NamedTuple):
 class Received(NamedTuple):
     """A command for the users of the connection, and the bytes behind it."""
 
-    spec: CommandSpec
     command: pb.BaseCommand
     trailing: bytes
 
@@ -223,7 +222,7 @@ class ClientProtocol:
         elif self.state is State.CONNECTING:
             self._handshake(command, events)
         else:
-            events.append(Received(spec, command, trailing))
+            events.append(Received(command, trailing))
 
     def _own(self, command: pb.BaseCommand, events: list[Event]) -> None:
         if command.type == pb.BaseCommand.PING:

@@ -213,9 +213,10 @@ class Routes:
             waiter.patience.deadline = math.inf
 
     def _message(self, command: pb.BaseCommand, trailing: bytes) -> None:
-        handler = self.consumers.get(command.message.consumer_id)
+        message = command.message
+        handler = self.consumers.get(message.consumer_id)
         if handler is not None:
-            handler.on_message(command.message, trailing)
+            handler.on_message(message, trailing)
 
     def _receipt(self, command: pb.BaseCommand, trailing: bytes) -> None:
         handler = self.producers.get(command.send_receipt.producer_id)

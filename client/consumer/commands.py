@@ -57,10 +57,14 @@ def ack(
     error: pb.CommandAck.ValidationError | None = None,
 ) -> pb.BaseCommand:
     """Return ACK of entries, with `error` for those that cannot be read. The broker answers only with a request id."""
-    body = pb.CommandAck(consumer_id=consumer_id, ack_type=kind, message_id=message_ids)
+    command = pb.BaseCommand(type=Type.ACK)
+    body = command.ack  # filled in place: an argument of the constructor would be copied, with its ids
+    body.consumer_id = consumer_id
+    body.ack_type = kind
+    body.message_id.extend(message_ids)
     if error is not None:
         body.validation_error = error
-    return pb.BaseCommand(type=Type.ACK, ack=body)
+    return command
 
 
 def ack_in(

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import anyio.lowlevel
 
 from pulsarium.client.blocks import Closing
+from pulsarium.client.checkpoints import checkpoint
 from pulsarium.client.consumer.inbox import Inbox, Onlooker, batch_receive
 from pulsarium.client.consumer.indexes import message_at
 from pulsarium.client.consumer.interceptors import Interceptors
@@ -66,7 +67,7 @@ class Consumer(Closing, Generic[T]):
         timeouts = (options.unacked_messages_timeout, options.ack_timeout_redelivery_backoff)
         is_watched = self._is_intercepted or timeouts != (None, None)
         self._take = self._take_watched if is_watched else self._inbox.take
-        self._arrival = self._inbox.arrival if options.receiver_queue_size else self._arrival_on_demand
+        self._filled = self._inbox.filled if options.receiver_queue_size else self._filled_on_demand
 
     async def __aenter__(self) -> Consumer[T]:
         await self._parts.open()
@@ -76,7 +77,8 @@ class Consumer(Closing, Generic[T]):
         return self
 
     async def __anext__(self) -> Message[T]:
-        if not await self._arrival(until_end=True):
+        await checkpoint()
+        if not self._inbox and not await self._filled(until_end=True):
             raise StopAsyncIteration
         return self._take()
 
@@ -121,7 +123,9 @@ class Consumer(Closing, Generic[T]):
             AlreadyClosed: The consumer was closed.
             PulsarError: The consumer failed for good.
         """
-        await self._arrival()
+        await checkpoint()
+        if not self._inbox:
+            await self._filled()
         return self._take()
 
     async def batch_receive(self) -> list[Message[T]]:
@@ -155,12 +159,12 @@ class Consumer(Closing, Generic[T]):
         self._parts.received(message)
         return self._interceptors.before_consume(message)
 
-    async def _arrival_on_demand(self, *, until_end: bool = False) -> bool:
+    async def _filled_on_demand(self, *, until_end: bool = False) -> bool:
         """Ask for a message, without a queue. If the call is canceled, the next call gets the message."""
         with ExitStack() as stack:
             for part in self._parts.all:
                 stack.enter_context(part.receiver.wanted())
-            return await self._inbox.arrival(until_end=until_end)
+            return await self._inbox.filled(until_end=until_end)
 
     # ---- acknowledging
 
@@ -195,7 +199,7 @@ class Consumer(Closing, Generic[T]):
             PulsarError: The broker refused the acknowledgement, in a transaction or with `ack_receipt_enabled`.
         """
         if txn is None:
-            await anyio.lowlevel.checkpoint()
+            await checkpoint()
             await self._acknowledge(message)
         else:
             await _noticing(partial(self._acknowledge, message, txn))

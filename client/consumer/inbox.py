@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.lowlevel
 
+from pulsarium.client.checkpoints import checkpoint
 from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy
 from pulsarium.client.errors import PulsarError, copy_of
 from pulsarium.client.message import Message
@@ -43,7 +43,7 @@ class Inbox:
         self._versions = versions
         self._forgiving = forgiving
         self._receivers: dict[Receiver, None] = {}
-        self._ready: dict[Receiver, None] = {}  # the next receiver is first; its queue may be empty by now
+        self._ready: dict[Receiver, None] = {}  # the next receiver is first; its queue may be empty
         self._arrival: anyio.Event | None = None
         self._error: PulsarError | None = None
 
@@ -59,7 +59,7 @@ class Inbox:
 
     def wake(self, receiver: Receiver) -> None:
         """Wake calls that wait, because the receiver has a message, reached the end of its topic, or failed."""
-        if receiver and receiver in self._receivers:
+        if receiver in self._receivers:
             self._ready[receiver] = None
         self._wake()
 
@@ -114,22 +114,22 @@ class Inbox:
         return None if first is None else first.head
 
     async def another(self) -> None:
-        """Wait for one more message, and use all room of the queues. Raise as `arrival` does."""
+        """Wait for one more message, and use all room of the queues. Raise as `filled` does."""
         self._check()
         for receiver in self._receivers:
             receiver.offer_room()
         await self._change()
 
-    async def arrival(self, *, until_end: bool = False) -> bool:
-        """Wait for a message, and return True. With `until_end`, return False at the end of all topics.
-
-        Raise the error of a receiver that failed. Each call is a checkpoint.
-        """
-        await anyio.lowlevel.checkpoint()
-        return bool(self) or await self.filled(until_end=until_end)
+    async def arrival(self) -> None:
+        """Wait as `filled` does. Each call is a checkpoint."""
+        await checkpoint()
+        await self.filled()
 
     async def filled(self, *, until_end: bool = False) -> bool:
-        """Wait as `arrival` does, but without a checkpoint when a message is here."""
+        """Wait for a message, and return True. With `until_end`, return False at the end of all topics.
+
+        Raise the error of a receiver that failed. A call that finds a message is no checkpoint.
+        """
         while not self:
             if self._versions is not None and self._error is None and (unknown := self._unknown()) is not None:
                 await self._versions.find(unknown)  # if this is canceled, the message is still in its queue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
@@ -23,7 +23,7 @@ from pulsarium.client.consumer.start import Start
 from pulsarium.client.entry.decoding import Decoded, Single, Unreadable, join, messages
 from pulsarium.client.errors import ConnectError, CryptoError, InvalidMessage, PulsarError
 from pulsarium.client.message import Message
-from pulsarium.client.message_id import MessageId
+from pulsarium.client.message_id import MessageId, received_id
 from pulsarium.client.statistics import Received
 from pulsarium.proto.entry import parse_metadata
 from pulsarium.proto.errors import EntryError
@@ -155,7 +155,8 @@ class Receiver:
     def take(self) -> Message[Any]:
         """Return the next message of the queue, which must not be empty, or raise the error in its place."""
         taken = self._queue.popleft()
-        self._free(1)
+        if permits := self._permits.free(1):
+            self._flow(permits)
         if isinstance(taken, Failed):
             self._redelivery.received(taken.id)
             raise taken.error
@@ -235,7 +236,8 @@ class Receiver:
                     return
                 message_id = whole.message_id
                 decoded = join(whole.chunks)
-            found = messages(decoded, command.ack_set, self._processor)
+            ack_set = command.ack_set
+            found = messages(decoded, ack_set, self._processor)
         except Unreadable as error:
             self._inbox.onlooker.unreadable(message_id, error)
             if error.validation_error == pb.CommandAck.DecryptionError:
@@ -257,8 +259,8 @@ class Receiver:
                 text = f"{message_id}: batches cannot be received with receiver_queue_size 0"
                 self._owner.refuse(InvalidMessage(text))
                 return
-            wanted = self._wanted(message_id.entry, found)
-            if unused := _left(command, decoded.metadata) - len(wanted):
+            wanted = found if self.start is None else self._wanted(self.start, message_id.entry, found)
+            if unused := _left(ack_set, decoded.metadata) - len(wanted):
                 self._free(unused)
             self._deliver(message_id, decoded, wanted, command.redelivery_count)
 
@@ -307,10 +309,9 @@ class Receiver:
             return start
         return Start.needing(needed, MessageId(*seen))
 
-    def _wanted(self, entry: tuple[int, int], found: list[Single]) -> list[Single]:
+    def _wanted(self, start: Start, entry: tuple[int, int], found: list[Single]) -> list[Single]:
         """Return the messages that are not before the start."""
-        start = self.start
-        if start is None or (entry != start.message_id.entry and not start.is_behind(entry)):
+        if entry != start.message_id.entry and not start.is_behind(entry):
             return found
         return [single for single in found if not start.skips(entry, single[0])]
 
@@ -324,11 +325,13 @@ class Receiver:
         if size:
             self._acknowledgements.received(entry, size, [index for index, _, _ in found])
         made: list[Message[Any]] = []
+        bytes_received = 0
         topic, schema, broker_metadata = self._topic, self._schema, decoded.broker_metadata
         for index, single, data in found:
             own = message_id
             if index != own.batch_index or size != own.batch_size:
-                own = MessageId(*entry, own.partition, index, size, own.first_chunk, own.chunks)
+                own = received_id(*entry, own.partition, index, size, own.first_chunk, own.chunks)
+            bytes_received += len(data)
             made.append(
                 Message(
                     topic, own, metadata, single, data, redelivery_count, schema=schema, broker_metadata=broker_metadata
@@ -338,7 +341,7 @@ class Receiver:
             self._free(len(made))
             return
         self._counts.messages += len(made)
-        self._counts.bytes += sum([len(data) for _, _, data in found])
+        self._counts.bytes += bytes_received
         self._queue.extend(made)
         self._inbox.wake(self)
 
@@ -371,14 +374,14 @@ class Receiver:
 def _charged(command: pb.CommandMessage, entry: bytes) -> int:
     """Return the permits that the broker counted for an entry that is not decoded."""
     try:
-        return _left(command, parse_metadata(entry))
+        return _left(command.ack_set, parse_metadata(entry))
     except EntryError:
         return 1
 
 
-def _left(command: pb.CommandMessage, metadata: pb.MessageMetadata) -> int:
+def _left(ack_set: Sequence[int], metadata: pb.MessageMetadata) -> int:
     """Return the permits that the broker counted for an entry: its unacknowledged messages (S54-16)."""
     size = max(1, metadata.num_messages_in_batch)
-    if not command.ack_set:
+    if not ack_set:
         return size
-    return min(size, sum((word & 2**64 - 1).bit_count() for word in command.ack_set))
+    return min(size, sum((word & 2**64 - 1).bit_count() for word in ack_set))

@@ -88,6 +88,7 @@ class TopicConsumer:
         self._last_ids = LastMessageIds(options.crypto_key_reader, options.payload_to_message_id_converter)
         delay, most = options.acknowledgement_group_time, options.max_acknowledgement_group_size
         self._group = AckGroup(tasks, self._acknowledge_group, delay, most)
+        self._has_receipts = options.ack_receipt_enabled
         self._seeking = anyio.Lock()
         self._closed = False
 
@@ -99,20 +100,17 @@ class TopicConsumer:
     # ---- acknowledging
 
     async def acknowledge(self, message_id: MessageId, txn: Transaction | None = None) -> None:
-        if txn is not None:
+        if txn is not None or not self.acknowledge_nowait(message_id):
             await self.acknowledge_all([message_id], txn)
-            return
-        if message_id.first_chunk is not None:
-            await self.acknowledge_all([message_id])
-            return
-        connection = self._link.current or await self._link.connection()
+
+    def acknowledge_nowait(self, message_id: MessageId) -> bool:
+        """Acknowledge a message in a group. Return False, without an effect, when the call has to wait."""
+        if self._has_receipts or message_id.first_chunk is not None or self._link.current is None:
+            return False
         data = self._individual(message_id)
-        if data is None:
-            return
-        if self._options.ack_receipt_enabled:
-            await self._acknowledge(connection, Individual, [data])
-        else:
+        if data is not None:
             self._group.add(data)
+        return True
 
     async def acknowledge_all(self, message_ids: Sequence[MessageId], txn: Transaction | None = None) -> None:
         """Acknowledge several messages, with one receipt for all of them."""
@@ -135,7 +133,9 @@ class TopicConsumer:
         entry = message_id.entry
         was_known = entry in self._acknowledgements
         data = self._acknowledgements.individual(message_id)
-        if data is not None and (not data.ack_set or (was_known and entry not in self._acknowledgements)):
+        if data is None:
+            return None
+        if message_id.batch_index < 0 or not data.ack_set or (was_known and entry not in self._acknowledgements):
             self._redelivery.done(entry)
         return data
 

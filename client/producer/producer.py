@@ -11,6 +11,7 @@ import anyio.lowlevel
 from typing_extensions import Unpack
 
 from pulsarium.client.blocks import Publishing
+from pulsarium.client.checkpoints import checkpoint
 from pulsarium.client.connection.waiting import printable
 from pulsarium.client.core import Core
 from pulsarium.client.entry.encoding import Encoder
@@ -170,7 +171,7 @@ class Producer(Publishing, Generic[T]):
             AlreadyClosed: The producer is closed.
         """
         if txn is None:
-            await anyio.lowlevel.checkpoint()
+            await checkpoint()
         return (await self._add(content, txn, options))[1]
 
     def send_nowait(self, content: T | None, **options: Unpack[MessageOptions]) -> Receipt:

@@ -79,6 +79,7 @@ class TopicProducer:
         self._epoch = 0
         self._next_sequence_id = 0
         self._highest_sequence_id = -1  # of all messages so far
+        self._omitted = -1  # messages with sequence ids up to this one are not sent, because the topic has them
         self._max_message_size = 0
         self._schema_version = b""
         self._splitter = Splitter(encoder, options.chunk_max_message_size or 0) if options.chunking_enabled else None
@@ -173,6 +174,13 @@ class TopicProducer:
         metadata = self._with_schema(metadata_of_packed(self._name, batch))
         self._post(messages, lambda: [self._encoder.single(metadata, batch.payload)])
         return receipt
+
+    def omit_through(self, sequence_id: int) -> None:
+        """Note that messages up to this sequence id are not sent, because an earlier producer of this name sent them.
+
+        When the producer is opened again, and the broker turns out not to have them, the producer ends.
+        """
+        self._omitted = max(self._omitted, sequence_id)
 
     def send_batch(self) -> None:
         """Send the messages of the batch."""
@@ -300,14 +308,10 @@ class TopicProducer:
         if connection.is_lost:
             raise ConnectError(f"{self.topic}: the connection was lost while the producer was opened")
         success = reply.command.producer_success
-        if self._epoch and self._is_torn(success.last_sequence_id):
-            # Another producer of that name published a part of a pending entry: the broker would drop the whole entry
-            # as a duplicate (PIP-6).
+        if self._epoch and (reason := self._cannot_continue(success.last_sequence_id)):
             connection.detach_producer(self._id)
             self._close_nowait(connection)
-            raise ProducerFenced(
-                f"{self.topic}: another producer {self._name} published up to {success.last_sequence_id}"
-            )
+            raise ProducerFenced(f"{self.topic}: {reason}")
         self._opened(connection, success)
 
     def _close_nowait(self, connection: Connection) -> None:
@@ -333,6 +337,14 @@ class TopicProducer:
         self._max_message_size = connection.max_message_size
         self._outbox.fail_larger(self._max_message_size)
         self._outbox.open_on(connection, self._id)
+
+    def _cannot_continue(self, last: int) -> str:
+        """Return why a broker that has the messages up to `last` would store others than this producer means, or ""."""
+        if self._is_torn(last):  # the broker would drop the whole entry as a duplicate (PIP-6)
+            return f"another producer {self._name} published up to {last}"
+        if last < self._omitted:
+            return f"the broker lost messages of an earlier producer {self._name} after {last}"
+        return ""
 
     def _is_torn(self, last: int) -> bool:
         """Return whether an entry or the batch has sequence ids up to `last` and higher ones."""

@@ -138,8 +138,8 @@ def _where(capture: str, frame: Frame, talk: Conversation) -> Row:
 
 
 def _ids(frame: Frame) -> Row:
-    numbers = (frame.request_id, frame.producer_id, frame.consumer_id, frame.sequence_id)
-    return (*(_signed(number) for number in numbers), frame.topic)
+    producer, consumer = _signed(frame.producer_id), _signed(frame.consumer_id)
+    return _signed(frame.request_id), producer, consumer, _signed(frame.sequence_id), frame.topic
 
 
 def _frame(where: Row, frame: Frame) -> Row:

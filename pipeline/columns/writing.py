@@ -63,9 +63,9 @@ class Outgoing:
         data: bytes = self.contents.data[row].as_py()
         return None if self.contents.is_null[row] else data
 
-    def options(self, row: int) -> MessageOptions:
-        """Return the options of a message except its sequence id."""
-        options: MessageOptions = {}
+    def options(self, row: int, sequence_id: int) -> MessageOptions:
+        """Return the options of a message."""
+        options: MessageOptions = {"sequence_id": sequence_id}
         key: bytes | None = None if self.keys is None else self.keys[row].as_py()
         if key is not None:
             options["partition_key"] = base64.b64decode(key) if self.is_base64[row] else key.decode()

@@ -21,7 +21,7 @@ from pulsarium.pipeline.columns.derived import info_for
 from pulsarium.pipeline.columns.kinds import BadColumns, BadRow
 from pulsarium.pipeline.columns.ragged import Numbers
 from pulsarium.pipeline.columns.writing import Outgoing, RowReader
-from pulsarium.pipeline.sink.once import batch_of, row_of
+from pulsarium.pipeline.sink.once import NoDeduplication, batch_of, row_of
 from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.sink.packing import Packed, cuts, packed
 from pulsarium.pipeline.sink.routing import partitions_of
@@ -52,6 +52,8 @@ class _Sent(NamedTuple):
     """The sequence id of its first row."""
     rows: int
     receipt: Receipt
+    is_known: bool = False
+    """Whether the broker must have the rows already, of which only the last was sent."""
 
 
 class Sender:
@@ -95,12 +97,15 @@ class Sender:
         "overlap".) So an entry must not mix rows that the broker has with others.
 
         When a producer opens, the broker tells the highest number that it has or is about to have (PRODUCER_SUCCESS).
-        No other producer can use the name until this one is closed. Each row up to that number is sent alone, for the
-        broker to judge, and batches begin after it. These rows are not omitted, because the number also counts entries
-        whose storing may still fail.
+        No other producer can use the name until this one is closed. Of the rows up to that number only the last is
+        sent, alone, and batches begin after it. The number also counts entries whose storing may still fail. The
+        broker drops the last row as a duplicate only when it has stored the row, and the rows before it, which were
+        sent in order. When storing fails, the broker closes all producers, and the client notices at the next opening
+        that the number is lower (`TopicProducer._cannot_continue`). Then the task fails, and the next attempt begins
+        with the lower number.
 
         After a lost connection the client sends the same entries again. When another attempt used the name meanwhile
-        and wrote a part of an entry, the client fails (`TopicProducer._is_torn`).
+        and wrote a part of an entry, the client fails, too.
         """
         target = self._targets.get(topic) or await self._open(topic, batch_of(int(numbers[0])))
         producer = target.producer
@@ -109,13 +114,16 @@ class Sender:
         except BadRow as error:
             raise self._failed(topic, int(numbers[error.row]), error) from error
         where = partitions_of(messages.keys, row_of(numbers), producer.partitions, self._options.hashing_scheme)
-        payloads = packed(messages, numbers)
+        payloads: pa.Array | None = None
         for partition in range(producer.partitions):
             members = np.flatnonzero(where == partition)
             known = int(np.searchsorted(numbers[members], producer.highest_sequence_id(partition), side="right"))
-            for row in members[:known]:
-                await self._send_alone(topic, partition, messages, int(row), int(numbers[row]))
+            if known:
+                last = int(members[known - 1])
+                producer.omit_through(partition, int(numbers[last]))
+                await self._send_alone(topic, partition, messages, last, int(numbers[last]), known)
             if known < len(members):
+                payloads = packed(messages, numbers) if payloads is None else payloads
                 await self._send_batches(topic, partition, messages, members[known:], payloads, numbers)
             self._take_receipts()
         self._written.rows += len(numbers)
@@ -136,18 +144,21 @@ class Sender:
                 sending = producer.send_batch(partition, mine.batch(start, stop))
                 await self._sent_with(topic, number, stop - start, sending)
 
-    async def _send_alone(self, topic: str, partition: int, messages: Outgoing, row: int, number: int) -> None:
-        options = messages.options(row)
-        options["sequence_id"] = number
-        sending = self._targets[topic].producer.send(partition, messages.content(row), **options)
-        await self._sent_with(topic, number, 1, sending)
+    async def _send_alone(
+        self, topic: str, partition: int, messages: Outgoing, row: int, number: int, known: int = 0
+    ) -> None:
+        """Send a row in an entry of its own. With `known`, the row is the last of so many that the broker must have."""
+        sending = self._targets[topic].producer.send(partition, messages.content(row), **messages.options(row, number))
+        await self._sent_with(topic, number, known or 1, sending, is_known=known > 0)
 
-    async def _sent_with(self, topic: str, number: int, rows: int, sending: Awaitable[Receipt]) -> None:
+    async def _sent_with(
+        self, topic: str, number: int, rows: int, sending: Awaitable[Receipt], *, is_known: bool = False
+    ) -> None:
         try:
             receipt = await self._patiently(sending)
         except errors.PulsarError as error:
             raise self._failed(topic, number, error) from error
-        self._sent.append(_Sent(topic, number, rows, receipt))
+        self._sent.append(_Sent(topic, number, rows, receipt, is_known))
         await anyio.lowlevel.checkpoint()  # let the sockets have their turn
 
     async def finish(self) -> Written:
@@ -165,13 +176,15 @@ class Sender:
     def _take_receipts(self) -> None:
         """Take the receipts that have arrived, up to the first one that is missing. Raise `WriteFailed`."""
         while self._sent and self._sent[0].receipt.is_done():
-            topic, number, rows, receipt = self._sent.popleft()
+            topic, number, rows, receipt, is_known = self._sent.popleft()
             try:
                 where = receipt.result()
             except errors.PulsarError as error:
                 raise self._failed(topic, number, error) from error
             if where.ledger_id < 0:
                 self._written.known += rows
+            elif is_known:
+                raise self._failed(topic, number, NoDeduplication("the topic deduplicates no more: enable it again"))
 
     async def _patiently(self, waiting: Awaitable[T]) -> T:
         with anyio.move_on_after(self._options.send_timeout):

@@ -1,4 +1,4 @@
-"""Conditions on columns of metadata, by which tasks skip whole topics and entries."""
+"""Conditions on columns of metadata, by which tasks skip whole topics, entries and rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
-from pulsarium.pipeline.columns.names import INDEX, PUBLISH_TIME, TOPIC
+from pulsarium.pipeline.columns.names import INDEX, KEY, PUBLISH_TIME, TOPIC
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 MOST = 2**64
@@ -18,7 +18,7 @@ _FROM, _UNTIL = (GreaterThan, GreaterThanOrEqual, EqualTo), (LessThan, LessThanO
 
 @dataclass(frozen=True)
 class Selection:
-    """Topics, publish times and indexes outside of which no message is wanted. Inside, Spark judges each row."""
+    """Topics, publish times, indexes and keys outside of which no message is wanted. Inside, Spark judges each row."""
 
     topics: frozenset[str] | None = None
     """Full names, or None for all."""
@@ -27,6 +27,8 @@ class Selection:
     """Publish times in milliseconds since the epoch."""
     first_index: int = 0
     last_index: int = MOST
+    keys: frozenset[bytes | str] | None = None
+    """Values of the column, which is text where the reader's schema says so, or None for all."""
 
     @staticmethod
     def of(filters: Iterable[Filter]) -> Selection:
@@ -46,8 +48,10 @@ class Selection:
 
     def _and(self, condition: Filter) -> Selection:
         column = getattr(condition, "attribute", ())
-        if column == (TOPIC,) and isinstance(condition, (EqualTo, In)):
+        if column in ((TOPIC,), (KEY,)) and isinstance(condition, (EqualTo, In)):
             found = frozenset(condition.value if isinstance(condition, In) else [condition.value])
+            if column == (KEY,):
+                return replace(self, keys=found if self.keys is None else self.keys & found)
             return replace(self, topics=found if self.topics is None else self.topics & found)
         value = getattr(condition, "value", None)
         if column == (INDEX,) and isinstance(value, int):

@@ -106,8 +106,8 @@ OPTIONS: Sequence[Described] = (
         "pushFilters",
         "false",
         "batch",
-        "skip topics and entries that conditions on `__topic`, `__publishTime` and `__index` exclude (`__index` needs "
-        "admin.url); Spark then requires "
+        "skip topics, entries and rows that conditions on `__topic`, `__publishTime`, `__index` and `__key` exclude "
+        "(`__index` needs admin.url); Spark then requires "
         "spark.sql.python.filterPushdown.enabled=true, which `session()` sets",
     ),
     Described("pollTimeoutMs", "120000", "both", "how long a task waits for a message that the topic must have"),

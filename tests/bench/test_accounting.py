@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from bench.accounting import ProcessGoneError, cpu_seconds, memory
+from bench.accounting import ProcessGoneError, ProcessTree, cpu_seconds, memory, tree_of
 
 TICK = 0.02  # seconds, of which times() knows only whole ones: of user and of system time a hundredth each
 
@@ -46,3 +46,24 @@ def test_a_process_that_is_gone() -> None:
         cpu_seconds(process.pid)
     with pytest.raises(ProcessGoneError):
         memory(process.pid)
+
+
+PARENT = """
+import subprocess, sys
+program = "held = bytearray(b'x') * 50_000_000; print('held', flush=True); input()"
+child = subprocess.Popen([sys.executable, "-c", program])
+child.wait()
+"""
+
+
+def test_a_tree_of_processes_is_a_process_and_its_descendants() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "held\n"
+        with ProcessTree(parent.pid) as tree:
+            assert len(tree_of(parent.pid)) == 2
+        parent.communicate("\n")
+    assert tree.peak > 50_000_000
+    assert tree.cpu > 0

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pickle
+from dataclasses import FrozenInstanceError, replace
+
 import pulsar
 import pytest
 from hypothesis import given
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.errors import InvalidMessageId
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 ids = st.integers(0, 2**63 - 1)
 small = st.integers(-1, 2**31 - 1)
@@ -72,3 +76,12 @@ def test_the_entries_of_a_chunked_message() -> None:
     assert kept == chunked
     assert kept.entries == ((1, 5), (1, 9))
     assert MessageId(1, 9, 2, 3, 4).entries == ((1, 9),)
+
+
+def test_the_id_of_a_received_message_is_like_any_other() -> None:
+    received = MessageId.from_data(pb.MessageIdData(ledgerId=1, entryId=2, partition=3, batch_index=4, batch_size=5))
+    made = MessageId(1, 2, 3, 4, 5)
+    assert (received, hash(received), repr(received)) == (made, hash(made), repr(made))
+    assert replace(received, entry_id=1) < pickle.loads(pickle.dumps(received))
+    with pytest.raises(FrozenInstanceError):
+        received.entry_id = 1  # type: ignore[misc]

@@ -77,6 +77,18 @@ def test_indexes_of_an_earlier_compaction_do_not_stay() -> None:
     assert [single.compacted_out for single, _ in singles(twice)] == [True, True, False, True]
 
 
+@pytest.mark.req("S429-15")
+@pytest.mark.parametrize("kind", [pb.NONE, pb.LZ4])
+def test_a_batch_that_retains_all_messages_keeps_its_payload(kind: pb.CompressionType) -> None:
+    sent = keyed_batch(("k0", b"a"), ("k1", b"b"), compression=kind)
+    rewritten = rewrite(sent, [0, 1])
+    assert rewritten is not None
+    metadata = parse_metadata(rewritten)
+    assert list(metadata.compacted_batch_indexes) == [0, 1]
+    assert payload_of(rewritten) == payload_of(sent)
+    assert metadata.uncompressed_size == len(batch.pack(singles(sent)))
+
+
 @pytest.mark.req("S429-31")
 def test_a_batch_of_which_nothing_is_left() -> None:
     assert rewrite(keyed_batch(*EXAMPLE), []) is None

@@ -70,10 +70,10 @@ class Compactor(Protocol):
 
 
 class TwoPhaseCompactor:
-    """Read a topic several times: to find the latest message of each key, and last to write these messages.
+    """Read a topic twice: to find the latest message of each key, and to write these messages.
 
-    One pass finds them all, unless their keys need more memory than `key_memory`. Beside the keys, a message needs
-    1 byte of memory, and an entry 4.
+    Keys that need more memory than `key_memory` wait in a temporary file. Beside the keys, a message needs 1 byte of
+    memory, and an entry 4.
     """
 
     def __init__(self, *, key_memory: str | int = KEY_MEMORY) -> None:
@@ -87,17 +87,15 @@ class TwoPhaseCompactor:
 
     def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:
         latest = Latest(retain_null_key=retain_null_key, key_memory=self._key_memory)
-        learn = latest.add
-        while True:
+        try:
             for message in each(reader, ready):
                 if message is not None:
-                    learn(message)
+                    latest.add(message)
                 yield message is None
-            for _ in latest.end_pass():
+            for _ in latest.decide():
                 yield False
-            if not latest.begin_again():
-                break
-            learn = latest.learn_waiting
+        finally:
+            latest.close()
         writer.removed = latest.removed
         for message in each(reader, ready):
             if message is not None:

@@ -1,4 +1,4 @@
-"""Find the latest message of each key within a limit of memory: by as many passes over the topic as the keys need."""
+"""Find the latest message of each key within a limit of memory."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from array import array
 from collections.abc import Iterator
 
 from pulsarium.broker.model.compaction.raw import RawMessage
-from pulsarium.proto.compaction import Keyed, open_entry
+from pulsarium.broker.model.compaction.waiting import Waiting, WaitingFile
+from pulsarium.proto.compaction import open_entry, rewrite
 
 KEY_BYTES = 150
 """Memory of a key beside the bytes of the key: two objects, and the key's part of a dict that has just grown."""
 
-GONE, WAITS, STAYS = range(3)
+GONE, STAYS = range(2)
+_STEP = 1000  # keys between two steps
 
 
 class Latest:
-    """The state of each message, one byte, and the places of the keys of the present pass.
+    """The state of each message, one byte, and the places of some keys.
 
-    A pass accepts new keys until their memory reaches the limit. From then on, messages of other keys wait for the next
-    pass. No key is accepted later in the pass, because an earlier message of the key may wait. The entries of
-    all passes must be the same, because an entry's number leads to its messages.
+    Keys are accepted until their memory reaches the limit. From then on, messages of other keys wait in a file, and
+    their keys are accepted in later turns. No key is accepted later in the same turn, because an earlier message of the
+    key may wait. Both passes over the topic must have the same entries, because the number of an entry leads to its
+    messages.
     """
 
     def __init__(self, *, retain_null_key: bool, key_memory: int) -> None:
@@ -30,12 +33,13 @@ class Latest:
         self._states = bytearray()
         self._places: dict[bytes, int] = {}
         self._memory = 0
-        self._waits = False  # whether messages wait for another pass
-        self._entry = self._place = 0  # of the next entry, and of its first message, in a later pass
+        self._file = WaitingFile()
+        self._waiting = Waiting(self._file)
+        self._is_full = False  # whether messages of other keys wait
+        self._entry = self._place = 0  # of the next entry, and of its first message, in the pass that writes
 
     def add(self, message: RawMessage) -> None:
-        """Learn from the next entry in the first pass."""
-        self._entry += 1
+        """Learn from the next entry."""
         opened = open_entry(message.entry)
         messages = [] if opened is None else opened.messages
         if messages is None:  # the entry is damaged, and stays unchanged
@@ -47,78 +51,71 @@ class Latest:
         place = len(self._states)
         self._sizes.append(size)
         self._states.extend(bytes(size or 1))
-        for found in messages:
-            at = place + max(found.batch_index, 0)
-            if found.key is not None:
-                self._learn(found, found.key, at)
+        for index, key, has_value in messages:
+            at = place + max(index, 0)
+            if key is not None:
+                self._learn(key, at, has_value)
             elif self._retain_null_key:  # S429-29
                 self._states[at] = STAYS
             else:
                 self.removed += 1
 
-    def learn_waiting(self, message: RawMessage) -> None:
-        """Learn from the next entry in a later pass."""
-        place, size = self._next()
-        if WAITS not in self._states[place : place + (size or 1)]:
-            return
-        opened = open_entry(message.entry)
-        for found in () if opened is None else opened.messages or ():
-            at = place + max(found.batch_index, 0)
-            if found.key is not None and self._states[at] == WAITS:
-                self._states[at] = GONE
-                self._learn(found, found.key, at)
+    def decide(self) -> Iterator[None]:
+        """Decide about all messages, in steps. Raise `RuntimeError` when waiting messages cannot be stored."""
+        yield from self._end_turn()
+        left = self._waiting.parts()
+        while left:
+            part = left.pop()
+            self._waiting = Waiting(self._file, part.depth)
+            for messages in part.read():
+                for message in messages:
+                    self._learn(*message)
+                yield
+            yield from self._end_turn()
+            left += self._waiting.parts()
 
-    def end_pass(self) -> Iterator[None]:
-        """Decide about the keys of this pass, in steps. Raise `RuntimeError` like `check`."""
-        self.check()
-        places, states = self._places, self._states
-        while places:
-            states[places.popitem()[1]] = STAYS
-            yield
-        self._places = {}  # popitem keeps the memory of the table
-        self._memory = self._entry = self._place = 0
+    def close(self) -> None:
+        """Close the file of waiting messages."""
+        self._file.close()
 
     def check(self) -> None:
-        """Raise `RuntimeError` when this pass had other entries than the first, because wrong messages may stay."""
+        """Raise `RuntimeError` when both passes had different entries, because wrong messages may stay."""
         if self._entry != len(self._sizes):
             raise RuntimeError("entries of the topic became unreadable during its compaction: compact the topic again")
 
-    def begin_again(self) -> bool:
-        """Return whether messages wait for another pass, which begins."""
-        waits, self._waits = self._waits, False
-        return waits
-
     def left_of(self, message: RawMessage) -> bytes | None:
-        """Return the retained part of the next entry after all passes, or None."""
-        place, size = self._next()
+        """Return the retained part of the next entry in the second pass, or None."""
+        place, size = self._place, self._sizes[self._entry]
+        self._entry += 1
+        self._place += size or 1
         if not size:
             return message.entry if self._states[place] == STAYS else None
-        states = self._states[place : place + size]
-        if STAYS not in states:
-            return None
-        opened = open_entry(message.entry)
-        stays = [index for index, state in enumerate(states) if state == STAYS]
-        return None if opened is None else opened.rewritten(stays)
+        stays = [index for index, state in enumerate(self._states[place : place + size]) if state == STAYS]
+        return rewrite(message.entry, stays) if stays else None
 
-    def _learn(self, message: Keyed, key: bytes, at: int) -> None:
+    def _learn(self, key: bytes, at: int, has_value: bool) -> None:
         places = self._places
         if key in places:
             self.removed += 1
-            if message.has_value:
+            if has_value:
                 places[key] = at
             else:
                 del places[key]
-        elif self._waits or self._memory >= self._key_memory:
-            self._waits = True
-            self._states[at] = WAITS
-        elif message.has_value:
+        elif self._is_full or self._memory >= self._key_memory:
+            self._is_full = True
+            self._waiting.add(key, at, has_value)
+        elif has_value:
             places[key] = at
             self._memory += KEY_BYTES + len(key)
         else:
             self.removed += 1
 
-    def _next(self) -> tuple[int, int]:
-        place, size = self._place, self._sizes[self._entry]
-        self._entry += 1
-        self._place += size or 1
-        return place, size
+    def _end_turn(self) -> Iterator[None]:
+        """Decide about the accepted keys, in steps, and forget them."""
+        places, states = self._places, self._states
+        while places:
+            for _ in range(min(_STEP, len(places))):
+                states[places.popitem()[1]] = STAYS
+            yield
+        self._places = {}  # popitem keeps the memory of the table
+        self._memory, self._is_full = 0, False

@@ -157,7 +157,7 @@ class Producer:
                     whole.append(pending)
         finally:  # an entry too short for a checksum closes the connection, after those before it are published
             topic = self.topic
-            messages, size = sum(map(_MESSAGES, whole)), sum(len(pending.entry) for pending in whole)
+            messages, size = sum(map(_MESSAGES, whole)), sum([len(pending.entry) for pending in whole])
             self.messages_in += messages
             self.bytes_in += size
             topic.messages_in += messages

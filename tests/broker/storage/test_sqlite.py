@@ -3,10 +3,12 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import trio
 
+from pulsarium.broker.storage import applier, entries
 from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
@@ -176,14 +178,39 @@ async def test_spilling_makes_no_sense_here(store: Storage) -> None:
         store.spill(1, Run(0, [b"a"]), lambda error: None)
 
 
-async def test_a_commit_thread_that_dies_ends_the_store(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def die(point: PersistPoint) -> None:
-        if point is PersistPoint.COMMITTED:
-            raise RuntimeError("a bug")
+class Bug(BaseException):
+    """A bug that ends a thread."""
 
+
+@pytest.mark.parametrize("point", [PersistPoint.COMMITTED, PersistPoint.APPLYING])
+async def test_a_thread_that_dies_while_it_writes_ends_the_store(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, point: PersistPoint
+) -> None:
+    bugs = [point]
+
+    def die(reached: PersistPoint) -> None:
+        if reached in bugs:
+            bugs.clear()
+            raise Bug
+
+    monkeypatch.setattr(applier, "APPLY_CHANGES", 1)
     store = SqliteStorage(tmp_path, at=die)
     store.commit(batch_of(1, 0, b"a"), lambda error: None)
-    with pytest.raises(StorageError, match="the commit thread has died"):
+    with pytest.raises(StorageError, match="a storage thread has died"):
         await store.run()
-    assert "a bug" in caplog.text
+    assert "Bug" in caplog.text
     reopened(tmp_path).close()
+
+
+async def test_a_thread_that_dies_while_it_reads_ends_the_store(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object, **__: object) -> NoReturn:
+        raise Bug
+
+    monkeypatch.setattr(entries, "read", die)
+    store = SqliteStorage(tmp_path)
+    store.read(1, 0, 0, lambda result: None)
+    with pytest.raises(StorageError, match="a storage thread has died"):
+        await store.run()
+    assert "Bug" in caplog.text

@@ -94,10 +94,10 @@ def test_events_are_the_same_byte_by_byte() -> None:
     expected = whole.receive(stream)
     events = [event for i in range(len(stream)) for event in single.receive(stream[i : i + 1])]
     assert events == expected
-    assert [event.spec.name for event in events if isinstance(event, Received)] == [
-        "MESSAGE",
-        "SUCCESS",
-        "GET_LAST_MESSAGE_ID_RESPONSE",
+    assert [event.command.type for event in events if isinstance(event, Received)] == [
+        Type.MESSAGE,
+        Type.SUCCESS,
+        Type.GET_LAST_MESSAGE_ID_RESPONSE,
     ]
     assert [event.trailing for event in events if isinstance(event, Received)] == [b"entry", b"", b"last"]
     assert single.take() == whole.take()

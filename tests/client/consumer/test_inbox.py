@@ -40,7 +40,7 @@ class Queue:
 async def all_of(inbox: Inbox) -> str:
     found = ""
     while inbox:
-        assert await inbox.arrival()
+        assert await inbox.filled()
         found += cast(str, inbox.take())
     return found
 
@@ -70,7 +70,7 @@ async def test_empty_queues_are_passed_over() -> None:
 
 async def waiting(inbox: Inbox, *, until_end: bool = False) -> bool:
     with anyio.move_on_after(0):
-        await inbox.arrival(until_end=until_end)
+        await inbox.filled(until_end=until_end)
         return False
     return True
 
@@ -83,7 +83,7 @@ async def test_the_end_is_that_of_all() -> None:
     one.end_of_topic = True
     assert await waiting(inbox, until_end=True)
     other.end_of_topic = True
-    assert not await inbox.arrival(until_end=True)
+    assert not await inbox.filled(until_end=True)
     assert await waiting(inbox)
 
 

@@ -8,10 +8,13 @@ from trio.testing import MockClock
 from pulsarium.broker.config import Config
 from pulsarium.client import CompressionType, InitialPosition
 from pulsarium.client.bulk import BatchProducer, PackedBatch
-from pulsarium.client.errors import AlreadyClosed, MessageTooBig
+from pulsarium.client.errors import AlreadyClosed, MessageTooBig, ProducerFenced
 from pulsarium.proto import batch
 from pulsarium.proto.generated.PulsarApi_pb2 import SingleMessageMetadata
+from tests.client.hostile.clocks import on_both
 from tests.client.in_process import in_process
+from tests.client.peer import Type
+from tests.client.producer.stage import UNASKED, answer_producer, producing
 
 TOPIC = "persistent://public/default/t"
 
@@ -49,6 +52,25 @@ async def test_packed_batches_are_messages_in_their_order(
             assert packing.highest_sequence_id(0) == 4
             dropped = await (await packing.send(0, b"alone", sequence_id=0)).wait()
             assert dropped.ledger_id == -1
+
+
+@on_both
+@pytest.mark.parametrize("last", [8, 9])
+async def test_omitted_messages_that_the_broker_lost_end_the_producer(last: int) -> None:
+    """Otherwise the broker would store the message behind them, and drop them when they come again."""
+    async with producing({"last_sequence_id": 9}, batching_enabled=False) as stage:
+        packing = BatchProducer(stage.producer)
+        packing.omit_through(0, 9)
+        receipt = await packing.send(0, b"last", sequence_id=9)
+        await stage.sent()
+        await stage.peer.say(Type.CLOSE_PRODUCER, producer_id=0, request_id=UNASKED)
+        await stage.peer.lead_here_again()
+        await answer_producer(stage.peer, last_sequence_id=last)
+        if last == 9:
+            assert (await stage.sent())[0].sequence_id == 9
+        else:
+            with pytest.raises(ProducerFenced, match="the broker lost messages of an earlier producer named after 8"):
+                await receipt.wait()
 
 
 async def test_a_packed_batch_occupies_its_room_until_its_receipt(autojump_clock: MockClock) -> None:

@@ -46,7 +46,7 @@ def messages(reader: RowReader, batch: pa.RecordBatch) -> list[Made]:
     assert (made.contents.is_null == alone.is_null).all()
     found = []
     for row, value in enumerate(reader.values(batch)):
-        options: dict[str, Any] = dict(made.options(row))
+        options: dict[str, Any] = dict(made.options(row, row))
         found.append(
             Made(value, options.get("partition_key"), options.get("event_timestamp"), options.get("properties"))
         )

@@ -55,8 +55,7 @@ def test_a_batch_has_the_bytes_of_its_messages(
     made = Packed(found, packed(found, numbers), members, numbers).batch(0, len(members))
     drafts = []
     for member in members:
-        options = found.options(int(member))
-        options["sequence_id"] = int(numbers[member])
+        options = found.options(int(member), int(numbers[member]))
         drafts.append(draft(rows[member]["value"], **options))
     assert made.payload == batch.pack([(each.metadata, each.content) for each in drafts])
     assert (made.count, made.size) == (len(members), sum(len(each.content) for each in drafts))

@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 import anyio
 import pyarrow as pa
 import pytest
+import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import BinaryType, IntegerType, MapType, StringType, StructType, TimestampType
 from trio.testing import MockClock
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.client import InitialPosition
 from pulsarium.pipeline.columns.ragged import Numbers
 from pulsarium.pipeline.sink.once import by_content, sequence_ids
@@ -22,6 +24,7 @@ from pulsarium.pipeline.sink.options import SinkOptions
 from pulsarium.pipeline.sink.sending import Sender, WriteFailed
 from pulsarium.pipeline.sink.written import Written
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
+from pulsarium.proto.topic_name import TopicName
 from tests.client.both import run_on
 from tests.client.in_process import InProcess, in_process
 
@@ -41,6 +44,12 @@ def rows(count: int, first: int = 0, keys: int = 0) -> pa.RecordBatch:
 
 def numbers(count: int, first: int = 0, batch: int = 0) -> Numbers:
     return sequence_ids(batch, first, count)
+
+
+def topic_of(inside: InProcess, name: str) -> PersistentTopic:
+    found = inside.bed.broker.topics.find(TopicName.parse(name))
+    assert isinstance(found, PersistentTopic)
+    return found
 
 
 @asynccontextmanager
@@ -134,6 +143,27 @@ async def test_a_batch_again_and_the_next(autojump_clock: MockClock) -> None:
         assert await send_all(inside, 5) == Written(0, 5, 5, {TOPIC: 5})
         assert await send_all(inside, 3, batch=1) == Written(0, 3, 0, {TOPIC: 3})
         assert await stored(inside) == [b"%d" % n for n in (0, 1, 2, 3, 4, 1000, 1001, 1002)]
+
+
+async def test_of_the_rows_that_the_broker_has_only_the_last_is_sent_again(autojump_clock: MockClock) -> None:
+    async with in_process(DEDUPLICATING) as inside:
+        inside.partitioned(TOPIC, 2)
+        await send_all(inside, 20)
+        assert await send_all(inside, 30) == Written(0, 30, 20, {TOPIC: 30})
+        parts = [topic_of(inside, f"{TOPIC}-partition-{index}") for index in range(2)]
+        assert [each.messages_in for each in parts] == [10 + 1 + 5] * 2
+
+
+async def test_a_topic_that_stops_to_deduplicate_fails_the_repeated_batch(autojump_clock: MockClock) -> None:
+    async with in_process(DEDUPLICATING) as inside:
+        await send_all(inside, 5)
+        async with sending_as(inside) as sender:
+            await sender.send(TOPIC, rows(1), numbers(1))
+            await trio.testing.wait_all_tasks_blocked()
+            topic_of(inside, TOPIC).deduplication = None
+            await sender.send(TOPIC, rows(4, 1), numbers(4, 1))
+            with pytest.raises(WriteFailed, match=f"{TOPIC}, row 4 .*deduplicates no more"):
+                await sender.finish()
 
 
 @pytest.mark.parametrize("is_sorted", [False, True])

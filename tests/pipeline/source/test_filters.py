@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, IsNotNull, LessThan
+from pyspark.sql.types import BinaryType, StructType
 
 from pulsarium.pipeline.source.filters import Selection
 from pulsarium.pipeline.source.options import SourceOptions
@@ -12,7 +14,8 @@ from pulsarium.pipeline.source.readers import FilteringReader
 from tests.foreign.broker_process import Address
 from tests.pipeline.source.topics import VALUES, numbers, options, publish, read
 
-TIME, INDEX = ("__publishTime",), ("__index",)
+TIME, INDEX, KEY = ("__publishTime",), ("__index",), ("__key",)
+KEYED = StructType().add("value", BinaryType()).add("__key", BinaryType())
 SECOND = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
 
 
@@ -46,6 +49,26 @@ def test_only_selected_indexes_are_read(
     assert [value for split in read(reader, reader.partitions()) for value in split] == wanted
 
 
+@pytest.mark.parametrize(
+    ("conditions", "wanted"),
+    [
+        ([EqualTo(KEY, b"k3")], [3, 13]),
+        ([In(KEY, (b"k3", b"k4", None)), IsNotNull(KEY)], [3, 4, 13, 14]),
+        ([In(KEY, (b"k3", b"k4")), EqualTo(KEY, b"k4")], [4, 14]),
+        ([EqualTo(KEY, b"k3"), EqualTo(KEY, b"k4")], []),
+        ([GreaterThan(KEY, b"k7")], range(20)),
+    ],
+)
+def test_a_task_returns_only_rows_with_a_selected_key(
+    conditions: list[Filter], wanted: Sequence[int], broker: Address, topic: str
+) -> None:
+    publish(broker, topic, numbers(20), keys=10)
+    reader = FilteringReader(SourceOptions.of(options(broker, topic)), KEYED)
+    reader.pushFilters(conditions)
+    found = [int(value) for split in read(reader, reader.partitions()) for value in split]
+    assert found == list(wanted)
+
+
 @pytest.mark.parametrize("condition", [EqualTo(("value",), b"a"), EqualTo(("record", "__topic"), "a")])
 def test_other_conditions_exclude_nothing(condition: Filter) -> None:
     assert Selection.of([condition]) == Selection()
@@ -60,4 +83,10 @@ def test_spark_reads_what_conditions_leave(spark: SparkSession, broker: Address,
     assert sorted(bytes(row["value"]) for row in chosen.collect()) == numbers(14, 26)
     assert chosen.rdd.getNumPartitions() == 1
     assert rows.where("__publishTime > '2000-01-01'").count() == 40
+    publish(broker, f"{topic}-0", numbers(20), keys=10)
+    with_key = rows.where("__key IN (X'6b33', X'6b34')")  # k3 and k4
+    assert sorted(int(row["value"]) for row in with_key.collect()) == [3, 4, 13, 14]
+    assert with_key.where("value > '13'").count() == 3
+    assert rows.where("string(__key) = 'k3'").count() == 2
+    assert rows.where("__key IS NULL").count() == 40
     assert rows.where("__publishTime < '2000-01-01'").count() == 0

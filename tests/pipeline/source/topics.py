@@ -31,15 +31,16 @@ def options(broker: Address, topic: str | None, **more: object) -> dict[str, str
     return {key: str(value) for key, value in (given | more).items() if value is not None}
 
 
-def publish(broker: Address, topic: str, contents: Iterable[Any], **producer: Any) -> list[MessageId]:
-    """In batches of 10 unless told otherwise; gives where they stand."""
+def publish(broker: Address, topic: str, contents: Iterable[Any], keys: int = 0, **producer: Any) -> list[MessageId]:
+    """In batches of 10 unless told otherwise, with so many keys in turn; gives where they stand."""
     producer = {"batching_max_messages": 10, "batching_max_publish_delay": 60, "max_pending_messages": 5000} | producer
 
     async def send() -> list[MessageId]:
         async with connect(broker.service_url) as client, client.create_producer(topic, **producer) as made:
             receipts = []
             for number, content in enumerate(contents):
-                receipts.append(made.send_nowait(content))
+                key = f"k{number % keys}" if keys else None
+                receipts.append(made.send_nowait(content, partition_key=key))
                 if number % 1000 == 999:
                     await made.flush()
             await made.flush()

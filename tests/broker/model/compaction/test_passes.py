@@ -1,9 +1,10 @@
-"""Compaction of more keys than its memory holds: in several passes over the topic."""
+"""Compaction of more keys than its memory holds: the others wait in a file, and the topic is read twice."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from pulsarium.broker.model.compaction.compactor import TwoPhaseCompactor
 from pulsarium.broker.model.compaction.latest import KEY_BYTES
 from pulsarium.broker.model.compaction.raw import RawMessage
+from pulsarium.broker.model.compaction.waiting import BLOCK
 from pulsarium.broker.model.ledger.position import Position
 from tests.broker.model.compaction.sent import Sent, sent
 from tests.broker.model.compaction.topics import single
@@ -52,22 +54,34 @@ def compacted(topic: Topic, key_memory: int, *, retain_null_key: bool = False) -
     return topic
 
 
-def test_keys_that_fit_need_one_pass_and_the_writing_one() -> None:
-    entries = [single(f"k{number}", b"v") for number in range(100)]
-    assert compacted(Topic(entries), 100 * (KEY_BYTES + 3)).passes == 2
-
-
-def test_more_keys_need_more_passes_and_leave_the_same() -> None:
+def test_keys_beyond_the_memory_need_no_other_pass_and_leave_the_same() -> None:
     entries = [single(f"k{number % 100}", b"%d" % number) for number in range(1000)]
     topic = compacted(Topic(entries), 25 * (KEY_BYTES + 2))
-    assert topic.passes == 5
+    assert topic.passes == 2
     assert topic.kept == [(Position(1, number), entries[number]) for number in range(900, 1000)]
     assert topic.removed == 900
 
 
+def test_waiting_keys_are_written_to_a_file_and_leave_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    entries = [single(f"{number % 300}-" + "k" * BLOCK, b"%d" % number) for number in range(600)]
+    topic = compacted(Topic(entries), 10 * BLOCK)
+    assert topic.kept == [(Position(1, number), entries[number]) for number in range(300, 600)]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_without_room_for_waiting_keys_fails_the_compaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
+    entries = [single(f"{number}-" + "k" * BLOCK, b"v") for number in range(3)]
+    with pytest.raises(RuntimeError, match=r"keys of the topic cannot be stored in .*missing.*: .*TMPDIR"):
+        compacted(Topic(entries), 1)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(sent, max_size=20), st.booleans(), st.integers(1, 4))
-def test_any_number_of_passes_leaves_the_same_and_counts_the_same(
+def test_any_number_of_waiting_keys_leaves_the_same_and_counts_the_same(
     messages: list[Sent], retain_null_key: bool, keys: int
 ) -> None:
     entries = [one.entry for one in messages]
