@@ -42,12 +42,13 @@ Entry = tuple[float, int, Timer]  # deadline, order of creation, timer
 class Time:
     """The state of a timeline. Namespaces that no lab steers share the broker's."""
 
-    __slots__ = ("ahead", "once", "order", "periodic", "source", "wall_offset")
+    __slots__ = ("ahead", "once", "order", "periodic", "rounding", "source", "wall_offset")
 
-    def __init__(self, source: Callable[[], float], ahead: float, wall_offset: float) -> None:
+    def __init__(self, source: Callable[[], float], ahead: float, wall_offset: float, rounding: float = 0.0) -> None:
         self.source = source  # trio's clock, or a constant while frozen
         self.ahead = ahead  # of the source, for timers
         self.wall_offset = wall_offset  # from the source to the epoch
+        self.rounding = rounding  # seconds that `freeze` added to it
         self.once: list[Entry] = []
         self.periodic: list[Entry] = []
         self.order = itertools.count()
@@ -58,7 +59,7 @@ class Time:
 
     def copy(self) -> Time:
         """Return the same time without timers."""
-        return Time(self.source, self.ahead, self.wall_offset)
+        return Time(self.source, self.ahead, self.wall_offset, self.rounding)
 
     def take(self, other: Time, line: Timeline) -> None:
         """Move the timers of `line` here. They keep the time that they have left."""
@@ -172,13 +173,16 @@ class Timeline:
         if not self.frozen:
             at = self._trio()
             self._time.source = lambda: at
-            self._time.wall_offset += (self.now_ms() + 0.5) / 1000 - self.wall()
+            self._time.rounding = (self.now_ms() + 0.5) / 1000 - self.wall()
+            self._time.wall_offset += self._time.rounding
 
     def resume(self, *, catch_up: bool = False) -> None:
         """Resume from the frozen time, or with `catch_up` as if it had never been frozen."""
         if self.frozen:
             passed = 0.0 if catch_up else self._trio() - self._time.source()
             self._time.source = self._trio
+            if catch_up:
+                self._time.wall_offset -= self._time.rounding
             self.jump(-passed)
 
     def jump(self, seconds: float) -> None:

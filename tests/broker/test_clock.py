@@ -132,6 +132,18 @@ async def test_a_jump_of_a_frozen_clock_is_exact_to_the_millisecond(mock_clock: 
 # namespaces
 
 
+async def test_a_jump_of_a_running_clock_is_exact_wherever_its_millisecond_began(
+    mock_clock: MockClock, clock: Clock
+) -> None:
+    for _ in range(2000):
+        mock_clock.jump(0.000_017)
+        before = clock.ahead_of(clock.machine)
+        clock.freeze()
+        clock.jump(60.0)
+        clock.resume(catch_up=True)
+        assert clock.ahead_of(clock.machine) - before == pytest.approx(60, abs=1e-6)
+
+
 async def test_a_namespace_shares_the_brokers_time_until_it_is_parted(mock_clock: MockClock, clock: Clock) -> None:
     line, other = clock.of("a/b"), clock.of("a/c")
     assert line is clock.of("a/b")

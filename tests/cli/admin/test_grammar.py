@@ -62,7 +62,7 @@ COMMANDS = sorted({(row.group, row.command) for row in ROWS if row.command})
 
 
 def command_of(group: str, name: str) -> click.Command:
-    context = click.Context(admin)
+    context = click.Context(admin, parent=click.Context(cli))
     found = admin.get_command(context, group)
     assert isinstance(found, click.Group), group
     command = found.get_command(context, name)
@@ -72,7 +72,7 @@ def command_of(group: str, name: str) -> click.Command:
 
 def test_every_group_is_there() -> None:
     groups = {row.group for row in ROWS if row.group}
-    assert groups == set(admin.list_commands(click.Context(admin)))
+    assert groups == set(admin.list_commands(click.Context(admin, parent=click.Context(cli))))
 
 
 @pytest.mark.parametrize("group", dict.fromkeys(group for group, _ in COMMANDS))
@@ -102,7 +102,7 @@ def check(group: str, name: str) -> None:
 
 
 def test_no_command_is_ours_alone_but_the_two_of_the_pips() -> None:
-    context = click.Context(admin)
+    context = click.Context(admin, parent=click.Context(cli))
     aliases = {("broker-stats", "destinations")}
     ours = set()
     for group in admin.list_commands(context):

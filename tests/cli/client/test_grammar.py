@@ -9,6 +9,7 @@ import click
 import pytest
 
 from pulsarium.cli.client.main import client
+from pulsarium.cli.main import cli
 
 NAMES = ("produce", "consume", "read")
 OF_ALL = {"-h", "--help", "-v", "--version"}
@@ -25,13 +26,13 @@ def options_of(command: click.Command) -> dict[str, click.Option]:
 
 
 def test_the_commands_are_there() -> None:
-    assert client.list_commands(click.Context(client)) == list(NAMES)
+    assert client.list_commands(click.Context(client, parent=click.Context(cli))) == list(NAMES)
     assert all(recorded(name) for name in NAMES)
 
 
 @pytest.mark.parametrize("name", ["", *NAMES])
 def test_a_command_takes_what_pulsar_client_takes(name: str) -> None:
-    command = client.get_command(click.Context(client), name) if name else client
+    command = client.get_command(click.Context(client, parent=click.Context(cli)), name) if name else client
     assert command is not None
     options = options_of(command)
     checked = 0
@@ -52,7 +53,7 @@ def test_a_command_takes_what_pulsar_client_takes(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", *NAMES])
 def test_every_option_says_what_it_does(name: str) -> None:
-    command = client.get_command(click.Context(client), name) if name else client
+    command = client.get_command(click.Context(client, parent=click.Context(cli)), name) if name else client
     assert command is not None
     assert command.help
     assert "pulsarium client " in command.help
