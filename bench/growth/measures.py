@@ -17,7 +17,7 @@ from bench.program import GROWTH, TINY
 from bench.raw_driver import subscribe
 from bench.scale.connections import SPARE_FILES, Crowd
 from bench.scale.driving import Publisher, Taker, broker_of, settled
-from bench.scale.topics import Topics
+from bench.scale.topics import IDS_PER_ACK, Topics
 from bench.work import Work
 
 LARGE = 1_000_000  # bytes of the messages of a large backlog
@@ -47,7 +47,7 @@ def topics(sizes: Sequence[int], count: int) -> Points:
     """Publish, consume and acknowledge messages of as many topics, one message for each topic in turn."""
     with broker_of(_nothing()) as broker:
         for size in sizes:
-            each = max(count, 2 * size)
+            each = max(count, IDS_PER_ACK * size)  # else hardly a consumer acknowledges
             alike = Topics(broker.service_url, [f"{TOPIC}-{size}-{number}" for number in range(size)], TINY)
             alike.run(range(size), max(size, each // 10))  # warm-up
             yield size, alike.cost(broker.pid, range(size), each).cpu
