@@ -11,6 +11,8 @@ from typing import TypeAlias
 import pulsar
 import pytest
 
+from tests.crash.process import free_port
+
 from .admin import Admin, AdminError
 from .broker_process import ADDRESS, COMMAND, Address, BrokerProcess, given_address
 
@@ -83,6 +85,8 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
     processes: list[BrokerProcess] = []
 
     def start(*options: str, port: int = 0, http_port: int = 0) -> BrokerProcess:
+        if "--brokers" not in options:  # the system gives these ports to nobody while the broker is stopped
+            port, http_port = port or free_port(), http_port or free_port()
         processes.append(BrokerProcess(tmp_path / "broker", options, port, http_port))
         return processes[-1]
 
