@@ -55,6 +55,8 @@ official Python client. "busy" shows how many cores broker and client used: a pr
   scripts/bench fixtures                            tests on the fixtures of the pytest plugin: a command of its own
   scripts/bench transactions                        the rate of transactions, and the cost of open ones: a command of
                                                     its own (--help)
+  scripts/bench analyze                             pulsarium analyze on a million frames and on ten million: a command
+                                                    of its own (--help)
   scripts/bench pipeline --help                     the data source on Spark, and compaction on Spark: a command of its
                                                     own
   scripts/bench --json FILE                         write the figures of every run; "-" is standard output
@@ -78,6 +80,7 @@ BUSY_LOAD = 0.7
 OTHER = "other pulsarium"
 # Imported on demand, because one of them imports Spark.
 COMMANDS = {
+    "analyze": "bench.analyze",
     "breakdown": "bench.breakdown",
     "compaction-limit": "bench.compaction_limit",
     "echo": "bench.echo",
