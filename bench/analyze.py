@@ -39,11 +39,10 @@ def traffic(service_url: str) -> None:
         for number in range(MESSAGES):
             producer.send_async(b"%100d" % number, lambda result, message_id: None, partition_key=str(number % 7))
         producer.flush()
-        for number in range(MESSAGES):
-            message = consumer.receive(10_000)
-            if number % 2 or number < MESSAGES / 2:
-                consumer.acknowledge(message)
-        consumer.acknowledge_cumulative(message)
+        received = [consumer.receive(10_000) for _ in range(MESSAGES)]
+        for message in received[: MESSAGES // 2]:
+            consumer.acknowledge(message)
+        consumer.acknowledge_cumulative(received[-1])
         consumer.seek(pulsar.MessageId.earliest)
         consumer.close()
         producer.close()

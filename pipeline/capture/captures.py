@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -33,7 +34,7 @@ class NoCaptures(ValueError):
 
 
 class Captures:
-    """Capture files as tables, which are computed on first use. `close`, or the end of `with`, frees their memory."""
+    """Capture files as tables, which are computed on first use. `close`, or the end of `with`, frees their room."""
 
     def __init__(self, spark: SparkSession, sources: Iterable[str | Path], *, progress: str | None = None) -> None:
         """Find the captures of `sources`: files, folders and globs. Tasks note their progress in the folder `progress`.
@@ -54,7 +55,7 @@ class Captures:
         self.close()
 
     def close(self) -> None:
-        """Release the tables that Spark keeps in memory."""
+        """Release the tables that Spark keeps on disk."""
         for each in self._kept:
             each.unpersist()
         self._kept.clear()
@@ -136,11 +137,13 @@ class Captures:
         """Return a table of all tables, because parsing and judging a capture costs more than all else.
 
         A file is one task at most: it holds whole connections, so that one task reads it from its first byte to its
-        last.
+        last. Spark keeps the table on disk, because it does not divide the rows of a task: those of ten million frames
+        leave no memory for anything else.
         """
         tasks = min(len(self.paths), _TASKS_A_CORE * self.spark.sparkContext.defaultParallelism)
         numbers = self.spark.range(0, len(self.paths), 1, tasks)
-        table = numbers.mapInArrow(partial(_read, self.paths, names(self.paths), self._progress), EVERYTHING).persist()
+        table = numbers.mapInArrow(partial(_read, self.paths, names(self.paths), self._progress), EVERYTHING)
+        table.persist(StorageLevel.DISK_ONLY)
         self._kept.append(table)
         return table
 
