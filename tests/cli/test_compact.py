@@ -95,7 +95,7 @@ def test_a_failure_leaves_it_as_it_was(tmp_path: Path, monkeypatch: pytest.Monke
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr(latest.Latest, "end_pass", broken)
+        patched.setattr(latest.Latest, "decide", broken)
         failed = compact(tmp_path)
     assert (failed.exit_code, failed.stdout) == (1, "")
     assert f"pulsarium: {TOPIC}: broken; the topic is unchanged\n" in failed.stderr

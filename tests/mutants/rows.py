@@ -444,7 +444,7 @@ MUTANTS: Final = (
     Mutant(
         "rest-of-batch-gives-all-permits-back",
         "client/consumer/receiver.py",
-        "    return min(size, sum((word & 2**64 - 1).bit_count() for word in command.ack_set))\n",
+        "    return min(size, sum((word & 2**64 - 1).bit_count() for word in ack_set))\n",
         "    return size\n",
         "After a partly acknowledged batch a consumer asks for more messages than it has room for (PIP-54).",
         ("tests/client/consumer/test_indexes.py", "tests/client/consumer/test_receiver.py"),
@@ -468,8 +468,8 @@ MUTANTS: Final = (
     Mutant(
         "damaged-entry-is-delivered",
         "proto/entry.py",
-        "if checksum_matches(sent) is False:",
-        "if checksum_matches(sent) is None:",
+        "if checksum_matches(entry) is False:",
+        "if checksum_matches(entry) is None:",
         "A consumer gets a message that was damaged on its way.",
         ("tests/client/entry/test_decoding.py",),
     ),
