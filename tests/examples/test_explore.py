@@ -37,7 +37,7 @@ def test_a_bug_in_python_is_found(name: str, tmp_path: Path) -> None:
 def test_a_bug_in_java_is_found(name: str, tmp_path: Path) -> None:
     require(JAVA)
     build_java(tmp_path)
-    judge(name, tmp_path, 40)
+    judge(name, tmp_path, 20)
 
 
 @pytest.mark.foreign
