@@ -21,6 +21,13 @@ def of_flags(values: Flags) -> pa.Array:
     return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bits(values)])
 
 
+def of_bytes(data: bytes, lengths: Numbers) -> pa.Array:
+    """Return an array of binary values, which stand one behind the other in `data` and have these lengths."""
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.Array.from_buffers(pa.binary(), len(lengths), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
 def repeated(text: str, count: int) -> pa.Array:
     """Return an array that has the same text in each row."""
     data = text.encode()

@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 import pyarrow as pa
 
-from pulsarium.pipeline.columns.from_numpy import of_numbers, repeated
+from pulsarium.pipeline.columns.from_numpy import of_bytes, of_numbers, repeated
 from pulsarium.pipeline.columns.metadata import batch_index_of_id, moments, parts_of_id
 from pulsarium.pipeline.columns.names import EVENT_TIME, INDEX, KEY, MESSAGE_ID, PROPERTIES, PUBLISH_TIME, TOPIC
 from pulsarium.pipeline.entries.arrays import binary, text
@@ -55,9 +55,7 @@ def _ids(rows: Rows) -> pa.Array:
         indexes = _INDEXES.up_to(part.last)
         made.append(head + (tail + head).join(indexes.fields[part.first : part.last]) + tail)
         lengths.append(indexes.lengths[part.first : part.last] + len(head) + len(tail))
-    offsets = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum(np.concatenate(lengths), out=offsets[1:])
-    return pa.Array.from_buffers(pa.binary(), len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(made))])
+    return of_bytes(b"".join(made), np.concatenate(lengths))
 
 
 class _Indexes:

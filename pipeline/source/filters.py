@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
 from pulsarium.pipeline.columns.names import INDEX, KEY, PUBLISH_TIME, TOPIC
+
+T = TypeVar("T")
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 MOST = 2**64
@@ -27,7 +30,7 @@ class Selection:
     """Publish times in milliseconds since the epoch."""
     first_index: int = 0
     last_index: int = MOST
-    keys: frozenset[bytes | str] | None = None
+    keys: frozenset[bytes | str | None] | None = None
     """Values of the column, which is text where the reader's schema says so, or None for all."""
 
     @staticmethod
@@ -50,9 +53,9 @@ class Selection:
         column = getattr(condition, "attribute", ())
         if column in ((TOPIC,), (KEY,)) and isinstance(condition, (EqualTo, In)):
             found = frozenset(condition.value if isinstance(condition, In) else [condition.value])
-            if column == (KEY,):
-                return replace(self, keys=found if self.keys is None else self.keys & found)
-            return replace(self, topics=found if self.topics is None else self.topics & found)
+            if column == (TOPIC,):
+                return replace(self, topics=_both(self.topics, found))
+            return replace(self, keys=_both(self.keys, found))
         value = getattr(condition, "value", None)
         if column == (INDEX,) and isinstance(value, int):
             first, last = _range(condition, value, value)
@@ -62,6 +65,11 @@ class Selection:
             first, last = _range(condition, milliseconds, milliseconds + 1)
             return replace(self, first=max(self.first, first), last=min(self.last, last))
         return self
+
+
+def _both(known: frozenset[T] | None, found: frozenset[T]) -> frozenset[T]:
+    """Return what both sets have. None stands for everything."""
+    return found if known is None else known & found
 
 
 def _range(condition: Filter, least: int, most: int) -> tuple[int, int]:

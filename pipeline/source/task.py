@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pulsarium.client import PulsarError
 from pulsarium.client.errors import TopicNotFound
+from pulsarium.pipeline.columns.from_numpy import of_bytes
 from pulsarium.pipeline.columns.names import KEY
 from pulsarium.pipeline.entries.builder import EntryBuilder
 from pulsarium.pipeline.entries.fields import Unusual
@@ -28,17 +30,22 @@ def read(settings: Reading, split: Split) -> Iterator[pa.RecordBatch]:
 
     Raise `ReadError`, `DataLoss`, or `BadMessage` for a message that does not fit its schema.
     """
-    keys = settings.selection.keys
-    for batch in _all(settings, split):
-        found = batch if keys is None else of_keys(batch, keys)
+    keys, batches = settings.selection.keys, _all(settings, split)
+    yield from batches if keys is None else _of_keys(batches, keys)
+
+
+def _of_keys(batches: Iterator[pa.RecordBatch], keys: Collection[bytes | str | None]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows with these keys. Spark needs more CPU for a row than the task, so it gets no others.
+
+    No condition holds for a null.
+    """
+    values = [each.encode() if isinstance(each, str) else each for each in keys if each is not None]
+    wanted = of_bytes(b"".join(values), np.array([*map(len, values)], np.int64))
+    for batch in batches:
+        column = batch.column(KEY)
+        found = batch.filter(pc.is_in(column, value_set=wanted.cast(column.type)))
         if found.num_rows:
             yield found
-
-
-def of_keys(batch: pa.RecordBatch, keys: Collection[bytes | str]) -> pa.RecordBatch:
-    """Return the rows with these keys. Spark needs more CPU for a row than the task, so it gets no others."""
-    column = batch.column(KEY)
-    return batch.filter(pc.is_in(column, value_set=pa.array(list(keys), column.type)))
 
 
 def _all(settings: Reading, split: Split) -> Iterator[pa.RecordBatch]:

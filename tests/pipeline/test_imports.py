@@ -31,6 +31,20 @@ reader = source.reader(source.schema())
 rows = sum(batch.num_rows for split in reader.partitions() for batch in reader.read(split))
 print(rows, "pandas" in sys.modules)
 """
+TASK_OF_KEYS = """
+import sys
+from pyspark.sql.datasource import In
+from pyspark.sql.types import BinaryType, StringType, StructType
+from pulsarium.pipeline.data_source import PulsarDataSource
+
+*where, kind = sys.argv[1:]
+source = PulsarDataSource(dict(zip(("service.url", "admin.url", "topic"), where)) | {"pushFilters": "true"})
+column, keys = {"binary": (BinaryType(), (b"k3", b"k4")), "string": (StringType(), ("k3", "k4"))}[kind]
+reader = source.reader(StructType().add("value", BinaryType()).add("__key", column))
+[*reader.pushFilters([In(("__key",), keys)])]
+rows = sum(batch.num_rows for split in reader.partitions() for batch in reader.read(split))
+print(rows, "pandas" in sys.modules)
+"""
 HEAVY = ("numpy", "pandas", "pyarrow", "pulsarium.client")
 
 
@@ -57,6 +71,18 @@ def test_a_task_that_reads_plain_messages_imports_no_pandas(broker: Address, top
         check=False,
     )
     assert done.stdout.split() == ["30", "False"], done.stderr
+
+
+@pytest.mark.parametrize("kind", ["binary", "string"])
+def test_a_task_that_reads_selected_keys_imports_no_pandas(broker: Address, topic: str, kind: str) -> None:
+    publish(broker, topic, numbers(30), keys=10)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", TASK_OF_KEYS, *options(broker, topic).values(), kind],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["6", "False"], done.stderr
 
 
 def _started(*path: str, program: str) -> list[str]:
