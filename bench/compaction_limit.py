@@ -26,7 +26,7 @@ Fills a topic with messages that all have different keys, and compacts copies of
 of its own. Prints the seconds, and the CPU seconds and the peak of the resident memory of the broker and of the
 processes that it started.
 
-  bounded       the broker itself, within its default key-memory, in as many passes as the keys need
+  bounded       the broker itself, within its default key-memory; other keys wait in a file
   all-at-once   the broker itself, with all keys in memory
   spark         Spark, in child processes of the broker
 

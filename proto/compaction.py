@@ -83,11 +83,12 @@ class OpenEntry:
             if metadata.compression == pb.NONE:
                 metadata.uncompressed_size = len(payload)
             return self._with(retained, payload)
-        is_damaged = self.messages is None
-        if not self._singles:
-            return self.entry if retained or is_damaged else None
+        if self.messages is None:
+            return self.entry
         if not retained:
             return None
+        if not self._singles:
+            return self.entry
         kept = set(retained)
         singles = [each if index in kept else _placeholder() for index, each in enumerate(self._singles)]
         packed = batch.pack(singles)

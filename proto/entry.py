@@ -226,11 +226,10 @@ def _after_broker_metadata(entry: bytes) -> int:
 
 
 def _metadata_span(entry: bytes) -> tuple[int, int]:
-    start = 10
-    if not entry.startswith(_CHECKSUM):  # rare, on the path of each message
-        start = _after_broker_metadata(entry) + 4
-        if entry.startswith(_CHECKSUM, start - 4):
-            start += _MAGIC_AND_WORD
+    start = 0 if entry.startswith(_CHECKSUM) else _after_broker_metadata(entry)  # a call less for most entries
+    if entry.startswith(_CHECKSUM, start):
+        start += _MAGIC_AND_WORD
+    start += 4
     if start > len(entry):
         raise EntryError(f"entry of {len(entry)} bytes has no metadata size")
     (size,) = _U32.unpack_from(entry, start - 4)

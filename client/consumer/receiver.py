@@ -155,8 +155,7 @@ class Receiver:
     def take(self) -> Message[Any]:
         """Return the next message of the queue, which must not be empty, or raise the error in its place."""
         taken = self._queue.popleft()
-        if permits := self._permits.free(1):
-            self._flow(permits)
+        self._free(1)
         if isinstance(taken, Failed):
             self._redelivery.received(taken.id)
             raise taken.error

@@ -53,7 +53,7 @@ class _Sent(NamedTuple):
     rows: int
     receipt: Receipt
     is_known: bool = False
-    """Whether the broker must have the rows already, of which only the last was sent."""
+    """The broker must have the rows already, of which only the last was sent."""
 
 
 class Sender:

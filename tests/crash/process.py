@@ -148,7 +148,7 @@ async def broker_on(folder: Path, durability: str) -> AsyncIterator[Broker]:
 
 
 def free_port() -> int:
-    """One that the system gives nobody by chance while the broker is away, not even to those who look for it."""
+    """Return a port that the system gives to nobody by chance while the broker is away, even on request."""
     chance = random.SystemRandom()
     for _ in range(1000):
         port = chance.randrange(15_000, 32_000)

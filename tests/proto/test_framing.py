@@ -80,7 +80,7 @@ def test_any_frames_in_any_pieces(frames: Frames, rest: bytes, cuts: list[int]) 
 # The lengths a released broker was shown (transcript 010), and what it made of them.
 @given(st.lists(st.tuples(st.sampled_from([0, 1, 9]), st.sampled_from([0, 1, 300])), max_size=3), st.data())
 def test_frames_of_one_size_in_a_row(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
-    """Such frames are cut in another way than the first of them."""
+    """Cut such frames in another way than the first of them."""
     frames = [
         (data.draw(st.binary(min_size=command, max_size=command)), bytes([number]) * trailing)
         for command, trailing in sizes
