@@ -55,7 +55,8 @@ class Transactions:
                 client.subscribe(topic, "moves", **consuming(ConsumerType.Shared)) as consumer,
                 client.create_producer(topic, batching_enabled=batched) as producer,
             ):
-                waiting = await verified(consumer, self._moves, self.messages, until)
+                came = await verified(consumer, self._moves, self.messages, until)
+                waiting = {place_of(each.message_id()): each for each in came}
                 await stage.has_verified("transactions")
                 while True:
                     await self._one(stage, client, producer, consumer, waiting)
@@ -66,7 +67,7 @@ class Transactions:
         client: Client,
         producer: Producer[bytes],
         consumer: Consumer[bytes],
-        waiting: list[Message[bytes]],
+        waiting: dict[Place, Message[bytes]],
     ) -> None:
         chance = stage.chance
         txn = await client.begin_transaction(timeout=TIMEOUT)
@@ -81,15 +82,26 @@ class Transactions:
         for number, receipt in receipts.items():
             mine.published[number] = place_of(await receipt.wait())
         while waiting and len(mine.acknowledged) < 5:
-            message = waiting.pop(chance.randrange(len(waiting)))
-            mine.acknowledged.add(place_of(message.message_id()))
-            await consumer.acknowledge(message, txn=txn)
-        mine.commit = chance.random() < 0.7
+            place = chance.choice(list(waiting))
+            mine.acknowledged.add(place)
+            await consumer.acknowledge(waiting.pop(place), txn=txn)
+        # Without an acknowledgement, an abort would redeliver nothing, and nothing could come.
+        mine.commit = not mine.acknowledged or chance.random() < 0.7
         await (txn.commit() if mine.commit else txn.abort())
         self._ended(mine)
         stage.confirms()
-        waiting.append(await consumer.receive())
+        self._keep(await consumer.receive(), waiting)
         await stage.pause()
+
+    def _keep(self, message: Message[bytes], waiting: dict[Place, Message[bytes]]) -> None:
+        """Put a message among those that wait, unless a transaction has acknowledged it.
+
+        An abort redelivers whole entries, as the real broker does. So a message of a batch can come a second time,
+        while the first copy waits or after a transaction has acknowledged that one.
+        """
+        place = place_of(message.message_id())
+        if place not in self._moves.done:
+            waiting[place] = message
 
     async def _end(self, client: Client, left: Open) -> None:
         """End what a crash has left open, as it was to end; what nobody had told to end is aborted."""
