@@ -123,11 +123,9 @@ SCALE = (
 
 SIZES = (1, 10, 100, 1000)
 THIRD_OF_CPU = 3
-ASKED = Better(rate=3, p99=2)
-SENT = Better(rate=3, cpu=THIRD_OF_CPU, p99=2)
-RECEIVED = Better(rate=5, cpu=THIRD_OF_CPU)
-PUBLISHED = Better(rate=2, cpu=THIRD_OF_CPU)
-BATCHED = Better(rate=1, cpu=THIRD_OF_CPU)
+SENT = Better(rate=3, cpu=2.5, p99=2)
+RECEIVED = {"Shared": Better(rate=5.3, cpu=THIRD_OF_CPU), "Exclusive": Better(rate=7, cpu=THIRD_OF_CPU)}
+BATCHED = Better(rate=1.5, cpu=THIRD_OF_CPU)
 
 
 def _consume(kind: str, *, batched: bool) -> Program:
@@ -139,7 +137,7 @@ def _consume(kind: str, *, batched: bool) -> Program:
         quick=1000,
         prepare=official("consume", kind=kind, batched=batched),
         target=10 if kind == "Shared" and not batched else None,
-        better=BATCHED if batched else RECEIVED,
+        better=BATCHED if batched else RECEIVED[kind],
     )
 
 
@@ -151,7 +149,7 @@ def _raw_consume(kind: str) -> Program:
         quick=1000,
         prepare=raw("consume", kind=kind),
         target=10 if kind == "Shared" else None,
-        better=RECEIVED,
+        better=RECEIVED[kind],
     )
 
 
@@ -202,7 +200,7 @@ def _topics(connections: int) -> Program:
         count=1000,
         quick=50,
         prepare=raw("create", "topics", connections=connections),
-        better=Better() if several else Better(rate=20),
+        better=Better() if several else Better(rate=12),
         latencies=True,
         group="topics",
     )
@@ -309,7 +307,7 @@ PROGRAMS = (
         1000,
         official("publish", batched=False),
         target=15,
-        better=PUBLISHED,
+        better=Better(rate=1.5, cpu=THIRD_OF_CPU),
     ),
     Program("publish-batched", "publish, batched", 100_000, 1000, official("publish", batched=True), better=BATCHED),
     _consume("Shared", batched=False),
@@ -323,7 +321,7 @@ PROGRAMS = (
         100,
         official("last_message_id"),
         latencies=True,
-        better=ASKED,
+        better=Better(rate=1),
     ),
     Program(
         "send-sync",
@@ -341,7 +339,7 @@ PROGRAMS = (
         1000,
         raw("publish_unbatched"),
         target=15,
-        better=PUBLISHED,
+        better=Better(rate=1, cpu=THIRD_OF_CPU),
     ),
     _raw_consume("Shared"),
     _raw_consume("Exclusive"),
@@ -355,7 +353,7 @@ PROGRAMS = (
         100,
         raw("last_message_id"),
         latencies=True,
-        better=ASKED,
+        better=Better(rate=2.5, p99=2),
     ),
     Program(
         "raw-send-sync",
