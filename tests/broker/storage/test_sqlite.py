@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from pathlib import Path
 from typing import NoReturn
@@ -8,7 +9,7 @@ from typing import NoReturn
 import pytest
 import trio
 
-from pulsarium.broker.storage import applier, entries
+from pulsarium.broker.storage import applier, database, entries
 from pulsarium.broker.storage.interface import Batch, Run, Storage, StorageError
 from pulsarium.broker.storage.persist import PersistPoint
 from pulsarium.broker.storage.sqlite import SqliteStorage
@@ -39,6 +40,23 @@ async def test_metadata_is_set_changed_and_deleted(store: Storage) -> None:
     await ask(store.commit, batch_of(1, 0, a=b"1", b=b"2", c=b""))
     await ask(store.commit, batch_of(1, 0, a=b"3", b=None, never=None))
     assert store.load_metadata() == {"a": b"3", "c": b""}
+
+
+async def test_loaded_metadata_has_changes_that_move_into_the_database_meanwhile(
+    store: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(store, SqliteStorage)
+
+    def load_while_changes_move(connection: sqlite3.Connection) -> dict[str, bytes]:
+        loaded = database.metadata(connection)
+        request = applier.AllWork()
+        store._applier.submit(request)
+        request.finished.wait(0.1)  # seconds: enough for the applier, unless it has to wait
+        return loaded
+
+    monkeypatch.setattr("pulsarium.broker.storage.sqlite.metadata", load_while_changes_move)
+    await ask(store.commit, batch_of(1, 0, a=b"1"))
+    assert store.load_metadata() == {"a": b"1"}
 
 
 async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
