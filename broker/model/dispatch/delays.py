@@ -229,7 +229,10 @@ class Delays:
         """Apply a changed policy, and return the messages that need not wait any more."""
         policy = self._subscription.topic.policies.delayed_delivery
         self._messages.tick_ms = policy.tick_ms
-        return [] if policy.active else self._taken(FOREVER, len(self._messages))
+        if policy.active:
+            return []
+        self._cancel()
+        return self._taken(FOREVER, len(self._messages))
 
     def _taken(self, now_ms: int, limit: int) -> list[Position]:
         taken = self._messages.take_due(now_ms, limit)

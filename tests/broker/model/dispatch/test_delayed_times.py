@@ -13,9 +13,10 @@ import pytest
 import trio
 
 from pulsarium.broker.config import PIP, PULSAR_4_2, Config, Profile
+from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.dispatcher import Reason
-from tests.broker.model.dispatch.sharing import joined, why
+from tests.broker.model.dispatch.sharing import joined, subscription, why
 from tests.broker.wire import Bed, Message, Shared, Wire, plain, serving
 
 BOUNDARY_MS = 4096
@@ -134,6 +135,20 @@ async def test_a_message_that_came_early_leaves_no_alarm_behind(autojump_clock: 
         await on.send(b"now")
         assert {(await on.next())[0], (await on.next())[0]} == {b"first", b"now"}
         assert await on.next() == (b"second", 4000)
+
+
+@pytest.mark.req("B-21")
+async def test_a_policy_that_ends_delays_leaves_no_alarm_behind(autojump_clock: object) -> None:
+    async with stage(policy_ms=1000) as (bed, on):
+        await on.send(b"x", 2600)
+        metadata = bed.broker.metadata
+        policies = metadata.namespaces["public/default"]
+        delays = {**policies["delayed_delivery_policies"], "active": False}
+        metadata.put_namespace("public/default", {**policies, "delayed_delivery_policies": delays})
+        assert await on.next() == (b"x", 0)
+        dispatcher = subscription(bed).dispatcher
+        assert isinstance(dispatcher, SharingDispatcher)
+        assert dispatcher.delayed._alarm is None
 
 
 @pytest.mark.req("B-21")
