@@ -29,12 +29,13 @@ class Level:
         self.following = 0  # index at which the search for the next consumer begins
 
     def next(self) -> Consumer | None:
+        start = self.following
         while self.ready:
-            later = self.ready >> self.following
+            later = self.ready >> start
             if not later:
-                self.following = 0
+                start = 0
                 continue
-            index = self.following + (later & -later).bit_length() - 1
+            index = start + (later & -later).bit_length() - 1
             consumer = self.consumers[index]
             if consumer.can_receive:
                 self.following = index + 1

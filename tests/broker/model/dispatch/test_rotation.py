@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pulsarium.broker.model.dispatch.sharing import Rotation
@@ -48,9 +48,12 @@ class Walked:
 
 
 steps = st.lists(st.tuples(st.sampled_from(["join", "leave", "able", "unable", "next", "next"]), st.integers(0, 99)))
+FAILED_SEARCH = [*[("join", number) for number in (1, 0, 0)], ("able", 1), ("next", 0), ("unable", 1), ("next", 0)]
+"""The index of level 0 is 1 afterwards: a search that finds nobody does not move it."""
 
 
 @pytest.mark.req("B-04")
+@example([*FAILED_SEARCH, ("able", 1), ("able", 2), ("next", 0)])
 @given(steps)
 def test_turns_are_taken_as_in_a_list(steps: list[tuple[str, int]]) -> None:
     made, walked, members = Rotation(), Walked(), list[Member]()
