@@ -54,6 +54,7 @@ class PlayedBroker:
         self._registered: list[tuple[Peer, int]] = []
         self._numbers = 0
         self.sends = 0
+        self.sent_messages = 0
         """Number of SENDs that arrived, stored or not."""
         self._answered = anyio.Event()
 
@@ -211,6 +212,7 @@ class PlayedBroker:
 
     async def _send(self, peer: Peer, send: pb.CommandSend, trailing: bytes) -> None:
         self.sends += 1
+        self.sent_messages += send.num_messages
         topic = self._producing.get((peer, send.producer_id))
         if topic is None or topic in self.terminated or self.drops_sends:
             return
