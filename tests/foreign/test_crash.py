@@ -19,7 +19,7 @@ from .python.traffic import SECONDS, Outbox, Position, number_of, payloads, posi
 from .raw import RawConsumer
 
 TOPIC = "persistent://public/default/t"
-HEAVY_ROUNDS = 10
+HEAVY_ROUNDS = 4
 SETTLED_MS = 1100
 """An acknowledgement that the broker has had for more than a second survives."""
 

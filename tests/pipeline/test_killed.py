@@ -28,7 +28,7 @@ from tests.foreign.toolchains import REFERENCE, require
 from .conftest import CLUSTER_CONFIG, MASTER
 from .killed_driver import MARK
 
-MESSAGES = 1_000_000
+MESSAGES = 200_000
 PARTITIONS = 2
 BATCHES = 8
 SOURCE, TARGET = "persistent://public/default/source", "persistent://public/default/target"
