@@ -3,7 +3,8 @@
 usage: .venv/bin/python -P scripts/prose.py [PATH ...]
 
 Prints each finding as path:line: text, and exits with 1 when there is one. PATH is a file or a folder of the checkout;
-the default is all production code. The rules are in scripts/prose.toml.
+the default is all code. The rules are in scripts/prose.toml. The docstring of a test may begin with the noun: its name
+is a sentence already.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("proto", "capture", "rest", "broker", "client", "pipeline", "matrix", "cli", "bench", "scripts")
+ROOMS = ("proto", "capture", "rest", "broker", "client", "pipeline", "matrix", "cli", "bench", "scripts", "tests")
 RULES = tomllib.loads((ROOT / "scripts" / "prose.toml").read_text())
 VERBS = frozenset(RULES["verbs"].split())
 BANNED_OPENINGS = frozenset(RULES["banned_openings"].split())
@@ -49,15 +50,15 @@ def findings(path: Path) -> Iterator[Finding]:
             text = ast.get_docstring(node)
             if text:
                 line = node.body[0].lineno
-                is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-                yield from (Finding(path, line, each) for each in _of_docstring(text, is_function))
+                needs_verb = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("test_")
+                yield from (Finding(path, line, each) for each in _of_docstring(text, needs_verb))
     yield from (Finding(path, line, each) for line, text in _comments(path) for each in _of_text(text))
 
 
-def _of_docstring(text: str, is_function: bool) -> Iterator[str]:
+def _of_docstring(text: str, needs_verb: bool) -> Iterator[str]:
     summary = text.partition("\n\n")[0]
     first = _WORD.match(summary)
-    if is_function and (not first or first[0] not in VERBS):
+    if needs_verb and (not first or first[0] not in VERBS):
         yield f"begin with a verb: {_start(summary)}"
     elif first and first[0] in BANNED_OPENINGS:
         yield f"begin with a verb or the noun: {_start(summary)}"

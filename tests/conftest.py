@@ -1,4 +1,4 @@
-"""The test run as a whole: requirement rows, skips, time limits, hypothesis."""
+"""Settings of all test runs: requirement rows, skips, time limits, hypothesis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.house.requirements import RequirementRows, read_rows
 from tests.house.shared_rewriting import SharedRewriting
 
 HEAVY_TIMEOUT = 900.0
-# What cannot be imported without Spark, which only the environment of `scripts/test --all` has.
+# Tests that cannot be imported without Spark. Only the environment of `scripts/test --all` has Spark.
 NEEDS_SPARK = ("bench/test_pipeline.py", "cli/test_analyze.py", "cli/pages/test_pipeline.py", "pipeline")
 collect_ignore = [] if find_spec("pyspark") else list(NEEDS_SPARK)
 
@@ -58,18 +58,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         places = dict(zip(files, random.Random(seed).sample(range(len(files)), len(files)), strict=True))
         items.sort(key=lambda item: places[item.path])
         return
-    # Files that take minutes come first: the short ones behind them fill both processes to the end.
+    # Files that take minutes run first. The short files after them keep both processes busy to the end.
     long_files = {item.path for item in items if patience(item) >= HEAVY_TIMEOUT}
     items.sort(key=lambda item: item.path not in long_files)
 
 
 def pytest_collection_finish() -> None:
-    # What was collected lives as long as the process. Nobody looks through it again for each collection of garbage.
+    # Collected tests live as long as the process, so the garbage collector need not examine them again.
     gc.collect()
     gc.freeze()
 
 
 def patience(item: pytest.Item) -> float:
-    """Seconds that a test may take; 0 where it says nothing."""
+    """Return the seconds that a test may take, or 0 for the default."""
     marker = item.get_closest_marker("timeout")
     return float(marker.args[0]) if marker and marker.args else 0.0

@@ -1,4 +1,4 @@
-"""`import pulsarium` alone: cheap, and its parts are there when they are asked for."""
+"""A bare `import pulsarium` is cheap, and loads each part of the package on first use."""
 
 from __future__ import annotations
 

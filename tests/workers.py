@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Said(NamedTuple):
-    """What one of them said; `line` is None when it has ended, with `status`."""
+    """A line that a program printed. `line` is None when the program has ended with `status`."""
 
-    program: int  # its place among the programs
+    program: int  # the program's place in the list
     line: dict[str, Any] | None
     status: int = 0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("proto", "capture", "rest", "broker", "client", "pipeline", "matrix", "kit", "cli")
-# Top-level folder -> import name; those that come with later issues are left out until they exist.
+# Top-level folder -> import name
 FOLDERS = {name: f"pulsarium.{name}" for name in ROOMS}
 GENERATED = ROOT / "proto" / "generated"
 
@@ -29,12 +29,12 @@ class Module:
 
     @cached_property
     def imports(self) -> frozenset[str]:
-        """Full names of all that is imported, anywhere in the file; `from a import b` names both `a` and `a.b`."""
+        """Return the full names of all imports, anywhere in the file. `from a import b` names both `a` and `a.b`."""
         return frozenset(self._imports(types_too=True))
 
     @cached_property
     def imports_when_run(self) -> frozenset[str]:
-        """The same without what is imported under `if TYPE_CHECKING:`, only to name types."""
+        """Return `imports` without those under `if TYPE_CHECKING:`, which only name types."""
         return frozenset(self._imports(types_too=False))
 
     def _imports(self, *, types_too: bool) -> Iterator[str]:
@@ -66,7 +66,10 @@ def _is_type_checking(node: ast.AST) -> bool:
 
 @cache
 def modules(folder: str, name: str | None = None) -> list[Module]:
-    """The modules of a top-level folder, generated ones left out; `name` is its import name where FOLDERS has none."""
+    """Return the modules of a top-level folder, without generated ones.
+
+    `name` is the import name of a folder that FOLDERS does not have.
+    """
     base = ROOT / folder
     found = []
     for path in sorted(base.rglob("*.py")):
@@ -84,5 +87,5 @@ def production() -> list[Module]:
 
 
 def within(name: str, package: str) -> bool:
-    """Whether a module's name is `package` or lies below it."""
+    """Return whether a module's name is `package` or lies below it."""
     return name == package or name.startswith(f"{package}.")

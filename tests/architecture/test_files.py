@@ -13,8 +13,8 @@ import pytest
 from tests.architecture.source import ROOT, production
 
 SCRIPTS = sorted(path for path in (ROOT / "scripts").iterdir() if path.is_file() and not path.suffix)
-MOST_LINES = 450  # 400 are a smell; a table or a class that is one thought may be longer, and is not split for it
-# How deep the map names folders; those of the broker are named at any depth.
+MOST_LINES = 450  # 400 lines already suggest a split
+# The map names folders down to this depth, and folders of the broker at any depth.
 MAP_DEPTH = 1
 
 
@@ -50,7 +50,7 @@ def test_the_map_names_every_folder() -> None:
 
 
 def _named_files() -> Iterator[str]:
-    """Yield every `x.py` that a page of docs/, the README or a docstring names, with where."""
+    """Yield every `x.py` that a page of docs/, the README or a docstring names, after the page's path."""
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(module.path for module in production())]
     for page in pages:
         for name in re.findall(r"`((?:[a-z][\w]*/)*[a-z_]\w*\.py)`", page.read_text()):
@@ -89,7 +89,7 @@ def test_scripts_stop_at_the_first_error(script: str) -> None:
 
 
 def test_no_test_imports_from_another() -> None:
-    """What two tests share is a module without `test_`."""
+    """Code that two test files share stands in a module without `test_`."""
     pattern = re.compile(r"^\s*(from \S*\btest_\w+ import|(from \S+ )?import .*\btest_\w+)", re.M)
     importing = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if pattern.search(path.read_text())]
     assert [str(path.relative_to(ROOT)) for path in importing] == []

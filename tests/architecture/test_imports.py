@@ -1,4 +1,4 @@
-"""The arrows: who may import whom."""
+"""Rules of imports between the folders and modules of Pulsarium."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MAY_IMPORT = {
     "kit": {"kit", "broker", "client", "rest", "capture", "proto"},
     "cli": set(FOLDERS),
 }
-# broker -> rest.policies <- rest: the table of policies stands below all who speak of them.
+# broker -> rest.policies <- rest: both import the table of policies.
 TABLE = "pulsarium.rest.policies"
 
 # session -> commands -> model -> storage, console -> admin -> http -> model <- http <- lab.rest, websocket -> session:
-# what each part of the broker must not reach for.
+# for each part of the broker, the parts that it must not import.
 UPPER = {"broker", "server", "session", "commands", "http", "admin", "console", "web", "websocket", "lab", "testing"}
 MUST_NOT_IMPORT = {
     "session": {"http", "admin", "console", "web", "websocket", "broker", "server"},
@@ -43,9 +43,9 @@ MUST_NOT_IMPORT = {
     "clock": UPPER | {"model", "storage", "cluster"},
     "logs": UPPER | {"model", "storage", "cluster"},
 }
-# A handler is given a session, a session its broker, and a cluster has brokers: these may name the types.
+# These parts may import types from above: a handler gets a session, a session its broker, and a cluster has brokers.
 MAY_NAME_TYPES = {"session", "commands", "cluster", "admin"}
-# The lab's hooks: who opens it, who keeps it, who lets it answer, and what is a face of it. Nobody else imports it.
+# The lab's hooks. Other parts of the broker must not import the lab.
 OPEN_THE_LAB = {"server", "cluster", "web", "testing", "pytest_plugin", "lab"}
 STORAGE_MAY_IMPORT = {"storage", "config", "clock", "logs"}
 
@@ -68,10 +68,10 @@ MODEL = (
     "scalable",
     "upkeep",
 )
-# What still points upwards. Take entries out as arrows are turned; add none.
+# Imports of later parts that are still allowed. Remove an entry when its import is gone, and add none.
 STILL_UPWARDS: dict[str, set[str]] = {}
 
-# Bytes in, bytes out.
+# `proto` only converts bytes, so it needs none of these modules.
 NO_IO = {"trio", "anyio", "asyncio", "socket", "select", "selectors", "ssl", "time", "threading", "subprocess"}
 
 WALL_CLOCK = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow"), ("date", "today")}
@@ -82,7 +82,7 @@ def wrong(imported: Iterable[tuple[Module, str]]) -> list[str]:
 
 
 def part(name: str, package: str) -> str:
-    """`part("pulsarium.broker.model.cursor", "pulsarium.broker")` is "model"."""
+    """Return "model" for `part("pulsarium.broker.model.cursor", "pulsarium.broker")`."""
     return name.removeprefix(package).strip(".").partition(".")[0]
 
 
@@ -102,7 +102,7 @@ def test_arrows_between_folders(folder: str) -> None:
 
 
 def test_the_table_of_policies_stands_below_all() -> None:
-    """It imports nothing of ours; the broker imports nothing else of the room it is in."""
+    """The table imports nothing of Pulsarium, and the broker imports only the table from `rest/`."""
     (table,) = (module for module in modules("rest") if module.name == TABLE)
     assert not [name for name in table.imports if within(name, "pulsarium")]
     of_rest = {name for module in modules("broker") for name in module.imports if within(name, "pulsarium.rest")}
@@ -147,7 +147,7 @@ def test_arrows_inside_the_model(lower: str) -> None:
 def test_arrows_allowed_to_point_upwards_still_exist() -> None:
     package = f"{FOLDERS['broker']}.model"
     for lower, upper in STILL_UPWARDS.items():
-        assert upper <= {part(name, package) for _, name in _model_arrows(lower)}, f"{lower}: take out what is gone"
+        assert upper <= {part(name, package) for _, name in _model_arrows(lower)}, f"{lower}: remove old entries"
         assert not upper & set(MODEL[: MODEL.index(lower)])
 
 
@@ -162,7 +162,7 @@ def test_nothing_but_its_hooks_imports_the_lab() -> None:
 
 
 def test_the_lab_does_not_stand_on_the_admin_api() -> None:
-    """Both stand on broker/http; that the admin API imports no lab is said above."""
+    """The lab and the admin API use broker/http. Another test checks that the admin API does not import the lab."""
     assert not wrong(
         (module, name)
         for module in modules("broker")
@@ -190,7 +190,7 @@ def test_sans_io_folders_import_no_io(folder: str) -> None:
 
 
 def test_the_client_knows_no_event_loop() -> None:
-    """It runs under trio and asyncio, so it uses what both have: anyio; one module has sockets, and waits so."""
+    """The client runs under trio and asyncio, so it uses anyio. Only one module imports sockets."""
     loops = {"trio", "asyncio", "sniffio", "socket", "select", "selectors", "threading", "subprocess"}
     assert wrong(
         (module, name) for module in modules("client") for name in module.imports if name.partition(".")[0] in loops
@@ -198,7 +198,7 @@ def test_the_client_knows_no_event_loop() -> None:
 
 
 def test_the_pipeline_uses_of_the_client_what_is_public() -> None:
-    """Which are the names that `pulsarium.client` exports, and the modules that its docstring names."""
+    """The names that `pulsarium.client` exports are public, and so are the modules that its docstring names."""
     client = "pulsarium.client"
     public = [f"{client}.{name}" for name in ("admin.errors", "bulk", "errors", "topics")]
     exported = {client, *(f"{client}.{name}" for name in pulsarium.client.__all__)}
@@ -224,7 +224,7 @@ def test_nothing_imports_the_folders_by_their_bare_names() -> None:
 
 
 def test_there_is_one_style_of_imports() -> None:
-    """Absolute ones, and annotations that nobody evaluates, but for those that say what a key of broker.conf takes."""
+    """Imports are absolute. Only the modules of broker.conf's keys evaluate their annotations."""
     evaluated = {"pulsarium.broker.config.keys", "pulsarium.broker.config.scalable_keys"}
     assert {
         module.name
@@ -235,7 +235,7 @@ def test_there_is_one_style_of_imports() -> None:
 
 
 def test_state_has_owners() -> None:
-    """No module-level state: several brokers live in one process."""
+    """Modules have no state, because several brokers live in one process."""
     assert not [
         f"{module.path}:{node.lineno}: global {', '.join(node.names)}"
         for module in production()

@@ -1,4 +1,4 @@
-"""The locks fit pyproject.toml and each other, and lead to no place of their own."""
+"""The lock files agree with pyproject.toml and with each other, and name no package index."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pinned(lock: str) -> dict[str, set[str]]:
 
 
 def named(lock: str) -> list[Requirement]:
-    """Return what pyproject.toml names for this lock."""
+    """Return the requirements in pyproject.toml that this lock file must satisfy."""
     project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
     groups = project["dependency-groups"]

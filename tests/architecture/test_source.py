@@ -1,4 +1,4 @@
-"""The reader of imports sees every form of them."""
+"""The reader of imports finds every form of import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users install: the links in src/ become real folders in the wheel, also by way of an sdist."""
+"""The wheel that users install: the links in src/ become real folders, also by way of an sdist."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ EPOCH = 1_700_000_000
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout, because setuptools leaves files beside the sources."""
+    """Copy the checkout, because setuptools leaves files beside the sources."""
     return copied(tmp_path_factory.mktemp("tree"))
 
 
 @pytest.fixture(scope="module")
 def built(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The wheel and the sdist that it was made from, built with what .venv has, so that nothing is fetched."""
+    """Build the sdist, and the wheel from the sdist, with the packages of .venv, so that nothing is downloaded."""
     return build(tree, tmp_path_factory.mktemp("built"), Path(sys.executable), EPOCH)
 
 
@@ -52,7 +52,7 @@ def test_the_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) ->
     python = tmp_path / "venv" / "bin" / "python"
     pip = [sys.executable, "-P", "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "--quiet"]
     subprocess.run([*pip, str(wheel)], check=True)
-    # Its dependencies come from .venv; a folder on PYTHONPATH has no .pth files read, so not the checkout itself.
+    # Dependencies come from .venv. Python reads no .pth files on PYTHONPATH, so it does not find the checkout.
     environment = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib")}
     program = "from pulsarium import broker, cli, client, pipeline, proto; print(client.__file__)"
     run = subprocess.run(

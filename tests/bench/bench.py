@@ -10,7 +10,7 @@ from bench.brokers import ROOT
 
 
 def bench(*options: str) -> subprocess.CompletedProcess[str]:
-    """What scripts/bench runs, without its look at .venv."""
+    """Run the program of scripts/bench, without its look at .venv."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-P", "-m", "bench", *options]
     return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)

@@ -10,7 +10,7 @@ import pytest
 
 from bench.accounting import ProcessGoneError, ProcessTree, cpu_seconds, memory, tree_of
 
-TICK = 0.02  # seconds, of which times() knows only whole ones: of user and of system time a hundredth each
+TICK = 0.02  # in seconds: times() rounds the user time and the system time to a hundredth each
 
 
 def test_cpu_is_user_and_system_time_of_the_process() -> None:
@@ -32,7 +32,7 @@ def test_cpu_grows_with_work_and_not_with_time() -> None:
 
 def test_memory_counts_what_a_process_holds() -> None:
     before = memory(os.getpid())
-    with mmap.mmap(-1, 30_000_000, flags=mmap.MAP_PRIVATE) as held:  # of its own: not what a test before it left
+    with mmap.mmap(-1, 30_000_000, flags=mmap.MAP_PRIVATE) as held:  # not memory that an earlier test freed
         held.write(bytes([1]) * len(held))
         after = memory(os.getpid())
     assert after.anonymous - before.anonymous > 25_000_000

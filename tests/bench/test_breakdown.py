@@ -1,4 +1,4 @@
-"""Where a message's microseconds go."""
+"""The parts of a message's CPU time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our client beside the official one."""
+"""The comparison of our client with the official client."""
 
 from __future__ import annotations
 

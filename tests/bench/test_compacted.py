@@ -1,4 +1,4 @@
-"""The programs about compaction, at a tiny size: is what they measure what they say?"""
+"""The programs about compaction, at a tiny size: each measures what its name says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_all_of_it_at_a_tiny_size() -> None:
     assert parts < medians.keys()
     assert all(medians[name] > 0 for name in parts if not name.endswith(".memory"))
     assert medians["compacted-last-id.stored"] <= 100
-    # Without field 31 the broker unpacks a megabyte: that is how one sees that the older engine was at work.
+    # Without field 31 the broker unpacks a megabyte. The ratio shows that the older engine compacted the topic.
     assert medians["compacted-last-id.over-unlisted"] < 0.5
 
 
@@ -38,7 +38,7 @@ def test_sending_more_costs_more() -> None:
 
 @pytest.mark.heavy
 def test_a_broker_that_cannot_do_every_part() -> None:
-    """A real one neither knows v22 nor has an engine of ours."""
+    """A real broker has neither protocol version 22 nor our compaction engine."""
     both = Results(["pulsarium", "pulsar"])
     alike = dict.fromkeys([part.name for part in LAST_ID.parts], 1.0)
     runs = {

@@ -1,4 +1,4 @@
-"""The echo servers beside which a PING is shown."""
+"""The echo servers with which a PING is compared."""
 
 from __future__ import annotations
 

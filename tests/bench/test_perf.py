@@ -18,7 +18,7 @@ CONSUMED = (
     "INFO stats: [t] Prefetched: 0 --- Consume throughput received: 50000.00 msgs/s --- 1 Mbit/s --- Ack sent rate: 1"
 )
 BEFORE = "INFO Aggregated throughput stats --- 1 records sent\n"
-"""Not of an interval."""
+"""A line of totals, which the reader of intervals ignores."""
 
 
 def tool(monkeypatch: pytest.MonkeyPatch, script: str) -> Tool:

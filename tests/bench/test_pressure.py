@@ -1,4 +1,4 @@
-"""How long one piece of work holds a broker's loop."""
+"""The time for which one piece of work holds a broker's loop."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_pulse_tells_the_longest_time_between_two_answers() -> None:
         threading.Thread(target=broker, args=(listener,), daemon=True).start()
         with Pulse(f"pulsar://127.0.0.1:{listener.getsockname()[1]}", os.getpid()) as pulse:
             assert stopped.wait(60)
-            threading.Event().wait(0.05)  # the pause that is to be seen
+            threading.Event().wait(0.05)  # the pause that the pulse must measure
             went_on.set()
         assert ended.wait(60)
     assert pulse.gap >= 0.05

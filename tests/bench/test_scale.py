@@ -1,4 +1,4 @@
-"""The programs of how cost grows, at a tiny size: is what they measure what they say?"""
+"""The programs that measure how cost grows, at a tiny size: each measures what its name says."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_cached_share_of_files_is_measured(tmp_path: Path) -> None:
     file.write_bytes(b"x" * 100 * PAGE)
     assert cached(tmp_path) == 1
     forget_cached(tmp_path)
-    assert 0 <= cached(tmp_path) <= 1  # a file system that is memory forgets nothing
+    assert 0 <= cached(tmp_path) <= 1  # tmpfs keeps its pages in the cache
 
 
 def test_only_the_wanted_commands_may_come() -> None:

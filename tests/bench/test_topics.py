@@ -14,7 +14,7 @@ TOPIC = "persistent://public/default/t"
 
 
 class Recorder:
-    """Answers each request with the next answer, at last with 204 for ever; keeps the request lines."""
+    """An HTTP server that gives its answers in order, then always 204, and records the request lines."""
 
     def __init__(self, *answers: str) -> None:
         self.asked: list[str] = []

@@ -13,7 +13,7 @@ from tests.broker.wire import plain
 
 
 class Retained:
-    """Entries that were kept, at their positions. While `loading` none is there."""
+    """Entries that compaction kept, at their positions. While `loading`, readers have to wait."""
 
     def __init__(self, horizon: Position, entries: Mapping[Position, bytes]) -> None:
         self.horizon: Position | None = horizon
@@ -38,19 +38,19 @@ class Retained:
 
 
 def compacted(topic: PersistentTopic, retained: Retained) -> Retained:
-    """Let a topic look as if compaction had left this of it."""
+    """Make `retained` the compacted entries of a topic."""
     cast(Any, topic.log.compaction).compacted = retained
     return retained
 
 
 def trim(topic: PersistentTopic) -> None:
-    """Let go of all entries that there are: the next come in a ledger of their own."""
+    """Delete all entries of a topic. The next entries go to a new ledger."""
     topic.ledger.reopen()
     topic.ledger.truncate(list(topic.ledger.ledgers.values())[:-1], topic.ledgers_going)
 
 
 def compacted_batch(*kept: bytes | None, **metadata: Any) -> bytes:
-    """A batch as compaction writes it again; None: a message that was not kept."""
+    """Build a batch as compaction rewrites it. None stands for a message that compaction removed."""
     packed = batch.pack(
         (pb.SingleMessageMetadata(payload_size=0, compacted_out=True), b"")
         if payload is None

@@ -15,25 +15,28 @@ from tests.broker.wire import Bed, Wire, serving
 
 
 def run_without_waiting(*arguments: Any, clock: trio.abc.Clock | None = None, **options: Any) -> Any:
-    """trio.run, on a clock that jumps when nothing else happens."""
+    """Run trio on a clock that jumps when all tasks wait."""
     return trio.run(*arguments, clock=clock or MockClock(autojump_threshold=0), **options)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """pytest-trio looks for a clock among a test's own arguments only, not behind its fixtures nor in usefixtures."""
+    """Run tests of a broker on a clock that jumps.
+
+    pytest-trio looks for a clock only among a test's own arguments, not among those of its fixtures or in usefixtures.
+    """
     if not {"bed", "autojump_clock"}.isdisjoint(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.trio(run=run_without_waiting))
 
 
 @pytest.fixture
 def store() -> HeldStorage:
-    """The store of the broker, whose commits the test can hold back."""
+    """Return the store of the broker, whose commits the test can hold back."""
     return HeldStorage()
 
 
 @pytest.fixture
 async def bed(request: pytest.FixtureRequest) -> AsyncIterator[Bed]:
-    """A broker whose time passes when nothing else happens; its options are those of the mark `serving`."""
+    """Serve a broker whose time passes when all tasks wait. Its options are those of the mark `serving`."""
     mark = request.node.get_closest_marker("serving") or pytest.mark.serving().mark
     store = request.getfixturevalue("store") if "store" in request.fixturenames else None
     async with serving(*mark.args, **mark.kwargs, storage=store) as bed:
@@ -42,13 +45,13 @@ async def bed(request: pytest.FixtureRequest) -> AsyncIterator[Bed]:
 
 @pytest.fixture
 async def wire(bed: Bed) -> Wire:
-    """A connection to it."""
+    """Return a connection to the broker."""
     return await bed.connect()
 
 
 @pytest.fixture
 async def sender(bed: Bed) -> Wire:
-    """Another connection, with a producer 0 on the usual topic."""
+    """Return another connection, with producer 0 on the usual topic."""
     wire = await bed.connect()
     await wire.producer()
     return wire

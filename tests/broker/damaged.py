@@ -1,4 +1,4 @@
-"""A data directory with a damaged entry. Real stores have threads, which take real time."""
+"""Damage entries of a data directory, and wait in real time for the threads of its store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def flip(data: Path, entry: int) -> None:
-    """Damage the row of an entry of the first ledger in the entry log, or mend it again."""
+    """Change a bit of an entry of the first ledger, in the entry log. A second call mends the entry again."""
     with closing(sqlite3.connect(f"{(data / DATABASE_NAME).absolute().as_uri()}?mode=ro", uri=True)) as connection:
         files = LogFiles(data)
         unapplied = recovered(Tail(files, applied(connection)))
@@ -42,7 +42,7 @@ def flip(data: Path, entry: int) -> None:
 
 
 def forget(data: Path, ledger_id: int, entry: int, *, count_only: bool = False) -> None:
-    """Take the row of an entry out of the index, or with `count_only` one entry from its number."""
+    """Remove the row of an entry from the index. With `count_only`, only count one entry less in the row."""
     with closing(sqlite3.connect(data / DATABASE_NAME)) as connection, connection:
         kept = index.pieces_of(connection, ledger_id, 0, 1000)
         connection.execute("DELETE FROM run WHERE key >> 32 = ?", (ledger_id,))

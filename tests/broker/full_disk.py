@@ -33,7 +33,7 @@ class Disk:
         self.topics = bed.broker.topics
 
     async def full(self, method: str, url: str, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """A call of which nothing can be kept, and who makes it is told so."""
+        """Make a call whose changes cannot be stored, and expect the error in its answer."""
         answers: list[Answer] = []
 
         async def ask() -> None:
@@ -62,7 +62,7 @@ class Disk:
         return {name: each.cursor.backlog() for name, each in self.topic.subscriptions.items()}
 
     def left(self, *also: str) -> list[str]:
-        """What the store still has of topics."""
+        """Return the paths of topics that the store still has."""
         roots = (
             "/managed-ledgers/",
             "/cursor-ledgers/",
@@ -82,7 +82,7 @@ async def disk(store: HeldStorage | None = None, **config: Any) -> AsyncIterator
 
 
 async def used(wire: Wire) -> None:
-    """Three messages, of which one subscription acknowledged the first and the third."""
+    """Publish three messages. Of two subscriptions, one acknowledges the first and the third message."""
     await wire.producer(schema=STRING)
     await wire.subscribe(name="some", type=Shared)
     await wire.subscribe(name="none", consumer_id=1)

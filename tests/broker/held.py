@@ -1,4 +1,4 @@
-"""A store in memory that a test can hold back, or let fail."""
+"""A store in memory whose commits and reads a test can hold back, or let fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulsarium.broker.storage.interface import Batch, Done, Entries, ReadDone, R
 
 
 class HeldStorage:
-    """Keeps entries as a data directory does. What was committed is visible in `entries` and `metadata`.
+    """A store that keeps entries, as a data directory does. Committed changes are visible in `entries` and `metadata`.
 
     While `holding`, commits wait for `release` or `fail`; while `holding_reads`, reads wait for `release_reads`.
     """
@@ -32,16 +32,16 @@ class HeldStorage:
     # the test's side
 
     def release(self, count: int | None = None) -> None:
-        """Let the first commits that wait happen, or all of them and hold back no more."""
+        """Perform the first `count` commits that wait, or perform all and hold back no more."""
         if count is None:
             self.holding = False
-            while self.waiting:  # also what these lead to
+            while self.waiting:  # also commits that these lead to
                 self._commit(*self.waiting.popleft())
         for _ in range(count or 0):
             self._commit(*self.waiting.popleft())
 
     def fail(self, count: int = 1) -> None:
-        """Let the first commits that wait fail. The others of their era fail when they are released."""
+        """Fail the first commits that wait. The other commits of their era fail when they are released."""
         for _ in range(count):
             batch, done = self.waiting.popleft()
             self._failed_era = batch.era
@@ -56,11 +56,11 @@ class HeldStorage:
     # the broker's side
 
     def load_metadata(self) -> dict[str, bytes]:
-        self._failed_era = -1  # another broker, which counts anew
+        self._failed_era = -1  # a new broker counts its eras from 0
         return dict(self.metadata)
 
     def stored_runs(self, ledger_id: int) -> list[StoredRun]:
-        """Runs of two, so that blocks are put together from several; a gap ends a run."""
+        """Return runs of at most two entries, so that a block is assembled from several runs. A gap ends a run."""
         runs: list[StoredRun] = []
         for entry_id, entry in sorted(self.entries.get(ledger_id, {}).items()):
             first, count, size = runs[-1] if runs else (-1, 0, 0)
@@ -81,7 +81,7 @@ class HeldStorage:
         self.metadata, self.entries = dict(metadata), new
 
     def commit(self, batch: Batch, done: Done) -> None:
-        if self.holding or self.waiting:  # in order
+        if self.holding or self.waiting:  # commits stay in order
             self.waiting.append((batch, done))
         else:
             self._commit(batch, done)

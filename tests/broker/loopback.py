@@ -1,4 +1,4 @@
-"""A broker behind a socket, for what streams in memory cannot show."""
+"""A broker behind a socket, for tests of behavior that streams in memory do not have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsarium.broker.storage.interface import Storage
 from tests.broker.wire import Wire, serving
 
 MB = 1 << 20
-HANGS = 50  # seconds, after which a test on the real clock hangs
+HANGS = 50  # seconds, after which a test on the real clock counts as hanging
 
 
 class Loopback:
@@ -29,7 +29,7 @@ class Loopback:
         self.wires: list[Wire] = []
 
     async def dial(self, receive_buffer: int = 0) -> Wire:
-        """A connection; with a small `receive_buffer` (bytes) the broker's side is soon full."""
+        """Open a connection. A small `receive_buffer`, in bytes, soon fills the broker's side."""
         sock = trio.socket.socket()
         if receive_buffer:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -48,14 +48,14 @@ class Loopback:
         await trio.aclose_forcefully(wire.stream)
 
     async def sessions(self, count: int) -> None:
-        """Wait until so many connections are left."""
+        """Wait until the broker has `count` connections."""
         while len(self.broker.sessions) != count:
             await trio.testing.wait_all_tasks_blocked(0.001)
 
 
 @asynccontextmanager
 async def listening(config: Config | None = None, storage: Storage | None = None) -> AsyncIterator[Loopback]:
-    """Sockets take real time, so these tests run on the real clock, and none of them waits for it."""
+    """Serve a broker on a socket. Sockets need the real clock, so no test may sleep on it."""
     with trio.fail_after(HANGS), bind("127.0.0.1", 0, "--port") as listener:
         async with serving(config, storage=storage) as bed, trio.open_nursery() as nursery:
             nursery.start_soon(accept, bed.broker, listener)

@@ -1,4 +1,4 @@
-"""Count how often the event loop goes round."""
+"""Count the passes of trio's event loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import trio
 
 
 class Passes(trio.abc.Instrument):
-    """Has the number of the pass that is under way; whatever is ready when one begins is done within it."""
+    """The number of the current pass. A task that is ready when a pass begins runs within this pass."""
 
     number = 0
 

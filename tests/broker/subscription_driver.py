@@ -1,4 +1,4 @@
-"""Makes a broker do what an account is told, and tells the account what came."""
+"""Drive a subscription on a broker, and keep its account."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from tests.broker.wire import (
     plain,
 )
 
-ROUNDS = 8  # of acknowledging everything, until messages of one key came from all consumers that had them
-SAVED = 0.2  # seconds; what was acknowledged without a request id is kept by then
+ROUNDS = 8  # of acknowledging everything: messages of one key may come from several consumers, one after the other
+SAVED = 0.2  # seconds, after which an ACK without a request id is stored
 
 
 class Driver(Talk):
-    """One subscription, its consumers on a connection each, and its account."""
+    """A driver of one subscription. Each consumer has a connection of its own."""
 
     def __init__(self, account: Account) -> None:
         super().__init__(account)
         self.sender: Wire
-        self._unkept: dict[Position, int] | None = None  # while commits wait: what remained of each entry before
-        self._unconfirmed: list[tuple[int, str, float]] = []  # what was published meanwhile
-        self._unanswered = False  # something was acknowledged without a request id
+        self._unkept: dict[Position, int] | None = None  # while commits wait: the ack set of each entry before
+        self._unconfirmed: list[tuple[int, str, float]] = []  # entries that were published meanwhile
+        self._unanswered = False  # an ACK without a request id was sent
 
-    # the world
+    # broker and connections
 
     async def begin(self, bed: Bed) -> None:
-        """A broker was started; nobody is connected."""
+        """Connect the producer to a broker that has just started, and has no other clients."""
         self.bed = bed
         self._calm = False
         self.account.now = self._now
@@ -52,12 +52,12 @@ class Driver(Talk):
         await self.sender.producer()
 
     def end(self) -> None:
-        """The broker is gone."""
+        """Detach all consumers in the account, because the broker has ended."""
         for member in list(self.members):
             self.account.left(member)
 
     async def crash(self) -> None:
-        """The broker is about to be killed; the next one finds what was answered, and no commit that waits."""
+        """Prepare for a kill of the broker: keep all that was answered, and forget the commits that wait."""
         if self._unkept is None:
             await self._saved()
         else:
@@ -71,7 +71,7 @@ class Driver(Talk):
         self._asked.clear()
 
     async def hold(self, *, reads: bool) -> None:
-        """Let commits wait from now on, and reads or not; until `release`, or whatever has to wait for one."""
+        """Let commits wait, and with `reads` also reads, until `release` or a step that needs a commit."""
         await self.release()
         await self._saved()
         self._unkept = {position: entry.remaining for position, entry in self.account.entries.items()}
@@ -79,14 +79,14 @@ class Driver(Talk):
         self._calm = False
 
     async def _saved(self) -> None:
-        """What was answered is kept; the rest soon."""
+        """Wait until all acknowledgements are stored, also those without a request id."""
         await self.settle()
         if self._unanswered:
             await trio.sleep(SAVED)
             self._unanswered = False
 
     async def release(self) -> None:
-        """Let them happen."""
+        """Perform the commits that wait, and enter the published entries in the account."""
         await self.settle()
         if self._unkept is not None:
             self._unkept = None
@@ -108,7 +108,7 @@ class Driver(Talk):
         self._calm = False
 
     async def leave(self, member: Member, *, politely: bool) -> None:
-        """Close the consumer, right behind what it said before, or just drop the connection."""
+        """Close the consumer in one write with its earlier commands, or just drop its connection."""
         if self._unkept is not None:
             await self.release()
         if politely:
@@ -124,7 +124,7 @@ class Driver(Talk):
         await self.settle()
 
     async def change(self, type: int) -> None:
-        """All leave; those who come then use the subscription as another type."""
+        """Close all consumers. The next ones subscribe with another type."""
         await self.settle()
         for member in list(self.members):
             await self.leave(member, politely=True)
@@ -138,19 +138,22 @@ class Driver(Talk):
         await self._come_back()
 
     async def _come_back(self, *, passive_stay: bool = False) -> None:
-        """Consumers were closed by the broker, all or only the active one: each subscribes again, in the same order."""
+        """Subscribe the consumers again that the broker has closed, in the same order.
+
+        With `passive_stay`, the broker has closed only the active consumer, otherwise all consumers.
+        """
         old = list(self.members)
         for member in old:
             self._heard(member, await member.wire.rest(MOMENT))
         closed = [member for member in old if member not in self.members]
-        assert len(closed) == (1 if passive_stay else len(old)), "not closed"
+        assert len(closed) == (1 if passive_stay else len(old)), f"closed consumers: {len(closed)} of {len(old)}"
         for member in closed:
             await self._attach(Member(member.name, member.wire))
 
-    # what producers and consumers do
+    # producers and consumers
 
     async def publish(self, entries: Iterable[tuple[int, str, float]]) -> None:
-        """Messages in the entry, key, seconds of delay."""
+        """Publish entries. Each is given by its number of messages, its key and its delay in seconds."""
         await self.settle()
         made: list[tuple[int, str, float]] = []
         frames: list[bytes] = []
@@ -176,7 +179,7 @@ class Driver(Talk):
         member.permits += permits
 
     async def ack(self, member: Member, acks: dict[Position, int], *, cumulative: bool = False, asks: bool) -> None:
-        """Positions, with what remains of each; 0 is said as no ack set (S54-10)."""
+        """Acknowledge positions, each with the ack set that remains. 0 is sent without an ack set (S54-10)."""
         ids = [message_id(position, ack_set=[left] if left else []) for position, left in acks.items()]
         kind = Cumulative if cumulative else Individual
         if asks:
@@ -196,7 +199,7 @@ class Driver(Talk):
         self.account.redelivered(member, positions)
 
     async def seek(self, member: Member, target: Position, remaining: int) -> None:
-        """To an entry, or inside of it, when not all `remaining`."""
+        """Seek to an entry, or to the messages `remaining` in its batch. A negative `remaining` is the whole entry."""
         if self._unkept is not None:
             await self.release()
         ack_set = [] if remaining < 0 else [remaining]
@@ -207,7 +210,7 @@ class Driver(Talk):
         self.account.moved(target, remaining)
 
     async def pass_time(self, quarters: int) -> None:
-        """So many quarters of a second."""
+        """Sleep for quarters of a second, and check the broker after each."""
         for _ in range(quarters):
             await self.settle()
             await trio.sleep(0.25)
@@ -215,7 +218,7 @@ class Driver(Talk):
         await self.settle()
 
     async def finish(self) -> None:
-        """With permits for all, everything that is not acknowledged is delivered, and can be acknowledged."""
+        """Give permits to all consumers, and expect that the whole backlog is delivered and can be acknowledged."""
         await self.release()
         if not self.members:
             await self.join("a")
@@ -231,4 +234,4 @@ class Driver(Talk):
                     await self.ack(member, held, asks=True)
         await self.settle()
         left = [entry.position for entry in self.account.owed()]
-        assert not left, f"never came: {left}"
+        assert not left, f"not delivered: {left}"

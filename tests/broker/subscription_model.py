@@ -1,4 +1,4 @@
-"""What a subscription owes whom, by the book: small enough to be believed."""
+"""A model of one subscription's deliveries, small enough to be checked by reading."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.broker.wire import Exclusive, Failover, KeyShared, Shared, Wire
 
 TICK = 1.0  # seconds: delayedDeliveryTickTimeMillis
 FAILOVER_DELAY = 1.0  # seconds: activeConsumerFailoverDelayTimeMillis
-LATEST = 2 * TICK  # after its time: an alarm is a tick after the last wake, and goes off at the tick after that
-SLACK = 0.05  # seconds until what is due must have happened
-RING = 65535  # places on the ring of Key_Shared, from 1 on (finding of B-07)
+LATEST = 2 * TICK  # seconds from a due time to the latest alarm, which is set a tick late and goes off at the next tick
+SLACK = 0.05  # seconds that the broker may take for an action that is due
+RING = 65535  # number of places on the hash ring of Key_Shared, counted from 1 (finding of B-07)
 
 
 @dataclass(eq=False)
@@ -25,7 +25,7 @@ class Member:
     name: str
     wire: Wire
     permits: int = 0
-    newest: Position = EARLIEST  # the last that it was given for the first time
+    newest: Position = EARLIEST  # the newest position among first deliveries to this consumer
 
 
 @dataclass(eq=False)
@@ -35,18 +35,21 @@ class Entry:
     position: Position
     full: int
     key: str
-    due: float = 0.0  # seconds, as the clock's
+    due: float = 0.0  # seconds of the broker's clock; 0 without delay
     remaining: int = field(init=False)
-    holder: Member | None = None  # Shared types: who owes it
+    holder: Member | None = None  # Shared types: the consumer that has not acknowledged the entry yet
     count: int = 0  # redeliveries (B-18)
-    read: bool = False  # delivered, since reading began at the mark-delete position
+    read: bool = False  # delivered since reading last began at the mark-delete position
 
     def __post_init__(self) -> None:
         self.remaining = self.full
 
     @property
     def ack_set(self) -> list[int]:
-        """What MESSAGE must say: nothing while nothing is acknowledged (S54-11, -12). No batch here has 64 messages."""
+        """Return the ack set of MESSAGE: empty while no message is acknowledged (S54-11, -12).
+
+        One word is enough, because no batch here has 64 messages.
+        """
         return [] if self.remaining == self.full else [self.remaining]
 
     def forget(self) -> None:
@@ -54,42 +57,42 @@ class Entry:
 
 
 class Account:
-    """Every entry of one subscription. Calls come in the order in which the broker handles them."""
+    """An account of one subscription's entries. Call its methods in the order in which the broker handles commands."""
 
     def __init__(self, type: int) -> None:
         self.type = type
-        self.entries: dict[Position, Entry] = {}  # in order
+        self.entries: dict[Position, Entry] = {}  # in the order of positions
         self.members: list[Member] = []
         self.active: Member | None = None
-        self.now: Callable[[], float]  # seconds, as those of `due`
-        self.settled = 0.0  # Failover: from when on somebody must be active
-        self.fresh = False  # Shared: something was delivered for the first time since the last check
+        self.now: Callable[[], float]  # seconds of the broker's clock
+        self.settled = 0.0  # Failover: the time from which on a consumer must be active
+        self.fresh = False  # Shared: an entry was delivered for the first time since the last check
 
-    # what there is
+    # state
 
     @property
     def single(self) -> bool:
-        """Whether one consumer gets everything, in order."""
+        """Return whether one consumer gets all entries in order, as in Exclusive and Failover."""
         return self.type in (Exclusive, Failover)
 
     def owed(self) -> Iterator[Entry]:
-        """What is not acknowledged."""
+        """Yield the backlog: entries that are not completely acknowledged."""
         return (entry for entry in self.entries.values() if entry.remaining)
 
     def of(self, member: Member) -> list[Entry]:
-        """What a consumer has and did not acknowledge."""
+        """Return the entries that a consumer has and has not acknowledged."""
         return [entry for entry in self.owed() if (entry.read if self.single else entry.holder is member)]
 
     def missing(self) -> list[Entry]:
-        """What should be with somebody, if somebody had permits."""
+        """Return the entries that the broker must deliver as soon as a consumer has permits."""
         late = self.now() - LATEST - SLACK
         return [entry for entry in self.owed() if entry.holder is None and (not entry.due or entry.due < late)]
 
     def unacked(self, member: Member) -> int:
-        """Messages, not entries (S54-18); not counted where the order holds."""
+        """Return a consumer's number of unacknowledged messages (S54-18), which only the Shared types count."""
         return 0 if self.single else sum(entry.remaining.bit_count() for entry in self.of(member))
 
-    # who is there
+    # consumers
 
     def joined(self, member: Member) -> None:
         if not self.members:
@@ -109,7 +112,7 @@ class Account:
         self.settled = self.now() + FAILOVER_DELAY + SLACK
 
     def told(self, member: Member, *, active: bool) -> None:
-        """ACTIVE_CONSUMER_CHANGE: it gets everything from the mark-delete position on (B-03)."""
+        """Handle ACTIVE_CONSUMER_CHANGE. A consumer that becomes active reads from the mark-delete position (B-03)."""
         if active:
             self.active = member
             self._read_again()
@@ -117,7 +120,7 @@ class Account:
             self.active = None
 
     def _begin_again(self) -> None:
-        """Nobody was attached: the counts are forgotten too (B-19)."""
+        """Forget all deliveries when the first consumer attaches, and their redelivery counts too (B-19)."""
         for entry in self.entries.values():
             entry.forget()
 
@@ -125,10 +128,13 @@ class Account:
         for entry in self.entries.values():
             entry.read = False
 
-    # what is done
+    # acknowledgements, redelivery and seek
 
     def acked(self, position: Position, remaining: int = 0) -> None:
-        """Acknowledgements add up, whatever each of them says remains (S54-14); redeliveries are counted anew."""
+        """Acknowledge all messages of an entry but those in `remaining`.
+
+        Acknowledgements of one batch add up (S54-14). The redelivery count begins again at 0.
+        """
         entry = self.entries[position]
         entry.remaining &= remaining
         entry.count = 0
@@ -152,19 +158,19 @@ class Account:
                 entry.holder, entry.count = None, entry.count + 1
 
     def moved(self, target: Position, remaining: int) -> None:
-        """SEEK, inclusive; to a message inside a batch, with what remains of that."""
+        """Move the subscription to `target`, inclusive. Of a batch, only the messages in `remaining` are left."""
         for position, entry in self.entries.items():
             entry.remaining = entry.full if position >= target else 0
             entry.forget()
         if target in self.entries:
             self.entries[target].remaining &= remaining
 
-    # what comes of it
+    # deliveries
 
     def delivered(self, member: Member, position: Position, count: int, ack_set: list[int]) -> None:
         entry = self.entries[position]
         assert member.permits > 0, f"{position}: no permits (B-05)"
-        assert entry.remaining, f"{position}: was acknowledged"
+        assert entry.remaining, f"{position}: delivered, although it was acknowledged"
         assert ack_set == entry.ack_set, f"{position}: ack set {ack_set}, not {entry.ack_set}"
         assert count == entry.count, f"{position}: redelivery count {count}, not {entry.count}"
         member.permits -= entry.remaining.bit_count()
@@ -192,24 +198,24 @@ class Account:
         entry.holder = member
 
     def _same_key(self, member: Member, entry: Entry, other: Entry) -> None:
-        """One consumer at a time has messages of a key (B-11), and has them in order."""
+        """Check that only one consumer at a time has messages of a key (B-11), and has them in order."""
         where = f"{entry.position} of {entry.key} went to {member.name}"
-        assert other.holder in (None, member), f"{where}, but {other.position} is pending elsewhere"
+        assert other.holder in (None, member), f"{where}, but {other.position} is unacknowledged at another consumer"
         if other.position < entry.position and not (entry.due or other.due):
             assert other.holder is member, f"{where}, but {other.position} comes first"
 
     def check(self) -> None:
-        """Everything that can be delivered was, by now."""
+        """Check that the broker has delivered all entries that it could deliver."""
         if self.single:
             if self.now() > self.settled and self.members:
-                assert self.active is not None, "nobody is active"
+                assert self.active is not None, "no consumer is active"
             if self.now() > self.settled and self.active is not None and self.active.permits > 0:
                 expected = self._expected()
-                assert expected is None, f"{expected.position} stalls"
+                assert expected is None, f"{expected.position} was not delivered"
             return
         for entry in self.missing():
-            assert not self._could_go(entry), f"{entry.position} of {entry.key} stalls"
-        if self.fresh:  # old before new (B-18), and no gap
+            assert not self._could_go(entry), f"{entry.position} of {entry.key} was not delivered"
+        if self.fresh:  # older entries come before newer ones (B-18), and none is left out
             self.fresh = False
             newest = max((member.newest for member in self.members), default=EARLIEST)
             for entry in self.missing():
@@ -225,12 +231,12 @@ class Account:
 
 @cache
 def owner_of(key: str, names: frozenset[str]) -> str | None:
-    """Key_Shared: the consumer whose point on the ring is the next (B-07)."""
+    """Return the consumer of a Key_Shared key: the one whose point on the hash ring is the next (B-07)."""
     ring = {place(f"{name}\0{0}\0{j}"): name for name in names for j in range(100)}
     here = place(key)
     return ring[min(ring, key=lambda point: (point < here, point))] if ring else None
 
 
 def place(text: str) -> int:
-    """Where a key, or a consumer's point, stands on the ring."""
+    """Return the place of a key, or of a consumer's point, on the hash ring."""
     return (mmh3.hash(text.encode(), signed=False) & 0x7FFFFFFF) % RING + 1

@@ -1,4 +1,4 @@
-"""What is said to a broker by the consumers of one subscription, and what an account is told of the answers."""
+"""Send commands of one subscription's consumers to a broker, and enter the answers in the account."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from tests.broker.subscription_disk import Disk
 from tests.broker.subscription_model import Account, Member
 from tests.broker.wire import Bed, Received, Type, position_of
 
-MOMENT = 0.001  # seconds of the test's clock; whatever needs no timer has happened by then
+MOMENT = 0.001  # seconds of the test's clock, after which all has happened that needs no timer
 
 
 class Talk:
-    """Commands of one consumer are held back until `settle`, or another one's: they are one read, one turn."""
+    """A conversation of one subscription's consumers with a broker.
+
+    Commands of one consumer wait until `settle`, or until another consumer sends a command. So the broker gets them in
+    one read, and handles them in one turn.
+    """
 
     def __init__(self, account: Account) -> None:
         self.account = account
         self.bed: Bed
         self.disk = Disk()
         self._held: tuple[Member, list[bytes]] | None = None
-        self._calm = False  # nothing was said, and no time passed, since the last `settle`
+        self._calm = False  # no command was sent, and no time passed, since the last `settle`
         self._asked: dict[tuple[Member, int], None] = {}  # ACKs that must be answered
 
     @property
@@ -42,7 +46,7 @@ class Talk:
             self._calm = False
 
     async def settle(self) -> None:
-        """Let happen what must, and check everything."""
+        """Send the commands that wait, let the broker handle them, and compare the broker with the account."""
         await self._flush()
         if self._calm:
             return
@@ -74,7 +78,7 @@ class Talk:
                 self.account.told(member, active=command.active_consumer_change.is_active)
             elif command.type == Type.ACK_RESPONSE:
                 assert not command.ackResponse.HasField("error"), command
-                assert not self.disk.holding, "an ACK was answered before it was kept"
+                assert not self.disk.holding, "an ACK was answered before it was stored"
                 del self._asked[member, command.ackResponse.request_id]
             elif command.type == Type.CLOSE_CONSUMER:
                 self.account.left(member)
@@ -82,5 +86,5 @@ class Talk:
                 assert command.type == Type.SUCCESS, command
 
     def _now(self) -> float:
-        """Seconds, as deliver_at_time has milliseconds."""
+        """Return the broker's time in seconds since the epoch."""
         return self.bed.broker.clock.now_ms() / 1000

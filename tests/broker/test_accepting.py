@@ -1,4 +1,4 @@
-"""Thousands of clients that come at the same time: whoever is there already has a turn between two of them."""
+"""Thousands of clients that connect at once: between two of them, connected clients have a turn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MANY = 20
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step takes a slice."""
+    """Make slices so short that each step takes a whole one."""
     monkeypatch.setattr(slices, "SLICE", 0)
 
 

@@ -19,7 +19,7 @@ WHOLE = Listener("pulsar://localhost:1", "pulsar+ssl://localhost:3", "http://loc
 
 
 def with_tls(bed: Bed) -> Broker:
-    """Its ports as if they were bound."""
+    """Return the broker with four ports, two of them for TLS, as if they were bound."""
     bed.broker.listening(1, 2, 3, 4)
     return bed.broker
 

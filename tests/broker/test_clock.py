@@ -1,4 +1,4 @@
-"""The one clock: wall time and timers, both the test's."""
+"""The broker's clock: wall time and timers, which a test can drive."""
 
 from __future__ import annotations
 
@@ -120,16 +120,13 @@ async def test_no_time_passes_between_two_timelines(mock_clock: MockClock, monke
 
 
 async def test_a_jump_of_a_frozen_clock_is_exact_to_the_millisecond(mock_clock: MockClock, clock: Clock) -> None:
-    for moment in range(2_000):  # rounded seconds sometimes end on the other side of a millisecond
+    for moment in range(2_000):  # rounded seconds sometimes fall into the next or the previous millisecond
         mock_clock.jump(0.123_456_7)
         clock.freeze()
         frozen = clock.now_ms()
         clock.jump(86_400 * moment + 0.001)
         assert clock.now_ms() == frozen + 86_400_000 * moment + 1
         clock.resume()
-
-
-# namespaces
 
 
 async def test_a_jump_of_a_running_clock_is_exact_wherever_its_millisecond_began(
@@ -142,6 +139,9 @@ async def test_a_jump_of_a_running_clock_is_exact_wherever_its_millisecond_began
         clock.jump(60.0)
         clock.resume(catch_up=True)
         assert clock.ahead_of(clock.machine) - before == pytest.approx(60, abs=1e-6)
+
+
+# namespaces
 
 
 async def test_a_namespace_shares_the_brokers_time_until_it_is_parted(mock_clock: MockClock, clock: Clock) -> None:

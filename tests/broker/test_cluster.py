@@ -1,4 +1,4 @@
-"""Several brokers of one cluster, over streams: lookup, ownership, transfer, the end of one."""
+"""Brokers of one cluster: lookup, ownership, transfer of bundles, and the end of a broker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def look_up(wire: Wire, *, authoritative: bool = False) -> Lookup:
 
 
 async def serve_by(bed: Bed, index: int) -> Wire:
-    """A connection to a broker that serves the topic now."""
+    """Let a broker serve the topic, and return a connection to it."""
     wire = await bed.connect(broker=index)
     assert (await look_up(wire, authoritative=True)).response == Lookup.Connect
     return wire
@@ -113,7 +113,7 @@ async def test_a_broker_that_ends_leaves_its_topics_to_others(three: Bed) -> Non
     three.broker.stop()
     await wire.closed()
     second = await three.connect(broker=1)
-    answer = await look_up(second)  # the second leads now
+    answer = await look_up(second)  # the second broker is the leader now
     assert answer.response == Lookup.Connect
     await second.subscribe(initialPosition=pb.CommandSubscribe.Earliest)
     await second.flow()
@@ -164,7 +164,7 @@ async def test_the_metrics_of_a_broker_are_of_its_topics(bed: Bed) -> None:
 
 
 async def test_a_proxy_s_connection_to_a_broker_that_is_down_is_closed(three: Bed) -> None:
-    """It would be served, and what it looks up given to a broker, where no other client gets to."""
+    """Otherwise the stopped broker would serve this client, and own topics where no other client can reach them."""
     three.brokers[1].stop()
     wire = three.dial()
     await wire.send(Type.CONNECT, client_version="proxied", protocol_version=21, proxy_to_broker_url="localhost:6651")

@@ -1,4 +1,4 @@
-"""When alarms of delayed messages go off, against times that are worked out by hand."""
+"""Alarms of delayed messages go off at times that were calculated by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pulsarium.broker.clock import DelayTicks
     [
         (1000, 100.25, 0.0, 101.25),
         (1000, 100.25, 0.999, 101.25),
-        (1000, 100.25, 1.0, 102.25),  # on a tick it has missed the tick
+        (1000, 100.25, 1.0, 102.25),  # a message that is due exactly at a tick waits for the next one
         (1000, 100.5, 0.75, 102.25),
         (1000, 100.5, 0.7, 101.25),
         (100, 100.25, 0.25, 100.55),

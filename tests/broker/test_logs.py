@@ -1,4 +1,4 @@
-"""Events: one line each, whatever clients put into their names; nothing secret; nothing at all when nobody listens."""
+"""Log lines of events: one line each, whatever names clients choose, without secrets, and rendered only when needed."""
 
 from __future__ import annotations
 

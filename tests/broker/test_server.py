@@ -1,4 +1,4 @@
-"""A broker opens its ports, and gives everything back."""
+"""A broker opens its ports, and releases all resources at its end."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_http_may_wait_until_somebody_asks() -> None:
     options = ServeOptions(config=ANY_PORTS, brokers=2)
     async with open_broker(options, web_when_asked=True) as running:
         port = running.broker.http_port
-        await running.brokers[1].kill()  # which nobody has asked
+        await running.brokers[1].kill()  # its HTTP port has never been used
         async with await trio.open_tcp_stream("127.0.0.1", port) as web:
             await web.send_all(b"GET /admin/v2/clusters HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             answer = b"".join([part async for part in web])
@@ -123,7 +123,7 @@ async def test_a_broker_is_killed_and_brought_back_on_its_ports() -> None:
 
 
 async def test_a_broker_with_clients_attached_ends_at_once(mock_clock: MockClock, tmp_path: Path) -> None:
-    """It ends while the clock stands still, so it waits for nobody."""
+    """The clock stands still meanwhile, so the broker waits for no client."""
     threads = threading.active_count()
     async with open_broker(ServeOptions(config=ANY_PORTS, data=tmp_path)) as running:
         wires = [await dial(running.service_url) for _ in range(10)]
@@ -135,7 +135,7 @@ async def test_a_broker_with_clients_attached_ends_at_once(mock_clock: MockClock
     for wire in wires:
         await wire.closed()
         await wire.aclose()
-    assert threading.active_count() <= threads + 1  # trio keeps one of its own for a while
+    assert threading.active_count() <= threads + 1  # trio keeps a thread of its own for a while
 
 
 async def test_a_data_directory_is_for_one_broker(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ async def test_a_data_directory_is_for_one_broker(tmp_path: Path) -> None:
 
 @pytest.mark.req("B-13", "B-15")
 async def test_everything_outlives_an_orderly_end(tmp_path: Path) -> None:
-    """On the real clock and a real disk."""
+    """The test uses the real clock and a real disk."""
     async with serving(data=tmp_path) as bed:
         wire = await bed.connect()
         names = [(await wire.producer(producer_id=i)).producer_name for i in range(2)]
@@ -155,7 +155,7 @@ async def test_everything_outlives_an_orderly_end(tmp_path: Path) -> None:
         await wire.flow()
         positions = await wire.publish(*[plain(b"%d" % i) for i in range(10)])
         await wire.messages(10)
-        for position in (positions[0], positions[4]):  # nobody waits for these to be kept
+        for position in (positions[0], positions[4]):  # ACKs without a request id, which are not answered
             ids = [{"ledgerId": position.ledger_id, "entryId": position.entry_id}]
             await wire.send(Type.ACK, consumer_id=0, ack_type=0, message_id=ids)
         await wire.alive()
@@ -166,7 +166,7 @@ async def test_everything_outlives_an_orderly_end(tmp_path: Path) -> None:
         remaining = [position for position in positions if position not in (positions[0], positions[4])]
         assert [message.position for message in await wire.messages(8)] == remaining
         names += [(await wire.producer(producer_id=i)).producer_name for i in range(2)]
-        assert len(set(names)) == 4  # clients that outlived the broker bring theirs back
+        assert len(set(names)) == 4  # no name comes twice: clients that outlive a broker reuse their names
         await wire.subscribe(name="new", consumer_id=1, initialPosition=Earliest)
         await wire.flow(consumer_id=1)
         assert [message.position for message in await wire.messages(10)] == positions

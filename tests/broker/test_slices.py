@@ -1,4 +1,4 @@
-"""Long work lets everybody else have a turn."""
+"""Long work pauses, so that other tasks have a turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEPS = 10
 
 @pytest.fixture
 async def clock(mock_clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Clock]:
-    """Of a broker on which each step takes a slice."""
+    """Run a clock, with slices so short that each step takes a whole one."""
     monkeypatch.setattr(slices, "SLICE", 0)
     async with trio.open_nursery() as nursery:
         clock = Clock()
@@ -28,7 +28,7 @@ async def clock(mock_clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> Async
 
 
 async def turns(mock_clock: MockClock, done: list[int], count: int) -> list[int]:
-    """A round, until so much is done: how much was, each time that somebody else had a turn."""
+    """Run rounds until `count` steps are done. Return how many were done each time that another task had a turn."""
     mock_clock.jump(1)
     seen = []
     while len(done) < count:
@@ -50,7 +50,7 @@ async def test_others_have_a_turn_after_each_slice_of_a_round(mock_clock: MockCl
     clock.every(1, Rounds(clock, steps))
     for rounds in (1, 2):
         seen = await turns(mock_clock, done, rounds * STEPS)
-        assert max(later - before for before, later in pairwise(seen)) <= 2  # trio shuffles who is next
+        assert max(later - before for before, later in pairwise(seen)) <= 2  # trio shuffles the order of tasks
     assert done == 2 * [*range(STEPS)]
 
 

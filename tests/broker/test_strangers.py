@@ -1,4 +1,4 @@
-"""Clients at the wrong port are closed at once, answered so that they notice, and named in the log."""
+"""Clients at the wrong port get an answer that they can show, are closed at once, and are named in the log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GET = b"GET /admin/v2/clusters HTTP/1.1\r\nHost: broker\r\n\r\n"
 
 
 def client_hello() -> bytes:
-    """The first bytes of a TLS client."""
+    """Return the first bytes of a TLS client."""
     outgoing = ssl.MemoryBIO()
     client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="broker")
     with pytest.raises(ssl.SSLWantReadError):
@@ -63,7 +63,7 @@ async def test_http_at_the_binary_port_is_told_where_http_is(caplog: pytest.LogC
 
 
 async def test_tls_at_a_port_without_tls_fails_as_such(caplog: pytest.LogCaptureFixture) -> None:
-    """Every TLS library says of such bytes that they are none of TLS; of an end alone only that it came."""
+    """TLS libraries report that the broker's bytes are not TLS. Without bytes, they report only a closed connection."""
     answer = await said_at_the_binary_port(client_hello())
     incoming = ssl.MemoryBIO()
     incoming.write(answer)
@@ -85,7 +85,7 @@ async def test_after_connect_such_bytes_are_a_broken_frame(caplog: pytest.LogCap
 
 @asynccontextmanager
 async def port_with_tls(folder: Path) -> AsyncIterator[trio.SocketStream]:
-    """A connection to it, whose handshake has not begun."""
+    """Connect to a port with TLS. The handshake has not begun."""
     authority = Authority(folder)
     certificate, key = authority.sign("broker")
     context = context_of(Config(tlsCertificateFilePath=str(certificate), tlsKeyFilePath=str(key)))

@@ -1,7 +1,7 @@
-"""Random histories of one subscription, of every type: nothing lost, nothing doubled, order kept.
+"""Random histories of one subscription of each type: no message is lost or delivered twice, and the order is kept.
 
-A history is a list of plain steps, made before anything runs: it shrinks by leaving steps out, and what hypothesis
-prints is Python that plays it again (`run`). A stateful machine would need a thread around trio's run.
+A history is a list of plain steps, made before anything runs. Hypothesis shrinks a history by leaving out steps, and
+prints it as Python code that plays it again with `run`. A stateful machine would need a thread around trio's run.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tests.broker.subscription_model import Account, Entry, Member
 from tests.broker.wire import Bed, Exclusive, Failover, KeyShared, Shared, Type, serving
 
 NAMES = ("a", "b", "c", "d")
-SIZES = (1, 2, 3, 6)  # of batches
+SIZES = (1, 2, 3, 6)  # messages in an entry
 KEYS = ("k0", "k1", "k2")
-SMALL = Config(  # so that a short history crosses every border
+SMALL = Config(  # so that a short history crosses every limit
     keepAliveIntervalSeconds=0,
     managedLedgerMaxEntriesPerLedger=7,
     managedLedgerMinLedgerRolloverTimeMinutes=0,
@@ -42,22 +42,25 @@ VERBS = (
 )
 UPHEAVALS = ("seek", "unload", "stop", "crash", "crash")
 
-pytestmark = pytest.mark.timeout(900)  # a history that failed is made short first, which takes minutes
+pytestmark = pytest.mark.timeout(900)  # hypothesis shrinks a failed history first, which takes minutes
 
 
 class Step(NamedTuple):
-    """What happens next; each verb makes of the numbers what it needs."""
+    """A step of a history. Each verb uses the numbers in its own way."""
 
     verb: str
-    who: int  # of the consumers that are there
+    who: int  # index of the consumer
     number: int
-    picks: list[int]  # of the entries that it is about
-    other: bool  # not the usual way
-    more: bool  # the next command comes in the same read
+    picks: list[int]  # indexes of the entries
+    other: bool  # the unusual variant of the verb
+    more: bool  # the next command follows in the same read
 
 
 def histories(*more: str) -> st.SearchStrategy[list[Step]]:
-    """Eight lists in a row: hypothesis makes one list five long on average, and faults need more. `more` are verbs."""
+    """Draw histories of the usual verbs and those in `more`.
+
+    A history is eight lists in a row, because hypothesis makes a list five steps long on average, and faults need more.
+    """
     step = st.builds(
         Step,
         st.sampled_from(VERBS + more),
@@ -91,7 +94,7 @@ async def take(driver: Driver, step: Step) -> None:
 
 
 def made_of(pick: int, step: Step) -> tuple[int, str, float]:
-    """Messages, key and seconds of delay of an entry."""
+    """Return an entry's number of messages, its key and its delay in seconds."""
     return SIZES[pick % 4], KEYS[pick // 4 % 3], step.number / 4 if step.other and pick % 5 == 0 else 0.0
 
 
@@ -122,13 +125,13 @@ def upheaval(step: Step) -> str:
 
 
 def picked(account: Account, member: Member, step: Step) -> dict[Position, Entry]:
-    """Some of what the consumer has, or of all there is."""
+    """Pick some entries that the consumer has, or some of all entries."""
     some = list(account.entries.values()) if step.other and step.who else account.of(member)
     return {entry.position: entry for pick in step.picks[: len(some)] for entry in [some[pick % len(some)]]}
 
 
 def left_of(entry: Entry, step: Step) -> int:
-    """What remains of an entry by an ACK of it: nothing, or some of a batch."""
+    """Return the ack set that remains after an ACK: 0, or for `ack_part` some messages of a batch."""
     size = entry.full.bit_length()
     left = entry.full & ~(1 << step.number % size | 1 << step.who % size)
     return left if step.verb == "ack_part" else 0
@@ -145,7 +148,7 @@ async def seek(driver: Driver, member: Member, step: Step) -> None:
 
 
 async def play(type: int, steps: list[Step]) -> None:
-    """Play a history to its good end, over as many lives of the broker as it has."""
+    """Play a history to its end, over all lives of the broker."""
     driver = Driver(Account(type))
     *before, (last, _) = lives(steps)
     for life, end in before:
@@ -162,7 +165,7 @@ async def play(type: int, steps: list[Step]) -> None:
 
 
 def lives(steps: list[Step]) -> list[tuple[list[Step], str]]:
-    """The steps up to each end of the broker, and how it ends."""
+    """Split a history into the lives of the broker: the steps of each, and how it ends."""
     found: list[tuple[list[Step], str]] = []
     life: list[Step] = []
     for step in steps:
@@ -176,7 +179,7 @@ def lives(steps: list[Step]) -> list[tuple[list[Step], str]]:
 
 async def live(driver: Driver, bed: Bed, steps: list[Step]) -> None:
     await driver.begin(bed)
-    await driver.sender.subscribe(name="holder")  # keeps the ledgers that the history is done with
+    await driver.sender.subscribe(name="holder")  # keeps acknowledged ledgers from being deleted
     await driver.sender.ask(Type.CLOSE_CONSUMER, consumer_id=0)
     for step in steps:
         await take(driver, step)
@@ -207,7 +210,7 @@ def test_short_histories_of_subscriptions(type: int, steps: list[Step]) -> None:
 @settings(max_examples=12)
 @given(histories("change", "change"))
 def test_changes_of_type(steps: list[Step]) -> None:
-    """The first consumer after all have left gives the subscription another type."""
+    """The first consumer gives the subscription its type, after all other consumers have left."""
     run(Shared, steps)
 
 

@@ -1,4 +1,4 @@
-"""Random transactions over several topics and subscriptions, through kills, stops and unloads: all of one or nothing.
+"""Random transactions over topics and subscriptions, through kills, stops and unloads: each has all effects or none.
 
 A history is a list of plain steps, as in test_subscription_machine.py.
 """
@@ -18,7 +18,7 @@ from pulsarium.broker.config import Config
 from tests.broker.transaction_driver import PLACES, TOPICS, Driver
 from tests.broker.wire import serving
 
-SMALL = Config(  # so that a short history crosses every border
+SMALL = Config(  # so that a short history crosses every limit
     transactionCoordinatorEnabled=True,
     keepAliveIntervalSeconds=0,
     managedLedgerMaxEntriesPerLedger=5,
@@ -31,7 +31,7 @@ VERBS = (*("publish", "ack") * 5, *("begin", "end", "end_held") * 2, "plain", "u
 
 class Step(NamedTuple):
     verb: str
-    who: int  # which of the open transactions
+    who: int  # index of the open transaction
     where: int
     number: int
     commit: bool
@@ -45,11 +45,11 @@ STEP = st.builds(
     st.integers(0, 7),
     st.sampled_from([True, True, False]),
 )
-HISTORIES = st.tuples(*[st.lists(STEP, max_size=12)] * 4).map(lambda lists: list(chain(*lists)))  # long ones
+HISTORIES = st.tuples(*[st.lists(STEP, max_size=12)] * 4).map(lambda lists: list(chain(*lists)))
 
 
 class Killed(Exception):
-    """The broker ends here."""
+    """A signal that the broker ends here."""
 
 
 async def take(driver: Driver, step: Step) -> None:
@@ -88,7 +88,7 @@ async def take(driver: Driver, step: Step) -> None:
 
 
 async def end_held(driver: Driver, txn: int, step: Step) -> None:
-    """Its end is on its way to the disk: it gets there, or the broker is killed before, or behind a part of that."""
+    """Send END_TXN while commits wait. Then perform the commits, or kill the broker after some of them."""
     request = await driver.end_held(txn, commit=step.commit)
     if step.number < 4:
         await driver.end_kept(request, txn, commit=step.commit)
@@ -102,7 +102,7 @@ async def end_held(driver: Driver, txn: int, step: Step) -> None:
 
 
 class Undecided(Killed):
-    """And nobody knows whether a transaction ended."""
+    """A signal that the broker ends here, before it answers an END_TXN."""
 
     def __init__(self, txn: int, commit: bool) -> None:
         super().__init__()

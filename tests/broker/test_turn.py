@@ -1,4 +1,4 @@
-"""The end of a turn: one commit, then what became visible by it, then one flush a connection."""
+"""The end of a turn: one commit, then its callbacks and dispatches, then one flush for each connection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.broker.held import HeldStorage
 
 
 class Log:
-    """What happened, in order. Stands for a subscription and a connection."""
+    """A log of events in their order. The log stands for a subscription and a connection."""
 
     def __init__(self, turn: Turn) -> None:
         self.events: list[str] = []
@@ -95,7 +95,7 @@ async def test_callbacks_wait_for_their_commit(turn: Turn, log: Log, store: Held
     turn.dispatch(log)
     turn.flush(log)
     turn.finish()
-    assert log.events == ["dispatch", "flush"]  # others may go on
+    assert log.events == ["dispatch", "flush"]  # dispatch and flush do not wait for the commit
     log.note("nothing to keep, but behind it")
     turn.finish()
     assert log.events == ["dispatch", "flush"]
@@ -141,7 +141,7 @@ async def test_a_failed_commit_is_told_to_all_who_waited_for_it(turn: Turn, log:
 
 
 async def test_batches_and_callbacks_behind_a_failed_commit_fail_too(turn: Turn, log: Log, store: HeldStorage) -> None:
-    """At once: nobody may go on building on what is not there."""
+    """The failure is reported at once, so that no later change relies on a change that was not stored."""
     store.holding = True
     for number in range(4):
         turn.store(f"/{number}", b"1")
@@ -150,13 +150,13 @@ async def test_batches_and_callbacks_behind_a_failed_commit_fail_too(turn: Turn,
     log.note("empty")
     turn.finish()
     store.release(1)
-    turn.store("/open", b"1")  # a turn that has not ended
+    turn.store("/open", b"1")  # in a turn that has not ended
     log.note("open")
     store.fail()
     assert log.events == ["0", *(f"{each}: {FAILED}" for each in ("1", "2", "3", "empty", "open"))]
     store.release()
     turn.finish()
-    assert len(log.events) == 6  # nobody is told twice
+    assert len(log.events) == 6  # no callback is called twice
     assert store.metadata == {"/0": b"1"}
     assert not store.waiting
 
@@ -171,7 +171,7 @@ async def test_the_next_era_works(turn: Turn, log: Log, store: HeldStorage) -> N
     turn.store("/c", b"1")
     log.note("/c")
     turn.finish()
-    assert log.events[2:] == []  # behind one that the store has not answered yet
+    assert log.events[2:] == []  # waits for a commit that the store has not answered yet
     store.release()
     assert log.events[2:] == ["/c"]
     assert store.metadata == {"/c": b"1"}
@@ -212,7 +212,7 @@ async def test_a_failure_is_counted_once_for_each_era(turn: Turn, log: Log, stor
 
 
 async def test_a_store_that_always_fails(turn: Turn, log: Log, store: HeldStorage) -> None:
-    """Also within the turn: no loop, no recursion."""
+    """The store fails within the turn, and the turn neither loops nor recurses."""
     store.commit = lambda batch, done: done(StorageError("the store is closed"))  # type: ignore[method-assign]
     for number in range(3):
         turn.store("/a", b"1")
@@ -221,7 +221,7 @@ async def test_a_store_that_always_fails(turn: Turn, log: Log, store: HeldStorag
     assert log.events == [f"{number}: the store is closed" for number in range(3)]
 
 
-# the rest
+# faults, housekeeping and later work
 
 
 async def test_a_fault_in_one_place_stops_nothing_else(turn: Turn, log: Log, caplog: pytest.LogCaptureFixture) -> None:

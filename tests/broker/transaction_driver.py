@@ -1,4 +1,4 @@
-"""Makes a broker do what its account is told, and compares what clients see."""
+"""Drive transactions on a broker and in a model, and compare the messages that clients see."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ASSIGN = "persistent://pulsar/system/transaction_coordinator_assign-partition-0"
 TOPICS = [f"persistent://public/default/{name}" for name in "abc"]
 SUBSCRIPTIONS = ["one", "two"]
 PLACES: list[Place] = [(topic, subscription) for topic in TOPICS for subscription in SUBSCRIPTIONS]
-LIFE = 30.0  # seconds of a transaction
-MOMENT = 0.001  # seconds of the test's clock; whatever needs no timer has happened by then
+LIFE = 30.0  # seconds, after which a transaction times out
+MOMENT = 0.001  # seconds of the test's clock, after which all has happened that needs no timer
 
 
 class Driver:
-    """One application, which publishes, acknowledges and ends; its observers come and go."""
+    """An application that publishes, acknowledges and ends transactions. Observers connect for each comparison."""
 
     def __init__(self) -> None:
         self.model = Model(
@@ -37,7 +37,7 @@ class Driver:
         self._waited = 0.0
 
     async def begin_life(self, bed: Bed) -> None:
-        """A broker was started."""
+        """Connect to a broker that has just started."""
         self.bed = bed
         await self._connect()
 
@@ -56,16 +56,16 @@ class Driver:
         self.bed.broker.topics.unload(TopicName.parse(topic))
 
     async def again(self) -> None:
-        """A new connection, as after an unload."""
+        """Open a new connection, as clients do after an unload."""
         await self.wire.aclose()
         await self._connect()
 
-    # what the application does
+    # the application
 
     async def begin(self) -> None:
         reply = await self.wire.ask(Type.NEW_TXN, tc_id=0, txn_ttl_millis=int(LIFE * 1000))
         assert not reply.HasField("error"), reply
-        assert reply.txnid_least_bits not in self.model.states, "an id came twice"
+        assert reply.txnid_least_bits not in self.model.states, "the broker gave out a transaction id twice"
         self.model.states[reply.txnid_least_bits] = State.OPEN
 
     async def publish(self, txn: Txn | None, topic: str, count: int) -> None:
@@ -108,7 +108,7 @@ class Driver:
         self.model.ended(txn, State.COMMITTED if commit else State.ABORTED)
 
     async def end_held(self, txn: Txn, *, commit: bool) -> int:
-        """Ask for its end while nothing can be kept: nobody sees anything of it. The request's id."""
+        """Send END_TXN while commits wait, expect that no client sees an effect, and return the request id."""
         watchers = [await self._reader(topic) for topic in TOPICS]
         for watcher in watchers:
             await watcher.rest(MOMENT)
@@ -122,14 +122,14 @@ class Driver:
         return self.wire.requests
 
     async def end_kept(self, request: int, txn: Txn, *, commit: bool) -> None:
-        """Let it be kept: now it is answered, and seen."""
+        """Perform the commit of END_TXN, and expect its answer."""
         self.disk.let_go()
         reply = await self.wire.reply(request)
         assert not reply.endTxnResponse.HasField("error"), reply
         self.model.ended(txn, State.COMMITTED if commit else State.ABORTED)
 
     async def ended_or_not(self, txn: Txn, *, commit: bool) -> None:
-        """The broker was killed before it answered: all of it happened, or nothing. The application asks again."""
+        """Repeat an END_TXN whose broker was killed before its answer. Expect all effects of the first one, or none."""
         before, seen = deepcopy(self.model), await self.seen()
         self.model.ended(txn, State.COMMITTED if commit else State.ABORTED)
         reply = await self.wire.ask(Type.END_TXN, **bits_of(txn), txn_action=pb.COMMIT if commit else pb.ABORT)
@@ -140,15 +140,17 @@ class Driver:
             self.compare(seen, before.seen())
 
     async def wait(self) -> None:
-        """Until all that are open have timed out, also those that began before the broker was started anew: then its
-        clock went back to that of the machine."""
+        """Sleep until all open transactions have timed out.
+
+        A restart sets the broker's clock back to the machine's. Transactions that began before it need `_waited` more.
+        """
         seconds = LIFE + self._waited + 1
         self._waited += seconds
         await trio.sleep(seconds)
         for txn in self.model.open:
             self.model.ended(txn, State.ABORTED)
 
-    # what observers see
+    # observers
 
     async def check(self) -> None:
         self.compare(await self.seen(), self.model.seen())
@@ -158,14 +160,14 @@ class Driver:
         for topic in TOPICS:
             assert seen.read[topic] == expected.read[topic], f"read from {topic}"
         for place in PLACES:
-            assert seen.left[place] == expected.left[place], f"left to {place}"
+            assert seen.left[place] == expected.left[place], f"backlog of {place}"
 
     async def seen(self) -> Seen:
         left = {place: sorted(await self._taken(await self._observer(*place, type=Shared))) for place in PLACES}
         return Seen(await self.read(), left)
 
     async def read(self) -> dict[str, list[bytes]]:
-        """What somebody gets who reads from the beginning."""
+        """Return the messages of each topic that a reader gets from the beginning."""
         return {topic: await self._taken(await self._reader(topic)) for topic in TOPICS}
 
     async def _reader(self, topic: str) -> Wire:
@@ -179,7 +181,7 @@ class Driver:
         return wire
 
     async def _taken(self, observer: Wire) -> list[bytes]:
-        """What a consumer got, which leaves."""
+        """Return the messages that a consumer got, and close its connection."""
         frames = await observer.rest(MOMENT)
         await observer.aclose()
         assert {frame.command.type for frame in frames} <= {Type.MESSAGE, Type.ACTIVE_CONSUMER_CHANGE}, frames

@@ -1,4 +1,4 @@
-"""What must be seen of transactions: an account of topics and subscriptions, kept beside a broker."""
+"""A model of transactions: the messages of topics and subscriptions that clients must see."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import NamedTuple
 from pulsarium.broker.model.ledger.position import Position
 
 Txn = int
-"""The least bits; all are of coordinator 0."""
+"""The least significant bits of a transaction id. All transactions belong to coordinator 0."""
 Place = tuple[str, str]
-"""Topic and subscription."""
+"""A topic and a subscription."""
 
 
 class State(Enum):
@@ -22,7 +22,7 @@ class State(Enum):
 
 
 class Entry(NamedTuple):
-    """What was published, with its transaction."""
+    """A published message, and its transaction."""
 
     position: Position
     payload: bytes
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """All that clients can see: by topic what a reader gets, by place what is left to a subscription, sorted."""
+    """Messages that clients can see: of each topic those that a reader gets, of each place the backlog, sorted."""
 
     read: dict[str, list[bytes]]
     left: dict[Place, list[bytes]]
@@ -38,7 +38,7 @@ class Seen(NamedTuple):
 
 @dataclass
 class Model:
-    """All that was answered, and what follows of it."""
+    """The state of topics, subscriptions and transactions that follows from the broker's answers."""
 
     topics: dict[str, list[Entry]]
     acked: dict[Place, set[Position]]
@@ -50,7 +50,7 @@ class Model:
         return [txn for txn, state in self.states.items() if state is State.OPEN]
 
     def visible(self, topic: str) -> Iterator[Entry]:
-        """Up to the first entry of an open transaction, without those of aborted ones."""
+        """Yield the entries before the first one of an open transaction, without those of aborted transactions."""
         for entry in self.topics[topic]:
             state = State.COMMITTED if entry.txn is None else self.states[entry.txn]
             if state is State.OPEN:
@@ -59,7 +59,7 @@ class Model:
                 yield entry
 
     def conflicts(self, place: Place, position: Position) -> bool:
-        """Whether it may not be acknowledged in a transaction (cmd 10)."""
+        """Return whether a transaction that acknowledges the position is refused with a conflict (cmd 10)."""
         return position in self.acked[place] or position in self.pending[place]
 
     def ended(self, txn: Txn, state: State) -> None:

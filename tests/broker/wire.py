@@ -1,7 +1,7 @@
 """A client made of frames, and a broker to talk to over streams in memory.
 
-Nothing here is clever: a test says which command goes out and which must come back, in order. Time is the test's, as
-long as it uses the `autojump_clock`: waiting for half a minute of silence costs nothing.
+A test names each command that goes out and each frame that must come back, in order. A test that uses the
+`autojump_clock` owns the time: waiting for half a minute of silence costs nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 
 TOPIC = "persistent://public/default/t"
-PATIENCE = 25.0  # seconds of the test's clock until something that must come is missed; below any keep-alive
+PATIENCE = 25.0  # seconds of the test's clock to wait for an expected frame; shorter than any keep-alive
 VERSION = 21
 
 Type = pb.BaseCommand
@@ -53,7 +53,7 @@ class Received(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A MESSAGE, taken apart as far as tests look at it."""
+    """A MESSAGE and those of its fields that tests read."""
 
     consumer_id: int
     position: Position
@@ -64,7 +64,7 @@ class Message(NamedTuple):
 
 
 def command(type: int, **fields: Any) -> pb.BaseCommand:
-    """A command with its body, even an empty one. Fields as protobuf's constructors take them, dicts for messages."""
+    """Build a command with a body, even an empty one. Fields are as in protobuf's constructors: dicts for messages."""
     base = pb.BaseCommand()
     base.type = type  # type: ignore[assignment]
     body = getattr(base, COMMANDS[type].field)
@@ -78,19 +78,19 @@ def frame_of(type: int, trailing: bytes = b"", **fields: Any) -> bytes:
 
 
 def plain(payload: bytes, *, checksum: bool = True, **metadata: Any) -> bytes:
-    """The entry of one message."""
+    """Build the entry of one message."""
     fields = {"producer_name": "p", "sequence_id": 0, "publish_time": 1, **metadata}
     return entry.build(pb.MessageMetadata(**fields), payload, checksum=checksum)
 
 
 def batch_of(*payloads: bytes, **metadata: Any) -> bytes:
-    """The entry of a batch."""
+    """Build the entry of a batch."""
     packed = batch.pack([(pb.SingleMessageMetadata(payload_size=len(p)), p) for p in payloads])
     return plain(packed, num_messages_in_batch=len(payloads), **metadata)
 
 
 def message_id(position: Position, **fields: Any) -> dict[str, Any]:
-    """A position for the fields of a command."""
+    """Return a position as the fields of a MessageIdData."""
     return {"ledgerId": position.ledger_id % 2**64, "entryId": position.entry_id % 2**64, **fields}
 
 
@@ -103,17 +103,17 @@ def position_of(message_id: pb.MessageIdData) -> Position:
 
 
 class Wire:
-    """One connection."""
+    """A client's connection to a broker."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self.stream = stream
-        self.inbox: deque[Received] = deque()  # read, but not asked for yet
+        self.inbox: deque[Received] = deque()  # frames that were read, but not returned to the test yet
         self.requests = 0
         self.sequences: dict[int, int] = {}  # producer id -> the next sequence id
         self._decoder = FrameDecoder()
         self.ended = False
 
-    # out
+    # sending
 
     async def write(self, data: bytes) -> None:
         await self.stream.send_all(data)
@@ -122,14 +122,14 @@ class Wire:
         await self.write(frame_of(type, trailing, **fields))
 
     def numbered(self, type: int, **fields: Any) -> bytes:
-        """A frame with the next request id, for requests that go out together."""
+        """Build a frame with the next request id, for requests that go out together."""
         self.requests += 1
         return frame_of(type, request_id=self.requests, **fields)
 
     async def aclose(self) -> None:
         await self.stream.aclose()
 
-    # in
+    # receiving
 
     async def _read(self) -> bool:
         data = b""
@@ -144,27 +144,27 @@ class Wire:
         return True
 
     async def next(self, within: float = PATIENCE) -> Received:
-        """The next frame, whatever it is."""
+        """Return the next frame of any type."""
         with trio.fail_after(within):
             while not self.inbox:
                 assert await self._read(), "the broker closed the connection"
         return self.inbox.popleft()
 
     async def expect(self, type: int, within: float = PATIENCE) -> Any:
-        """The body of the next frame, which must be of this type."""
+        """Expect a frame of this type next, and return its body."""
         received = await self.next(within)
         assert received.command.type == type, f"expected {COMMANDS[type].name}, got {received.command}"
         return getattr(received.command, COMMANDS[type].field)
 
     async def quiet(self, seconds: float = 0.5) -> None:
-        """Nothing comes for so long, and the connection stays open."""
+        """Expect no frame for `seconds`, and a connection that stays open."""
         with trio.move_on_after(seconds):
             while not self.inbox:
                 assert await self._read(), "the broker closed the connection"
         assert not self.inbox, f"unexpected {self.inbox[0].command}"
 
     async def rest(self, seconds: float = 0.5) -> list[Received]:
-        """Whatever comes within so long; `ended` says whether the broker closed the connection then."""
+        """Return all frames of the next `seconds`. `ended` tells whether the broker closed the connection meanwhile."""
         with trio.move_on_after(seconds):
             while await self._read():
                 pass
@@ -173,19 +173,19 @@ class Wire:
         return received
 
     async def closed(self, within: float = PATIENCE) -> list[Received]:
-        """The broker closes the connection; what it had sent before."""
+        """Wait until the broker closes the connection, and return the frames that it had sent before."""
         with trio.fail_after(within):
             try:
                 while await self._read():
                     pass
-            except trio.BrokenResourceError:  # a socket that was closed with something unread
+            except trio.BrokenResourceError:  # the broker closed its socket with unread bytes
                 self.ended = True
         return await self.rest()
 
-    # there and back
+    # requests and their replies
 
     async def reply(self, request_id: int, within: float = PATIENCE) -> pb.BaseCommand:
-        """The answer to a request; what comes before it stays to be asked for."""
+        """Wait for the answer to a request. Other frames that arrive before it stay in the inbox."""
         with trio.fail_after(within):
             while True:
                 for index, (base, _) in enumerate(self.inbox):
@@ -200,19 +200,19 @@ class Wire:
         return await self.reply(self.requests, within)
 
     async def ask(self, type: int, **fields: Any) -> Any:
-        """The body of a request's usual reply."""
+        """Send a request, expect its usual reply, and return the body of the reply."""
         base = await self.request(type, **fields)
         assert base.type == COMMANDS[type].reply, base
         return getattr(base, COMMANDS[base.type].field)
 
     async def refused(self, type: int, **fields: Any) -> tuple[int, str]:
-        """Code and text of a request that is answered with ERROR."""
+        """Send a request, expect ERROR, and return its code and text."""
         base = await self.request(type, **fields)
         assert base.type == Type.ERROR, base
         return base.error.error, base.error.message
 
     async def alive(self) -> None:
-        """The connection still answers, and everything sent before was handled without a word."""
+        """Expect an answer to PING, and no frame before it: the broker has handled all earlier commands silently."""
         await self.send(Type.PING)
         await self.expect(Type.PONG)
 
@@ -233,7 +233,7 @@ class Wire:
         return success
 
     def sends(self, *entries: bytes, producer_id: int = 0, num_messages: int = 1) -> bytes:
-        """The frames that publish these entries."""
+        """Build the frames that publish these entries."""
         first = self.sequences.get(producer_id, 0)
         self.sequences[producer_id] = first + len(entries)
         return b"".join(
@@ -245,7 +245,7 @@ class Wire:
         return [position_of((await self.expect(Type.SEND_RECEIPT)).message_id) for _ in range(count)]
 
     async def publish(self, *entries: bytes, producer_id: int = 0, num_messages: int = 1) -> list[Position]:
-        """Publish entries in one write; where they stand."""
+        """Publish entries in one write, and return their positions."""
         await self.write(self.sends(*entries, producer_id=producer_id, num_messages=num_messages))
         return await self.receipts(len(entries))
 
@@ -262,7 +262,7 @@ class Wire:
         await self.send(Type.FLOW, consumer_id=consumer_id, messagePermits=permits)
 
     async def message(self, within: float = PATIENCE) -> Message:
-        """The next frame, which must be a MESSAGE with a good checksum."""
+        """Expect a MESSAGE with a good checksum next, and return it."""
         base, data = await self.next(within)
         assert base.type == Type.MESSAGE, base
         assert entry.checksum_matches(entry.strip_broker_metadata(data)) is not False
@@ -277,7 +277,7 @@ class Wire:
         return [message.payload for message in await self.messages(count)]
 
     async def ack(self, *positions: Position, type: int = Individual, consumer_id: int = 0, **fields: Any) -> None:
-        """Acknowledge, and wait until that is kept."""
+        """Acknowledge messages, and wait until the acknowledgement is stored."""
         ids = [message_id(position) for position in positions]
         fields = {"message_id": ids, "ack_type": type, **fields}
         response = await self.ask(Type.ACK, consumer_id=consumer_id, **fields)
@@ -289,7 +289,7 @@ class Wire:
 
 
 class Bed:
-    """Brokers without ports, and connections to them; to the first one where nothing is said."""
+    """Brokers without ports, and connections to them. A connection leads to the first broker by default."""
 
     def __init__(self, broker: Broker, nursery: trio.Nursery) -> None:
         self.broker = broker
@@ -297,7 +297,7 @@ class Bed:
         self._connections = 0
 
     def dial(self, broker: int = 0) -> Wire:
-        """A connection on which nothing was said yet."""
+        """Open a connection, and send nothing."""
         near, far = memory_stream_pair()
         self._connections += 1
         transport = StreamTransport(self.brokers[broker], far, f"/test:{self._connections}")
@@ -333,7 +333,7 @@ async def serving(
     storage: Storage | None = None,
     brokers: int = 1,
 ) -> AsyncIterator[Bed]:
-    """A broker, until the block is left; over `storage` where a test brings its own."""
+    """Serve brokers until the block is left. With `storage`, they use the test's own store."""
     options = ServeOptions(config=config or Config(), profile=profile, data=data, brokers=brokers)
     with ExitStack() as stack:
         if storage is not None:

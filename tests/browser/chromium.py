@@ -63,7 +63,7 @@ REST_OF: Final = """
   }
 })()
 """
-"""Where an element is, once it rests there and nothing covers it."""
+"""Position of an element, once it rests and nothing covers it."""
 CLICKABLE: Final = "button, a[href], summary, input, select, [role=button]"
 FIELDS: Final = "input, textarea, select"
 
@@ -159,7 +159,7 @@ class Chromium:
 
 
 class Page:
-    """A page of the browser, used as a person uses it: by what it shows."""
+    """A page of the browser. Tests use it as a person does, by its visible texts."""
 
     def __init__(self, browser: Chromium, session: str, target: str, context: str) -> None:
         self._browser = browser
@@ -264,7 +264,7 @@ class Page:
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def complaints(self) -> list[str]:
-        """Return errors of scripts and of the security policy, and what was refused to load."""
+        """Return errors of scripts and of the security policy, and refused loads."""
         found = []
         for event in self._browser.events:
             if event.get("sessionId") != self._session:
@@ -277,7 +277,7 @@ class Page:
         return found
 
     def requests(self) -> list[str]:
-        """Return the addresses that the page asked."""
+        """Return the addresses that the page requested."""
         return [
             event["params"]["request"]["url"]
             for event in self._browser.events

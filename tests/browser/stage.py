@@ -1,4 +1,4 @@
-"""What tests of the console set up, and what they ask the broker afterwards."""
+"""Set up the broker for tests of the console, and ask for its state afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every act of the console, against a broker."""
+"""Acts of the console, against a broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.heavy
 
 
 class Stage:
-    """What one act works on. `name` is the topic, the namespace's own part, or the tenant."""
+    """The object of an act. `name` is the topic, the namespace without its tenant, or the tenant."""
 
     def __init__(self, broker: PulsarBroker, name: str) -> None:
         self.broker = broker
@@ -178,7 +178,7 @@ def with_timer(stage: Stage) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """How to test an act: what it needs, what a person enters, and what is true afterwards."""
+    """A test of an act: its preparation, the values that a person enters, and the check of the result."""
 
     after: Do
     before: Do = nothing

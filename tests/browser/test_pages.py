@@ -39,7 +39,7 @@ PAGES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def stage(broker: PulsarBroker) -> None:
-    """Show something on each page."""
+    """Show content on each page."""
     publish(broker, "public/default/shown", 3)
     asked(broker, "admin/v2/scalable/public/default/scaled?numInitialSegments=2", "PUT", {})
     asked(broker, "admin/v2/scalable/public/default/scaled/split/0", "POST")
@@ -47,7 +47,7 @@ def stage(broker: PulsarBroker) -> None:
 
 
 def violations(page: Page) -> list[str]:
-    """Return what axe finds."""
+    """Return the violations that axe finds."""
     page.do(AXE.read_text() + "; 0")
     found = page.do("axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations)")
     return [f"{each['id']}: {node['html'][:200]}" for each in found for node in each["nodes"]]

@@ -1,4 +1,4 @@
-"""Records as JSON: whatever is in them."""
+"""Records as JSON, damaged ones included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two captures differ in, and what makes no difference."""
+"""Differences of two captures, and the fields that are ignored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def session(connection: int = 0, *, topic: str = "t", request: int = 1, ledger: 
 
 
 def test_differences_of_any_two_runs_are_ignored() -> None:
-    """Ids, ledgers, names that only one run has, URLs, keep-alive."""
+    """Ids, ledgers, names that only one run has, URLs and keep-alive differ between any two runs."""
     new = session(5, topic="u", request=40, ledger=7, producer=3)
     new.client("PING")
     new.broker("PONG")
@@ -130,7 +130,7 @@ def test_fields_that_a_real_broker_leaves_to_chance_are_ignored() -> None:
 
 
 def test_producers_and_consumers_speak_for_themselves() -> None:
-    """The threads of a client order what it says of several."""
+    """The threads of a client decide the order of its commands for several producers."""
 
     def of(*producers: int) -> Talk:
         talk = Talk()

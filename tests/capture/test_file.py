@@ -1,4 +1,4 @@
-"""The file format of captures: whole, in pieces, cut off, damaged; and what is kept of frames."""
+"""Capture files that are whole, in pieces, cut off or damaged. Writers cut entries and blank secrets."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_cut_file_is_read_to_its_last_whole_record(some: list[Record], data: s
     whole = written(some)
     cut = data.draw(st.integers(0, len(whole) - 1))
     reader, found = read(whole[:cut], 7)
-    ends = [len(written(some[:count])) for count in range(len(some) + 1)]  # of the header and of each record
+    ends = [len(written(some[:count])) for count in range(len(some) + 1)]  # ends of the header and of each record
     assert found == some[: sum(cut >= end for end in ends[1:])]
     assert reader.pending == cut - max((end for end in [len(MAGIC), *ends] if end <= cut), default=0)
 
@@ -190,7 +190,7 @@ TOKEN = b"SECRETTOKEN123"
 
 
 def holders() -> dict[str, BaseCommand]:
-    """Commands that prove who somebody is, in the ways clients and proxies do."""
+    """Return commands with credentials, as clients and proxies send them."""
     text = TOKEN.decode()
     made = {
         "client": command("CONNECT", client_version="c", auth_data=TOKEN, auth_method_name="token"),
@@ -228,7 +228,7 @@ def test_a_secret_behind_another_command_is_cut() -> None:
 
 
 def test_a_secret_in_an_unusual_encoding_is_cut() -> None:
-    """A length in more bytes than it needs, a field twice: what would be written in its place is shorter."""
+    """A length has too many bytes, or a field stands twice: the scrubbed command would be shorter than the original."""
     body = command("CONNECT", client_version="c", auth_data=b"s3cret").connect.SerializeToString()
     for odd in (bytes([0x12, 0x80 | len(body), 0]) + body, bytes([0x12, 2 * len(body)]) + body + body):
         told = frame(b"\x08\x02" + odd)

@@ -1,4 +1,4 @@
-"""`pulsarium analyze`: what it says before it has a Spark. With one: tests/pipeline/capture/test_command.py."""
+"""Errors of `pulsarium analyze` before Spark starts. tests/pipeline/capture/test_command.py runs it with Spark."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def compact(folder: Path, *arguments: str) -> Result:
 
 
 def with_broker(folder: Path, entries: list[bytes]) -> list[Single]:
-    """Publishes to TOPIC; what is left of it by compaction."""
+    """Publish to TOPIC, and return the messages that compaction left."""
 
     async def play() -> list[Single]:
         async with open_core(ServeOptions(data=folder / "data")) as broker:
@@ -174,7 +174,7 @@ def test_the_help_of_compact_teaches() -> None:
 
 
 async def test_progress_counts_both_reads_of_a_topic(autojump_clock: object) -> None:
-    """A topic is read twice; a job elsewhere takes the place of the second time."""
+    """Compaction reads a topic twice. Here, an external job replaces the second read."""
 
     class Elsewhere(TwoPhaseCompactor):
         finished = 0.5

@@ -21,7 +21,7 @@ EXEC = (sys.executable, "-P", "-c", HEEDED + "from pulsarium.__main__ import mai
 PULSARIUM = (sys.executable, "-P", "-m", "pulsarium")
 URLS = "import os; print(*(os.environ.get(f'{tool}_{name}') for tool in ('PULSAR', 'PULSARIUM') for name in NAMES))"
 PLAIN = "NAMES = ('SERVICE_URL', 'ADMIN_URL', 'SERVICE_URL_TLS', 'ADMIN_URL_TLS')\n" + URLS
-# Says when it is ready, and then for each signal whether the broker is still there.
+# Prints a line when it is ready, and for each signal whether the broker still runs.
 ENDURING = """
 import os, signal, socket, sys
 from urllib.parse import urlsplit
@@ -115,7 +115,7 @@ def enduring(*options: str) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # no terminal: nobody but us sends signals
+        start_new_session=True,  # no terminal, so only the test sends signals
     ) as run:
         assert run.stdout is not None
         assert run.stdout.readline() == "ready\n"
@@ -143,9 +143,9 @@ def test_the_ready_file_is_there_while_the_command_runs(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_on_a_terminal_reaches_the_command_once() -> None:
-    """Keys reach every process of the terminal's foreground group: sent on, the signal would come twice."""
+    """The terminal signals its whole foreground group. A signal that `exec` forwarded too would arrive twice."""
     leader, follower = os.openpty()
-    # The leader of a session that opens a terminal has it from then on.
+    # A session leader that opens a terminal makes it the session's controlling terminal.
     code = "import os; os.open(os.ttyname(0), os.O_RDWR)\n" + EXEC[3]
     line = [*EXEC[:3], code, "exec", *python(ENDURING)]
     with subprocess.Popen(line, stdin=follower, stdout=subprocess.PIPE, start_new_session=True, text=True) as run:
@@ -161,7 +161,7 @@ def test_ctrl_c_on_a_terminal_reaches_the_command_once() -> None:
 
 
 def asked(**given: object) -> dict[str, object]:
-    """Return what click reads from a command line with these options."""
+    """Return the parameters that click parses from a command line with these options."""
     from pulsarium.cli.exec import exec_
 
     others = {parameter.name: None for parameter in exec_.params if parameter.name not in ("command", "export")}

@@ -1,4 +1,4 @@
-"""A small install names the extra that is wanted."""
+"""Commands of an install without extras name the missing extra."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUN = "from pulsarium.__main__ import main; main()"
 
 
 def without(module: str, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A process in which the module is not installed."""
+    """Run code in a process in which a module is not installed."""
     program = f"import sys; sys.modules[{module!r}] = None\n{code}"
     command = [sys.executable, "-P", "-c", program, *arguments]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=50)

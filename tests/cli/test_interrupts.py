@@ -30,7 +30,7 @@ def address(tmp_path: Path) -> Iterator[Address]:
 
 @pytest.mark.parametrize("command", ["serve", "exec", "admin", "client", "why", "capture", "matrix", "analyze"])
 def test_ctrl_c_while_a_command_is_imported_leaves_no_traceback(command: str) -> None:
-    """The signal comes as the first module that the command line needs is imported."""
+    """The signal arrives during the import of the first module that the command line needs."""
     code = HEEDED + (
         "import os, sys\n"
         "class Hook:\n"
@@ -72,7 +72,7 @@ def test_a_shell_that_ignores_ctrl_c_is_obeyed() -> None:
 
 
 class Consuming(NamedTuple):
-    """`pulsarium client consume` that has its subscription, and a command line for its broker."""
+    """A `pulsarium client consume` that has subscribed, and a command line for its broker."""
 
     process: subprocess.Popen[bytes]
     address: Address
@@ -84,7 +84,7 @@ class Consuming(NamedTuple):
         return result.stdout
 
     def interrupt(self) -> tuple[int, bytes]:
-        """Its exit code, and all that it says."""
+        """Interrupt the process. Return its exit code and its output."""
         self.process.send_signal(signal.SIGINT)
         out, err = self.process.communicate(timeout=50)
         return self.process.returncode, out + err
@@ -116,6 +116,6 @@ def test_ctrl_c_closes_the_consumer_and_ends_with_130(consuming: Consuming) -> N
 
 
 def test_ctrl_c_does_not_wait_for_a_broker_that_does_not_answer(consuming: Consuming) -> None:
-    """The client itself would wait for half a minute."""
+    """The client alone would wait for half a minute."""
     consuming.said("fault", "add", "CLOSE_CONSUMER", "stall", "--forever")
     assert consuming.interrupt() == (130, b"")

@@ -23,7 +23,7 @@ CONNECT = bytes.fromhex("00000010 0000000c 0802 1208 0a04 74657374 2015")
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Working directory, home and place for temporary files: all that a process could litter."""
+    """Return a folder that is working directory, home and place for temporary files of a process."""
     home = tmp_path / "home"
     home.mkdir()
     return home
@@ -36,7 +36,7 @@ def environment(home: Path) -> dict[str, str]:
 
 @contextmanager
 def serving(home: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
-    """A broker that said it is ready, and its two URLs; stderr goes to a file beside `home`."""
+    """Yield a broker that is ready, and its two URLs. Its stderr goes to a file beside `home`."""
     log = home.parent / "stderr"
     with (
         log.open("w") as stderr,
@@ -59,7 +59,7 @@ def serving(home: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
 
 
 def ended(home: Path, *options: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a start that must fail."""
+    """Run a broker that must fail to start, and return its exit code, stdout and stderr."""
     run = subprocess.run(
         [*COMMAND, *options], check=False, capture_output=True, text=True, cwd=home, env=environment(home), timeout=30
     )
@@ -67,7 +67,7 @@ def ended(home: Path, *options: str) -> tuple[int, str, str]:
 
 
 def connected(service_url: str) -> socket.socket:
-    """A raw client that has its CONNECTED."""
+    """Return the socket of a client that has received CONNECTED."""
     url = urlsplit(service_url)
     client = socket.create_connection((url.hostname, url.port), timeout=30)
     client.sendall(CONNECT)

@@ -1,4 +1,4 @@
-"""From options to signal, with a broker that is none."""
+"""Runs of `pulsarium serve` from its options to its signal, with a fake broker."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class Stub:
         try:
             yield self
             self.events += "orderly "
-            await trio.sleep(0.1)  # as a broker that closes its connections and its storage
+            await trio.sleep(0.1)  # a broker needs time to close its connections and its storage
             if self.slow_to_close:
                 await trio.sleep_forever()
         finally:
             self.events += "closed"
 
     def announce_and_stop(self, number: signal.Signals = signal.SIGTERM) -> Callable[[str], None]:
-        """Takes the ready line, and sends the signal that a user would."""
+        """Return a function that records the ready line, and then sends the signal to this process."""
 
         def announce(line: str) -> None:
             self.events += f"[{line}] "

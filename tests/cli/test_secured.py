@@ -1,4 +1,4 @@
-"""Every command that talks to a broker, against the secured one of examples/secure."""
+"""Commands that talk to a broker, against the secured broker of examples/secure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Secured(NamedTuple):
     admin_url: str
 
     def run(self, *line: str) -> Result:
-        """The command in the folder of the keys. Nothing of the environment proves a role."""
+        """Run a command in the folder of the keys. No environment variable proves a role."""
         nobody = {"PULSARIUM_TOKEN": None, "PULSAR_CLIENT_CONF": None}
         return CliRunner().invoke(cli, line, prog_name="pulsarium", env=nobody, catch_exceptions=False)
 
@@ -39,7 +39,7 @@ class Secured(NamedTuple):
 
     @property
     def proof(self) -> tuple[str, ...]:
-        """Return the options that say who calls, and whom to trust."""
+        """Return the options with the token of the admin and the certificate to trust."""
         token, trusted = self.folder / "admin.token", self.folder / "server.pem"
         return (
             "--token",
@@ -67,7 +67,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 def lines(folder: Path) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Command lines of each command that needs a broker."""
+    """Return command lines of each command that needs a broker."""
     return {
         "why": (("why", "orders", "billing"),),
         "fault": (("fault", "add", "FLOW", "observe"), ("fault", "list"), ("fault", "remove", "--all")),

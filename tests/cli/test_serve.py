@@ -1,4 +1,4 @@
-"""`pulsarium serve`: what its options mean together, and how it says no."""
+"""Options of `pulsarium serve` and their combinations, and its errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ELSEWHERE = "the folder of relative paths; start in the folder of the file, or w
 
 
 class Runs:
-    """What would have been run, in place of a broker."""
+    """A replacement of the broker that records the options of each run."""
 
     def __init__(self) -> None:
         self.options: list[ServeOptions] = []
@@ -50,7 +50,7 @@ def served(runs: Runs, *arguments: str) -> ServeOptions:
 
 
 def refused(runs: Runs, *arguments: str) -> str:
-    """The one line on stderr of a request that cannot be."""
+    """Run options that must be refused, and return the line on stderr."""
     result = CliRunner().invoke(cli, ["serve", *arguments], prog_name="pulsarium", catch_exceptions=False)
     assert (result.exit_code, result.stdout, runs.options) == (2, "", [])
     assert result.stderr.startswith("pulsarium: ")
@@ -60,7 +60,7 @@ def refused(runs: Runs, *arguments: str) -> str:
 
 def test_nothing_asked_for(runs: Runs) -> None:
     assert served(runs) == ServeOptions()
-    assert runs.loaded == [LoadedConfig(Config(transactionCoordinatorEnabled=True))]  # as the profile pip has it
+    assert runs.loaded == [LoadedConfig(Config(transactionCoordinatorEnabled=True))]  # the profile pip sets this
     assert runs.logging == [("info", "text")]
 
 

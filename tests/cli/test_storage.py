@@ -19,7 +19,7 @@ def show(folder: Path, *arguments: str) -> Result:
 
 
 def with_entries(folder: Path) -> Path:
-    """A folder of a stopped broker with two entries in one topic."""
+    """Make the data folder of a stopped broker with two entries in one topic, and return the folder."""
 
     async def play() -> None:
         async with open_core(ServeOptions(data=folder)) as broker:

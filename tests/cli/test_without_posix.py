@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-# What others need of the system they load first: only our own use is in question.
+# Other packages are imported first, with the POSIX modules. The test is about our own imports.
 PROGRAM = """
 import os, sys
 import anyio, asyncio, multiprocessing, sqlite3, ssl, trio
@@ -30,7 +30,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def service_url() -> Iterator[str]:
-    """The address of a broker without POSIX."""
+    """Yield the service URL of a broker without POSIX."""
     with subprocess.Popen([*COMMAND, *SERVE], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -1,4 +1,4 @@
-"""Tests that run under trio and asyncio, on a clock that does not wait where the loop lets it be chosen."""
+"""Run tests under trio and asyncio, on a clock that jumps where the loop allows one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trio.testing import MockClock
 
 AsyncTest: TypeAlias = Callable[..., Coroutine[Any, Any, None]]
 
-SECONDS = 50.0  # of real time, after which a test is stuck
+SECONDS = 50.0  # of real time; a test that takes longer is stuck
 
 
 def run_on(backend: str, test: AsyncTest, *arguments: Any, jump: bool = False) -> None:
@@ -27,12 +27,12 @@ def run_on(backend: str, test: AsyncTest, *arguments: Any, jump: bool = False) -
 
 
 def on_both(test: AsyncTest) -> Callable[..., None]:
-    """Makes an async test two plain ones, so that neither pytest-trio nor anyio's plugin takes it for its own."""
+    """Split an async test into a plain test for each event loop. Neither pytest-trio nor anyio's plugin runs those."""
     return twice(test, run_on)
 
 
 def twice(test: AsyncTest, run: Callable[[str, AsyncTest], None]) -> Callable[..., None]:
-    """The same, with what runs it under the loop that is named."""
+    """Split an async test into one plain test for each event loop. `run` runs a test under the loop of a name."""
 
     def plain(backend: str, **arguments: Any) -> None:
         async def call() -> None:

@@ -23,7 +23,7 @@ FIRST_PORT = 6650  # of the first broker; the others follow
 
 
 class TrioStream(ByteStream):
-    """A trio stream as anyio has them."""
+    """A trio stream with the interface of anyio."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self._stream = stream
@@ -55,12 +55,12 @@ class TrioStream(ByteStream):
 
 
 class InProcess:
-    """The broker, and the connections of its clients."""
+    """A broker in this process, and the connections of its clients."""
 
     def __init__(self, bed: Bed) -> None:
         self.bed = bed
         self.dialled: list[int] = []
-        """To which brokers the clients made connections."""
+        """Numbers of the brokers to which the clients connected, in order."""
         self._streams: list[trio.abc.Stream] = []
 
     async def dial(self, address: Address) -> ByteStream:
@@ -76,18 +76,18 @@ class InProcess:
         return open_client(url, Settings(dial=self.dial, **settings))
 
     async def wire(self) -> Wire:
-        """A raw connection with a producer 0 on the usual topic."""
+        """Open a raw connection with a producer 0 of the usual topic."""
         wire = await self.bed.connect()
         await wire.producer()
         return wire
 
     def partitioned(self, topic: str, partitions: int) -> None:
-        """Make it a partitioned topic, or give it more partitions."""
+        """Create a partitioned topic, or add partitions to it."""
         self.bed.broker.topics.create_partitions(TopicName.parse(topic), partitions)
         self.bed.broker.turn.finish()
 
     async def cut(self) -> None:
-        """Every connection of the clients breaks, and they notice."""
+        """Break every connection of the clients, and wait until they notice."""
         for stream in self._streams:
             await stream.aclose()
         self._streams.clear()

@@ -1,4 +1,4 @@
-"""Pairs of keys for end-to-end encryption, as files."""
+"""Pairs of keys for end-to-end encryption, in files."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Type = pb.BaseCommand
 
 
 def command(type: int, **fields: Any) -> pb.BaseCommand:
-    """A command with its body, even an empty one."""
+    """Return a command with its body, even an empty one."""
     base = pb.BaseCommand()
     base.type = type  # type: ignore[assignment]
     body = getattr(base, COMMANDS[type].field)
@@ -34,7 +34,7 @@ def bytes_of(type: int, trailing: bytes = b"", **fields: Any) -> bytes:
 
 
 class Pipe(ByteStream):
-    """One end of a pair."""
+    """A byte stream in memory: one end of a pair."""
 
     def __init__(self, incoming: MemoryObjectReceiveStream[bytes], outgoing: MemoryObjectSendStream[bytes]) -> None:
         self._incoming = incoming
@@ -67,7 +67,7 @@ def pipes() -> tuple[Pipe, Pipe]:
 
 
 class Peer:
-    """Acts as the broker on one connection."""
+    """A broker on one connection, played by a test."""
 
     def __init__(self, stream: ByteStream) -> None:
         self.stream = stream
@@ -75,7 +75,7 @@ class Peer:
         self._inbox: deque[tuple[pb.BaseCommand, bytes]] = deque()
 
     async def next(self) -> tuple[pb.BaseCommand, bytes]:
-        """The next command and what followed it; EndOfStream when the client has closed."""
+        """Return the next command and the bytes behind it. Raise `EndOfStream` when the client has closed."""
         while not self._inbox:
             for encoded, trailing in self._decoder.feed(await self.stream.receive()):
                 base = pb.BaseCommand()
@@ -84,7 +84,7 @@ class Peer:
         return self._inbox.popleft()
 
     async def expect(self, type: int) -> Any:
-        """The body of the next command, which must be of this type."""
+        """Return the body of the next command, which must be of this type."""
         base, _ = await self.next()
         assert base.type == type, base
         return getattr(base, COMMANDS[type].field)
@@ -93,13 +93,13 @@ class Peer:
         await self.stream.send(bytes_of(type, trailing, **fields))
 
     async def take_in(self, **fields: Any) -> pb.CommandConnect:
-        """CONNECT and CONNECTED."""
+        """Accept the client's CONNECT, and answer with CONNECTED."""
         connect: pb.CommandConnect = await self.expect(Type.CONNECT)
         await self.say(Type.CONNECTED, **{"server_version": "test", "protocol_version": 22, **fields})
         return connect
 
     async def lead_here(self, url: str = "pulsar://a:6650") -> None:
-        """Answers the questions before a topic is opened: no partitions, and this broker."""
+        """Answer the partitions request with 0, and the lookup with this broker."""
         asked = await self.expect(Type.PARTITIONED_METADATA)
         await self.say(Type.PARTITIONED_METADATA_RESPONSE, request_id=asked.request_id, partitions=0)
         await self.lead_here_again(url)
@@ -118,7 +118,7 @@ class Peer:
 
 
 class Peers:
-    """Takes every connection a client makes; `settings` lead it here."""
+    """The connections that a client makes with `settings`, which lead to the test."""
 
     def __init__(self, **settings: Any) -> None:
         self.refused: set[Address] = set()
@@ -136,7 +136,7 @@ class Peers:
         return near
 
     async def next(self) -> Peer:
-        """The next connection, on which nothing was said yet."""
+        """Return the client's next connection, on which the broker has sent nothing yet."""
         return await self._receive.receive()
 
     def close(self) -> None:

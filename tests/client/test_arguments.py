@@ -63,7 +63,7 @@ def test_sending_takes_what_a_draft_takes() -> None:
 
 
 def types_that_are_inferred(client: Client) -> None:
-    """Is read by mypy and by pyright (scripts/check), not run."""
+    """Test the types that mypy and pyright infer (scripts/check). Nothing runs this function."""
     assert_type(client.create_producer("t"), Producer[bytes])
     assert_type(client.create_producer("t", schema=StringSchema()), Producer[str])
     assert_type(client.subscribe("t", "s"), Consumer[bytes])

@@ -1,4 +1,4 @@
-"""Every async method is a checkpoint, also when it need not wait: it notices a cancellation, and lets others run."""
+"""Checkpoints of async methods: each notices a cancellation and lets other tasks run, even when it need not wait."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.client.transaction.stage import coordinated
 
 
 async def queued(consumer: Any, count: int) -> None:
-    """Wait until so many messages can be received at once."""
+    """Wait until `receive` would return so many messages at once."""
     for _ in range(1000):
         if len(consumer._inbox) >= count:
             return
@@ -208,7 +208,7 @@ async def cancelled(call: Callable[[], Awaitable[object]]) -> bool:
 
 @on_both
 async def test_a_canceled_call_had_no_effect() -> None:
-    """A message that was received is not lost, one that was sent is not denied."""
+    """A canceled call neither loses a received message nor reports a sent one as failed."""
     async with playing() as (_, client), client.create_producer(TOPIC) as producer:
         assert await cancelled(partial(producer.submit, b"x"))
         await producer.submit(b"y")

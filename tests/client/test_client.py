@@ -1,4 +1,4 @@
-"""The client as a block, and with brokers in one process."""
+"""The client as a context manager, and with brokers in one process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_nothing_is_opened_before_it_is_needed() -> None:
 @pytest.mark.parametrize("error", [LookupError("mine"), ExceptionGroup("mine", [ValueError()])], ids=["one", "group"])
 @on_both
 async def test_errors_of_the_block_are_raised_unchanged(error: Exception) -> None:
-    """The client has a task group inside, which wraps nothing."""
+    """The client's own task group does not wrap errors."""
     with pytest.raises(type(error), match="mine") as caught:
         async with connect("pulsar://a"):
             raise error
@@ -51,7 +51,7 @@ async def test_errors_of_the_block_are_raised_unchanged(error: Exception) -> Non
 
 
 def test_asyncios_own_timeouts_and_tasks_work() -> None:
-    """An application need not use anyio itself."""
+    """An application need not use anyio."""
 
     async def accept(peers: Peers) -> Peer:
         peer = await peers.next()
@@ -123,7 +123,7 @@ async def test_sent_messages_are_received(
 
 
 async def test_no_session_stays_behind_at_the_broker(autojump_clock: MockClock) -> None:
-    """Neither tasks, which would keep the block from being left, nor anything at the broker."""
+    """A client's tasks would keep its block from ending, and sessions would stay at the broker."""
     async with in_process() as inside:
         sessions = inside.bed.broker.sessions
 
@@ -131,7 +131,7 @@ async def test_no_session_stays_behind_at_the_broker(autojump_clock: MockClock) 
             async with client.create_producer("t") as producer, reading(client) as consumer:
                 await producer.send(b"1")
                 await consumer.receive()
-                assert len(sessions) == 2  # to ask where the topic is, and through a proxy to its broker
+                assert len(sessions) == 2  # one for lookups, and one through a proxy to the topic's broker
 
         async with inside.client() as client:
             await use(client)
@@ -172,7 +172,7 @@ TOPIC = "persistent://public/default/t"
 
 
 async def give(inside: InProcess, topic: str, broker: int | None) -> None:
-    """Unload the topic's bundle; with `broker` its clients are told who has it now (PIP-307)."""
+    """Unload the topic's bundle. With `broker`, tell its clients the new owner (PIP-307)."""
     cluster = inside.bed.broker.cluster
     bundle = cluster.ownership.bundle_of(TopicName.parse(topic))
     assert bundle is not None
@@ -230,7 +230,7 @@ async def test_the_next_owner_is_known_without_a_lookup(autojump_clock: MockCloc
 
 
 async def test_nothing_is_lost_or_doubled_through_moves(autojump_clock: MockClock) -> None:
-    """Moved to a named broker, or to whoever the next lookup finds, or cut off."""
+    """The topic moves to a named broker, or to the broker of the next lookup, or its connection is cut."""
     count = 400
     config = Config(brokerDeduplicationEnabled=True)
     async with in_process(config, brokers=3) as inside, inside.client() as client:
@@ -269,7 +269,7 @@ async def test_nothing_is_lost_or_doubled_through_moves(autojump_clock: MockCloc
 
 
 async def test_a_broker_that_ends(autojump_clock: MockClock) -> None:
-    """Its topics go to another, and with several addresses so do the questions."""
+    """The topics of the broker go to another one. With several addresses, the client asks another broker too."""
     async with in_process(brokers=3) as inside:
         async with inside.client("pulsar://here:6651,here:6650") as client, client.create_producer("t") as producer:
             await give(inside, TOPIC, 1)

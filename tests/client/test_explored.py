@@ -1,4 +1,4 @@
-"""The client under exploration: each message that has a receipt is delivered, whatever Pulsar may do meanwhile."""
+"""Exploration of the client: each message with a receipt is delivered, whatever the broker does meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and properties of messages, and how producers say them."""
+"""Keys and properties of messages, and their metadata."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENTRY = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1)
 
 
 def single(sent: Draft) -> Message[Any]:
-    """The message in an entry of its own, as the producer describes that."""
+    """Return a message with an entry of its own, and with the metadata that a producer writes."""
     return Message("t", MessageId(1, 1), metadata_of("p", [sent], 0), None, b"")
 
 

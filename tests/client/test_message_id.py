@@ -69,7 +69,7 @@ def test_bytes_that_are_no_id(data: bytes) -> None:
 
 
 def test_the_entries_of_a_chunked_message() -> None:
-    """All that were received; of one that was serialized the first and the last, which is its own."""
+    """A received id names all entries. A serialized id keeps only the first and the last entry."""
     chunked = MessageId(1, 9, 2, first_chunk=MessageId(1, 5, 2), chunks=((1, 5), (1, 7), (1, 9)))
     assert chunked.entries == ((1, 5), (1, 7), (1, 9))
     kept = MessageId.deserialize(chunked.serialize())

@@ -1,4 +1,4 @@
-"""The public face of the client: its members, the types that are inferred, its errors, and rules of its source."""
+"""The public face of the client: its members, the inferred types, its errors, and rules of its source."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_facts_of_an_object_are_methods(shown: type) -> None:
     )
 
 
-# ---- Rules of the client's own rooms: who owns what, and what every part may rely on
+# ---- Rules of the client's source: the owner of each attribute, and promises to every part
 
 
 FILES = sorted(Path(pulsarium.client.__file__).parent.rglob("*.py"))
@@ -107,7 +107,7 @@ ELSEWHERE = {"__aenter__", "__aexit__"}
 
 
 def assigned_elsewhere(tree: ast.AST) -> Iterator[str]:
-    """Names of attributes that a module assigns to other objects than `self`."""
+    """Yield the names of attributes that a module assigns to objects other than `self`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) != "self":
             yield node.attr
@@ -121,7 +121,7 @@ def test_nobody_assigns_a_callback_of_another_object(path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [Consumer, Producer, RawReader, Reader, Receipt])
 def test_every_async_method_is_held_to_be_a_checkpoint(kind: type) -> None:
-    """A new one belongs into tests/client/test_checkpoints.py."""
+    """A new method needs a case in tests/client/test_checkpoints.py."""
     held = Path(__file__).with_name("test_checkpoints.py").read_text().replace("anext(", "__anext__")
     methods = {name for name, one in vars(kind).items() if inspect.iscoroutinefunction(one)} - ELSEWHERE
     shown = [name for name in methods if name.strip("_") == name or name == "__anext__"]

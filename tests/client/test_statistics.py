@@ -1,4 +1,4 @@
-"""Tests of what producers and consumers count."""
+"""Counters of producers and consumers."""
 
 from __future__ import annotations
 

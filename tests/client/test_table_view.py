@@ -25,7 +25,7 @@ from tests.client.peer import Type
 
 
 async def put(client: Client, topic: str = "t", /, **values: str | None) -> None:
-    """Empty: without a value."""
+    """Publish a value for each key. None publishes a message without a value."""
     async with client.create_producer(topic, schema=StringSchema()) as producer:
         for key, value in values.items():
             await producer.send(value, partition_key=key)
@@ -47,7 +47,7 @@ async def test_the_last_value_of_each_key(autojump_clock: MockClock) -> None:
         await put(client, a="4", b=None)
         async with client.create_producer("t") as producer:
             await producer.send(b"no key")
-            await producer.send(b"", partition_key="c")  # deletes, as in compaction
+            await producer.send(b"", partition_key="c")  # deletes the key, as in compaction
         async with table(client) as view:
             assert dict(view) == {"a": "4"}
             assert (len(view), view["a"], view.get("b"), view.get("b", "?")) == (1, "4", None, "?")
@@ -129,7 +129,7 @@ async def test_a_last_entry_that_becomes_no_message_does_not_hold_it_up(last: by
 
 
 async def test_a_table_view_leaves_no_backlog(autojump_clock: MockClock) -> None:
-    """The broker counts it as done, and here only its keys are left."""
+    """The broker has no backlog for the view, and the view tracks no partly acknowledged batch."""
     async with in_process() as inside, inside.client() as client:
         wire = await inside.wire()
         async with client.create_table_view("t", subscription_name="v") as view:
@@ -169,7 +169,7 @@ async def test_an_error_in_a_listener_ends_the_block(autojump_clock: MockClock) 
 
         with pytest.raises(ZeroDivisionError):
             await follow()
-        async with table(client) as view:  # the client is as good as ever
+        async with table(client) as view:  # the client still works
             assert dict(view) == {"a": "1"}
 
 
@@ -201,7 +201,7 @@ async def test_a_message_that_cannot_be_decrypted_ends_the_table_view(autojump_c
 async def test_a_broken_value_is_of_no_harm_before_it_is_asked_for(autojump_clock: MockClock) -> None:
     async with in_process() as inside, inside.client() as client:
         async with client.create_producer("t", schema=Int32Schema()):
-            pass  # a topic that has messages without a schema takes none
+            pass  # the broker refuses a schema on a topic with messages without one
         wire = await inside.wire()
         await wire.publish(plain(b"no number", partition_key="a"), plain(b"\0\0\0\7", partition_key="b"))
         async with client.create_table_view("t", schema=Int32Schema()) as view:

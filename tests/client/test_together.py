@@ -1,4 +1,4 @@
-"""Calls at once, and what becomes of the others when one fails."""
+"""Calls at once: when one fails, the others go on or are canceled."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def arguments() -> argparse.Namespace:
 
 
 def chosen(catalogue: Catalogue, options: argparse.Namespace) -> tuple[list[Scenario], frozenset[int]]:
-    """What to play, and the numbers that decide the exit code."""
+    """Return the scenarios to play, and the numbers of those that decide the exit code."""
     profile = catalogue.of_profile(options.profile)
     everything = frozenset(s.number for s in profile)
     required = catalogue.all_required()
@@ -99,12 +99,12 @@ def play(catalogue: Catalogue, options: argparse.Namespace, out: Path) -> int:
 
     def tell(verdict: Verdict) -> None:
         print(report.line(verdict, known), flush=True)
-        # A recorder or a broker in trouble explains itself unasked; differences are long.
+        # Trouble of a recorder or a broker is always shown. Differences are long, so --verbose shows them.
         if said := report.details(verdict) if options.verbose else verdict.trouble:
             print("    " + said.replace("\n", "\n    "), flush=True)
 
     def good(verdict: Verdict) -> bool:
-        # One that decides nothing is not worth a second play.
+        # A scenario that does not decide the exit code is not played again.
         return verdict.scenario.number not in counting or report.good(verdict, known)
 
     begin = time.monotonic()

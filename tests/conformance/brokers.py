@@ -11,34 +11,34 @@ from tests.foreign.broker_process import Address, BrokerProcess
 from tests.transcripts.releases import PULSAR_4, Release
 
 DEFAULT = "pip"
-"""The profile that `serve` has by default."""
+"""The default profile of `pulsarium serve`."""
 
 
 class BrokerError(RuntimeError):
-    """There is no broker to replay against; the text says why."""
+    """A failure to get a broker for the replay, with the reason."""
 
 
 @dataclass(frozen=True)
 class Broker:
-    """`process` is None for a broker that is not ours."""
+    """A broker to replay against. `process` is None when the replay did not start the broker."""
 
     address: Address
     process: BrokerProcess | None = None
 
     @property
     def binary(self) -> str:
-        """host:port of the binary protocol."""
+        """Return the host and port of the binary protocol."""
         return self.address.service_url.removeprefix("pulsar://")
 
     def obituary(self) -> str | None:
-        """The last words of a broker that is gone, None while it lives."""
+        """Return the end of the log of a broker that has ended, or None while the broker runs."""
         if self.process is None or self.process.running:
             return None
         return f"the broker is gone; its log ends:\n{self.process.tail()}"
 
 
 def foreign(urls: str) -> Broker:
-    """The broker at `pulsar://host:port,http://host:port`; raises BrokerError for another form."""
+    """Return the broker at `pulsar://host:port,http://host:port`. Raise `BrokerError` for another form."""
     service_url, comma, admin_url = (part.strip().rstrip("/") for part in urls.partition(","))
     if not service_url.startswith("pulsar://") or not comma or not admin_url.startswith("http"):
         raise BrokerError(f"{urls!r} is not of the form pulsar://HOST:PORT,http://HOST:PORT")
@@ -59,10 +59,10 @@ def pulsarium(
         yield Broker(process.address, process)
     finally:
         if process.running:
-            process.stop(seconds=120)  # and not by a kill, which would lose what the coverage of the broker has
+            process.stop(seconds=120)  # a kill would lose the coverage data
 
 
 @contextmanager
 def as_is(broker: Broker) -> Iterator[Broker]:
-    """A broker that somebody else runs, in the place of one of our own."""
+    """Yield a running broker, and do not stop the broker afterwards."""
     yield broker

@@ -1,4 +1,4 @@
-"""What there is to replay: the recordings, and the list of scenarios that must be equal or are known to differ."""
+"""The recordings to replay, and the list of scenarios that must be equal or are known to differ."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ DIFFERENCES = TRANSCRIPTS.parent.parent / "docs" / "differences.md"
 
 
 class CatalogueError(ValueError):
-    """The list or a request names what is not there; the text is for the user."""
+    """The list or a request names a scenario that does not exist. The text is for the user."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One recording. `seconds` is how long the recorded broker took, preparations left out."""
+    """A recording. `seconds` is the time that the recorded broker took, without preparations."""
 
     number: int
     name: str
@@ -34,8 +34,8 @@ class Scenario:
 class Known:
     """A scenario that is known to differ, for `reason`, in these `answers` and no others.
 
-    Each one is as compare.py names it: `- [stream] answer` for one of Pulsar's that may be lacking, `+ [stream] answer`
-    for one that may be given beside Pulsar's, with all of its fields. With a `behaviour`, only that profile gives them.
+    An answer has its name from compare.py: `- [stream] answer` for an answer of Pulsar that may be missing,
+    `+ [stream] answer` for an additional one, with all fields. The last field limits the difference to one profile.
     """
 
     name: str
@@ -44,17 +44,17 @@ class Known:
     behaviour: str | None = None
 
     def and_also(self, other: Known) -> Known:
-        """Return what both list, of one scenario."""
+        """Return the answers and the reasons of both, for one scenario."""
         return replace(self, answers=self.answers + other.answers, reason=f"{self.reason}; {other.reason}")
 
     def unlisted(self, differences: Iterable[str]) -> list[str]:
-        """Return what differs and is not listed, or differs more often than it is listed."""
+        """Return the differences that are not listed, or occur more often than they are listed."""
         return list((Counter(differences) - Counter(self.answers)).elements())
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """`required` maps an issue to its scenario numbers."""
+    """The scenarios and their known differences. `required` maps an issue to its scenario numbers."""
 
     scenarios: tuple[Scenario, ...]
     required: Mapping[int, frozenset[int]]
@@ -76,9 +76,9 @@ class Catalogue:
         return [s for s in self.scenarios if s.profile == profile]
 
     def named(self, words: Iterable[str], profile: str) -> list[Scenario]:
-        """The scenarios that a user means by `37`, `025-033` or a part of a name.
+        """Return the scenarios that a user means by `37`, `025-033` or a part of a name.
 
-        Raises CatalogueError for a word that fits none.
+        Raise `CatalogueError` for a word that fits no scenario.
         """
         chosen: dict[int, Scenario] = {}
         for word in words:
@@ -96,7 +96,7 @@ def _fits(word: str, scenario: Scenario) -> bool:
 
 
 def numbers(ranges: Iterable[str]) -> frozenset[int]:
-    """`["001-003", "7"]` -> {1, 2, 3, 7}. Raises CatalogueError for anything else."""
+    """Return the numbers in ranges: 1, 2, 3 and 7 for `["001-003", "7"]`. Raise `CatalogueError` for other texts."""
     out: set[int] = set()
     for text in ranges:
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
@@ -107,7 +107,7 @@ def numbers(ranges: Iterable[str]) -> frozenset[int]:
 
 
 def load(folder: Path = TRANSCRIPTS) -> Catalogue:
-    """Reads the recordings and scenarios.toml; raises CatalogueError when they do not fit together."""
+    """Read the recordings and scenarios.toml. Raise `CatalogueError` when they contradict each other."""
     scenarios = tuple(_recording(path) for path in sorted(folder.glob("[0-9]*.jsonl")))
     table = tomllib.loads((folder / "scenarios.toml").read_text())
     required = {int(issue): numbers(ranges) for issue, ranges in table["required"].items()}

@@ -57,7 +57,7 @@ def unnoticed(replay: Replay, scenarios: Sequence[Scenario], known: Mapping[str,
         try:
             recording.write_text("".join(lines[:number] + lines[number + 1 :]))
             if report.good(replay.compare(scenario), known):
-                continue  # nobody misses it
+                continue  # the replay passes without this answer
             recording.write_text("".join([*lines[:number], json.dumps(answer) + "\n", *lines[number + 1 :]]))
             changed += 1
             if report.good(replay.compare(scenario), known):
@@ -68,7 +68,7 @@ def unnoticed(replay: Replay, scenarios: Sequence[Scenario], known: Mapping[str,
 
 
 def _change(answer: Any, path: tuple[str | int, ...]) -> str:
-    """Give the field another value of its type, and say so."""
+    """Give the field another value of its type, and return a description of the change."""
     holder = answer
     for step in path[:-1]:
         holder = holder[step]
@@ -82,7 +82,7 @@ def _fields_of(line: Any) -> list[tuple[str | int, ...]]:
 
 
 def _fields(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """The places of the values that comparison looks at."""
+    """Return the paths of the values that the comparison looks at."""
     if isinstance(value, dict):
         return [place for key, part in value.items() if key not in UNSEEN for place in _fields(part, (*path, key))]
     if isinstance(value, list):
@@ -99,7 +99,7 @@ def _is_compared(value: Any, key: str) -> bool:
 
 
 def _other(value: Any) -> Any:
-    """Another value of the same type."""
+    """Return another value of the same type."""
     if isinstance(value, bool):
         return not value
     return value + 1 if isinstance(value, int | float) else f"{value}x"

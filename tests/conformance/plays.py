@@ -17,7 +17,7 @@ from .replay import Replay, Verdict
 
 
 class SecondPlay(UserWarning):
-    """Scenarios that were as recorded only when they were played again, alone; pytest's summary shows them."""
+    """A warning about scenarios that passed only in a second play, alone. The summary of pytest shows the warning."""
 
 
 def replay(

@@ -26,8 +26,10 @@ NewBroker = Callable[[str], AbstractContextManager[Broker]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """How one scenario went: `same` of `total` answers are equal; `trouble` says why there is no recording to speak of,
-    `answers` names each answer that differs, `plays` how often the scenario was played."""
+    """The result of one scenario: `same` of `total` answers are equal.
+
+    `trouble` says why a recording is missing, `answers` names each answer that differs, and `plays` counts the plays.
+    """
 
     scenario: Scenario
     same: int
@@ -44,7 +46,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Replay:
-    """One run: recordings go to `out`; `texts` compares the wording of errors too."""
+    """A run that writes its recordings to `out`. With `texts`, the wording of errors is compared too."""
 
     out: Path
     texts: bool = False
@@ -58,10 +60,12 @@ class Replay:
         tell: Callable[[Verdict], None],
         good: Callable[[Verdict], bool] = lambda verdict: verdict.equal,
     ) -> list[Verdict]:
-        """Plays all of them on `jobs` brokers; `tell` hears of each as it is done. The result is in order of number.
+        """Play all scenarios on `jobs` brokers, and return their verdicts in order of number.
 
-        The recorder gives a broker some hundred milliseconds here and there, which a busy machine may not grant: what
-        is not `good` is played once again, alone. Raises BrokerError when no broker starts.
+        `tell` is called with each verdict at once. The recorder waits a few hundred milliseconds for some answers.
+        A busy machine may need longer, so a scenario that is not `good` is played once more, alone.
+
+        Raise `BrokerError` when no broker starts.
         """
         verdicts = self._play_all(scenarios, new_broker, jobs, tell)
         failed = [v.scenario for v in verdicts if not good(v)]
@@ -75,9 +79,9 @@ class Replay:
     def _play_all(
         self, scenarios: Sequence[Scenario], new_broker: NewBroker, jobs: int, tell: Callable[[Verdict], None]
     ) -> list[Verdict]:
-        """The longest go first, which keeps the brokers evenly busy.
+        """Play the longest scenarios first, which keeps the brokers evenly busy.
 
-        Any order will do: scenarios live in namespaces of their own and share only counters that the comparison masks.
+        Every order is right: scenarios have namespaces of their own, and share only counters that the comparison masks.
         """
         waiting: queue.SimpleQueue[Scenario] = queue.SimpleQueue()
         for scenario in sorted(scenarios, key=lambda s: -s.seconds):
@@ -111,7 +115,7 @@ class Replay:
     def _work(
         self, name: str, waiting: queue.SimpleQueue[Scenario], new_broker: NewBroker, heard: Callable[[Verdict], None]
     ) -> None:
-        """Plays what is waiting. A broker that dies costs its scenario; a new one plays the next."""
+        """Play waiting scenarios. A broker that ends fails its scenario, and a new broker plays the next one."""
         scenarios = _drain(waiting)
         for scenario in scenarios:
             following: Scenario | None = scenario
@@ -121,7 +125,7 @@ class Replay:
                     following = next(scenarios, None) if broker.obituary() is None else None
 
     def play(self, scenario: Scenario, broker: Broker) -> Verdict:
-        """Records one scenario and compares it."""
+        """Record one scenario, and compare the recording with that of the real broker."""
         command = [sys.executable, "-P", "-m", "tests.transcripts.record", "--out", str(self.out)]
         command += ["--broker", broker.binary, "--admin", broker.address.admin_url, "--profile", scenario.profile]
         command += ["--release", self.release.name]
@@ -167,7 +171,7 @@ def _drain(waiting: queue.SimpleQueue[Scenario]) -> Iterator[Scenario]:
 
 
 def _token_secret() -> str:
-    """The (test) key that signs the tokens of the auth profile, which the broker's configuration holds in base64."""
+    """Return the test key that signs tokens of the auth profile. The broker's configuration has the key in base64."""
     found = re.search(
         r"^tokenSecretKey=data:;base64,(.+)$", (PULSAR_4.folder / PULSAR_4.configs["auth"]).read_text(), re.MULTILINE
     )

@@ -1,4 +1,4 @@
-"""What a replay found, in words: a line a scenario, the differences on request, and whether it all counts as passed."""
+"""Report a replay: a line for each scenario, the differences on request, and whether the replay counts as passed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .replay import Verdict
 
 
 def line(verdict: Verdict, known: Mapping[str, Known]) -> str:
-    """`equal    12 of 12  001-connect-versions`, with a remark where the list of known differences has one."""
+    """Return a line such as `equal    12 of 12  001-connect-versions`, with the remark of a known difference."""
     word = "TROUBLE" if verdict.trouble else "equal" if verdict.equal else "DIFFER"
     text = f"{word:7} {verdict.same:4} of {verdict.total:4}  {verdict.scenario.name}"
     if excuse := known.get(verdict.scenario.name):
@@ -20,18 +20,18 @@ def line(verdict: Verdict, known: Mapping[str, Known]) -> str:
 
 
 def details(verdict: Verdict) -> str:
-    """The trouble and the differences, for whoever asked to see them."""
+    """Return the trouble and the differences as text."""
     return "\n".join(text for text in (verdict.trouble, verdict.differences, *verdict.answers) if text)
 
 
 def good(verdict: Verdict, known: Mapping[str, Known]) -> bool:
-    """Return whether all is equal, or each answer that differs is listed as the scenario gives it."""
+    """Return whether all answers are equal, or each difference is a known one of the scenario."""
     excuse = known.get(verdict.scenario.name)
     return verdict.equal or (excuse is not None and not verdict.trouble and not excuse.unlisted(verdict.answers))
 
 
 def failures(verdicts: Sequence[Verdict], known: Mapping[str, Known], counting: Collection[int]) -> list[Verdict]:
-    """Those of the scenarios in `counting` (numbers) that are not good."""
+    """Return the verdicts that are not good, of the scenarios with a number in `counting`."""
     return [v for v in verdicts if v.scenario.number in counting and not good(v, known)]
 
 

@@ -1,4 +1,4 @@
-"""What a real broker does not repeat, and how the comparison leaves it out."""
+"""Values that a real broker does not repeat, and how the comparison leaves them out."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def nowhere(name: str) -> Iterator[Broker]:
 
 
 class Copying(Replay):
-    """Plays a scenario by copying its recording; `wrong` names those that come out wrong the first time."""
+    """Copy the recording instead of playing a scenario. The first play of scenario 2 lacks the broker's answers."""
 
     def play(self, scenario: Scenario, broker: Broker) -> Verdict:
         recording = self.out / f"{scenario.name}.jsonl"

@@ -17,7 +17,7 @@ import pytest
 ENGINE = Path(__file__).parent / "engine"
 IMAGE = "localhost/pulsarium:dev"
 ENVIRONMENT = dict(os.environ)  # before an engine was found
-SECONDS = 60.0  # for what takes less than one where nothing else runs
+SECONDS = 60.0  # for actions that take less than one second on an idle machine
 
 
 class Container:
@@ -39,7 +39,7 @@ class Container:
 
     @property
     def log(self) -> str:
-        """All that was written to stdout and stderr."""
+        """Return the output of the container, stdout before stderr."""
         done = subprocess.run([self.cli, "logs", self.name], capture_output=True, text=True, check=True)
         return done.stdout + done.stderr
 
@@ -57,7 +57,7 @@ class Container:
         self.wait_for("the broker", lambda: "Successfully updated the policies on namespace public/default" in self.log)
 
     def port(self, number: int) -> int:
-        """Return the port of this machine that leads there."""
+        """Return the port of this machine that leads to a port of the container."""
         return int(self.engine("port", self.name, f"{number}/tcp").split()[0].rpartition(":")[2])
 
     def get(self, path: str, token: str = "") -> tuple[int, str]:
@@ -73,7 +73,7 @@ class Container:
 
 
 def engine_with_image() -> str:
-    """Build the image; say in the environment where the engine is, and return its command."""
+    """Build the image, put the engine's address into the environment, and return the engine's command."""
     done = subprocess.run([ENGINE, "build"], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=True)
     settings = dict(line.split("=", 1) for line in done.stdout.splitlines())
     cli = settings.pop("CONTAINER_CLI")
@@ -81,22 +81,22 @@ def engine_with_image() -> str:
     return cli
 
 
-# For each file anew: podman's API closes when nobody uses it for a while. It takes a second when nothing changed.
+# Each file builds again, because podman's idle API closes. An unchanged build takes a second.
 @pytest.fixture(scope="module")
 def container_cli() -> str:
-    """The command of an engine that has the image."""
+    """Return the command of an engine that has the image."""
     return engine_with_image()
 
 
 @pytest.fixture(scope="module")
 def image(container_cli: str) -> str:
-    """The name of the image, which the engine of DOCKER_HOST has."""
+    """Return the name of the image, which the engine of DOCKER_HOST has."""
     return IMAGE
 
 
 @pytest.fixture
 def start(container_cli: str, image: str) -> Iterator[Callable[..., Container]]:
-    """Starts a container: start(*command, options=[...]); it is gone after the test."""
+    """Yield a function that starts a container, start(*command, options=[...]). Remove the containers afterwards."""
     names: list[str] = []
 
     def start(*command: str, options: Any = ()) -> Container:

@@ -31,7 +31,7 @@ Outcome: TypeAlias = tuple[dict[str, str], list[str], list[str]]
 
 @dataclass(frozen=True)
 class Launcher:
-    """An example, the command that runs its tests, the libraries whose versions count, and who reads what it left."""
+    """An example: the command of its tests, the libraries with relevant versions, and the reader of its results."""
 
     toolchain: Toolchain
     command: Sequence[str]
@@ -43,7 +43,7 @@ class Launcher:
         return self.toolchain.folder.name
 
     def run(self, image: str) -> tuple[Seen, str]:
-        """Start `image` as the example does; return what was seen, and all that was printed."""
+        """Run the example with `image`. Return the results and the output."""
         require(self.toolchain)
         done = subprocess.run(
             self.command,

@@ -1,4 +1,4 @@
-"""compose.yaml: a broker with a volume, and a health check that others can wait for."""
+"""The file compose.yaml: a broker with a volume, and a health check that others can wait for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The container image: what it weighs, under which limits it runs, and that it stands in for apachepulsar/pulsar."""
+"""The container image: its size, its limits, and its use in place of apachepulsar/pulsar."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_the_steps_of_testcontainers_for_dotnet(start: Start, tmp_path: Path) ->
 
 
 def dotnet_token(container: Container) -> str:
-    """Ask for a token; empty until there is a key."""
+    """Ask for a token. Return "" until a key exists."""
     try:
         return container.exec(*DOTNET_TOKEN).strip()
     except AssertionError:
@@ -89,7 +89,7 @@ def dotnet_token(container: Container) -> str:
 
 
 def answers(container: Container, token: str) -> bool:
-    """Ask for the clusters, which nobody answers before the broker is there."""
+    """Ask for the clusters, which fails until the broker has started."""
     try:
         return container.get("/admin/v2/clusters", token) == (HTTPStatus.OK, '["standalone"]')
     except OSError:
@@ -107,7 +107,7 @@ def test_the_steps_of_the_node_client(start: Start, tmp_path: Path) -> None:
 
 
 def test_the_commands_that_testcontainers_for_rust_executes(start: Start) -> None:
-    """It waits for their exit codes, which Podman 4 tells too early for the example in examples/."""
+    """Testcontainers waits for exit codes, which Podman 4 reports too early for the example in examples/."""
     command = "bin/apply-config-from-env.py conf/standalone.conf && bin/pulsar standalone"
     container = start("sh", "-c", command, options=["--tmpfs=/pulsar/data"])
     container.wait_until_ready()

@@ -1,1 +1,4 @@
-"""kill -9 again and again, under load, on one data directory: what the broker confirmed is there afterwards, once."""
+"""Kill the broker with kill -9 under load, many times on one data directory.
+
+Afterwards everything that the broker confirmed is stored, and stored once.
+"""

@@ -1,4 +1,4 @@
-"""scripts/crash: kill -9 under load, and what is there afterwards."""
+"""The command scripts/crash: kill brokers with kill -9 under load, and verify what they stored."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ other one gone, the newest value of each key, no ledger, cursor or setting unrea
 
 Exit code 0: nothing was lost. 1: something was; the directory is kept, and its place printed.
 """
-REPORTED = 50  # rounds between two lines about progress, where nobody looks on
-WIDTH = 40  # of the progress bar
+REPORTED = 50  # rounds between two lines about progress, when stderr is no terminal
+WIDTH = 40  # columns of the progress bar
 
 
 def arguments() -> argparse.Namespace:

@@ -1,12 +1,12 @@
-"""A process that has imported the broker and forks one on demand: a start costs a tenth of what Python's own does.
+"""A process that has imported the broker and forks it on demand, which takes a tenth of the time of a new Python.
 
     python -m tests.crash.forking
 
-Reads orders from stdin, one JSON object a line, of one broker at a time; says on stdout "pid N", then what the broker
-prints, and "ended STATUS" when it is gone. Its end, and the end of stdin, kill the broker.
+The process reads orders from stdin, one JSON object a line, and runs one broker at a time. It prints "pid N" to stdout,
+then what the broker prints, and "ended STATUS" when the broker has ended. The broker is killed when stdin ends.
 
-With a `point` the broker kills itself at the given occurrence of that persist point, counted from its start, or with
-`armed: false` from its SIGUSR1 on.
+With a `point`, the broker kills itself at the given occurrence of that persist point. Occurrences count from the
+broker's start, or with `armed: false` from SIGUSR1 on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ IMPORTED = (server.WEB, "pulsarium.broker.config", "pulsarium.cli.run", "pulsari
 
 
 class KillAt:
-    """The hook of a store that ends its process."""
+    """A hook of the storage that kills its own process at a persist point."""
 
     def __init__(self, point: PersistPoint, occurrence: int, *, armed: bool) -> None:
         self._point = point
@@ -49,7 +49,7 @@ class KillAt:
 
 
 def serve(order: dict[str, Any]) -> None:
-    """Become the broker."""
+    """Run the broker that an order describes in this process."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
     applier.APPLY_BYTES = order["apply_bytes"]
@@ -70,10 +70,10 @@ def main() -> None:
     for module in IMPORTED:
         importlib.import_module(module)
     gc.collect()
-    gc.freeze()  # nothing of it is ever garbage, and pages that are not touched stay shared
+    gc.freeze()  # imported modules never become garbage, and untouched memory pages stay shared with the broker
     orders = os.fdopen(os.dup(0), buffering=1)
     while line := orders.readline():
-        alive, dead = os.pipe()  # its end is seen when the last who holds it, the broker, has ended
+        alive, dead = os.pipe()  # `alive` reads end-of-file once the broker, the only holder of `dead`, has ended
         pid = os.fork()
         if pid == 0:
             os.close(alive)
@@ -87,7 +87,7 @@ def main() -> None:
         _, status = os.waitpid(pid, 0)
         os.write(
             1, b"\nended %d\n" % os.waitstatus_to_exitcode(status)
-        )  # the broker may have been killed within a line
+        )  # begins with \n, because the broker may have been killed in the middle of a line
 
 
 if __name__ == "__main__":

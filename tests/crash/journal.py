@@ -1,4 +1,4 @@
-"""What the broker confirmed, and what therefore has to be there after a crash."""
+"""Record what the broker confirmed, and check after a crash that the broker has stored it."""
 
 from __future__ import annotations
 
@@ -8,59 +8,64 @@ from typing import Any, TypeAlias
 from pulsarium.client import Message, MessageId
 
 Place: TypeAlias = tuple[int, int, int]
-"""Ledger, entry, and index in its batch: -1 outside of one."""
+"""The position of a message: ledger id, entry id and batch index, which is -1 outside a batch."""
 
 START: Place = (-1, -1, -1)
 
 
 def place_of(message_id: MessageId) -> Place:
-    """Where a message stands."""
+    """Return the position of a message."""
     return message_id.ledger_id, message_id.entry_id, message_id.batch_index
 
 
 def behind(place: Place) -> Place:
-    """The least place that is behind this one."""
+    """Return the least position that is greater than `place`."""
     return place[0], place[1], place[2] + 1
 
 
 def number_of(message: Message[Any]) -> int:
-    """What `numbered` gave it."""
+    """Return the number that `numbered` gave to a message."""
     return message.event_timestamp() - 1
 
 
 def numbered(number: int) -> dict[str, Any]:
-    """The options of a message that carries its number, with a value or without."""
+    """Return send options that put the number of a message into its event time, which works without a value too."""
     return {"event_timestamp": number + 1}
 
 
 class Messages:
-    """Of one topic: they are numbered, each number is sent once."""
+    """The numbered messages of one topic. Each number is sent once."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
         self.sent = 0
         self.receipts: dict[int, Place] = {}
-        """Where the broker said that a message is, or where it was found after a crash: there it has to stay."""
+        """Position of each stored message, from its receipt or from a read after a crash. A position never changes."""
         self.lost: set[int] = set()
-        """What was sent, had no receipt, and was not there after a crash: it must not come back."""
+        """Messages that had no receipt and were not stored after a crash. They must not appear later."""
+        self.forgotten: set[int] = set()
+        """Messages that the broker may delete."""
 
     def next_number(self) -> int:
-        """For a message to be sent."""
+        """Return the number of the next message to send."""
         self.sent += 1
         return self.sent - 1
 
     def has(self, number: int, message_id: MessageId) -> None:
-        """The broker confirmed it."""
+        """Record the receipt of a message."""
         assert number not in self.receipts, f"{self.topic}: two receipts for {number}"
         self.receipts[number] = place_of(message_id)
 
     def unknown(self) -> list[int]:
-        """Numbers of which nobody knows whether they are stored."""
-        return [each for each in range(self.sent) if each not in self.receipts and each not in self.lost]
+        """Return the numbers of messages that may be stored or not."""
+        known = self.receipts.keys() | self.lost | self.forgotten
+        return [each for each in range(self.sent) if each not in known]
 
     def check(self, found: list[tuple[Place, int]], since: Place = START) -> None:
-        """`found` is all of the topic from `since` on, read after a crash while nobody sends. AssertionError, or it is
-        known now what became of everything that was sent."""
+        """Check the messages that the topic holds from `since` on, read after a crash while no client publishes.
+
+        Raise `AssertionError` when a message is wrong. Otherwise record for every sent message whether it is stored.
+        """
         places = [place for place, _ in found]
         numbers = [number for _, number in found]
         assert places == sorted(set(places)), f"{self.topic}: read out of order"
@@ -75,11 +80,11 @@ class Messages:
         strange = where.keys() - range(self.sent)
         assert not strange, f"{self.topic}: never sent: {sorted(strange)}"
         back = where.keys() & self.lost
-        assert not back, f"{self.topic}: was not there after an earlier crash, and is now: {sorted(back)}"
+        assert not back, f"{self.topic}: not stored after an earlier crash, and stored now: {sorted(back)}"
         self.settle(found)
 
     def settle(self, found: list[tuple[Place, int]]) -> None:
-        """What had no receipt is among these, or is lost."""
+        """Record each message without a receipt as stored if `found` has it, and otherwise as lost."""
         where = {number: place for place, number in found}
         for number in self.unknown():
             if number in where:
@@ -88,47 +93,50 @@ class Messages:
                 self.lost.add(number)
 
     def forget(self, places: set[Place]) -> None:
-        """These may be there or not: nobody needs them any more."""
-        self.lost.update(number for number, place in self.receipts.items() if place in places)
+        """Forget the receipts of messages that the broker may delete because they are acknowledged."""
+        self.forgotten.update(number for number, place in self.receipts.items() if place in places)
         self.receipts = {number: place for number, place in self.receipts.items() if place not in places}
 
     def places(self) -> list[Place]:
-        """Of all that is known to be stored, in order."""
+        """Return the positions of all messages that are known to be stored, in order."""
         return sorted(self.receipts.values())
 
 
 class Acknowledged:
-    """Of one subscription: what it must not deliver again, and what it has to."""
+    """The acknowledgements of one subscription: confirmed ones, and ones without a response from the broker."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.since: Place = START
-        """Everything before it is done, by a cumulative acknowledgement or a seek."""
+        """Position before which the subscription must deliver nothing, after a cumulative acknowledgement or a seek."""
         self.done: set[Place] = set()
         self.asked: set[Place] = set()
-        """Acknowledged without an answer yet."""
+        """Positions whose acknowledgement the broker has not confirmed yet."""
         self.asked_since: Place | None = None
-        """The same of a cumulative one: all of it or nothing."""
+        """End of a cumulative acknowledgement that is not confirmed yet. The broker stores it whole or not at all."""
         self.seeking: Place | None = None
-        """A seek without an answer: as if it had not been, or nothing but it."""
+        """Target of a seek that is not confirmed yet. The seek took effect whole or not at all."""
 
     def confirm(self, places: Iterable[Place]) -> None:
-        """Asked for, and answered."""
+        """Record that the broker confirmed individual acknowledgements."""
         self.done.update(places)
         self.asked.difference_update(places)
 
     def confirm_since(self, place: Place) -> None:
-        """Asked for, and answered."""
+        """Record that the broker confirmed a cumulative acknowledgement of all messages before `place`."""
         self.since = max(self.since, place)
         self.asked_since = None
 
     def moved(self, place: Place) -> None:
-        """A seek has succeeded."""
+        """Record that a seek to `place` succeeded, which undoes all earlier acknowledgements."""
         self.since, self.done, self.asked, self.asked_since, self.seeking = place, set(), set(), None, None
 
     def check(self, stored: list[Place], delivered: list[Place]) -> None:
-        """`delivered` is all that came after a crash, of all that is `stored`. Afterwards it is certain
-        what is done."""
+        """Check what the subscription delivered after a crash, of all messages that are stored.
+
+        Raise `AssertionError` when neither the state before an unconfirmed seek nor the state after it fits. Otherwise
+        record which messages are acknowledged.
+        """
         try:
             self._check(stored, delivered)
         except AssertionError as error:
@@ -147,7 +155,7 @@ class Acknowledged:
         assert len(came) == len(delivered), f"{self.name}: delivered twice: {doubled(delivered)}"
         assert came <= set(stored), f"{self.name}: not of this topic: {sorted(came.difference(stored))}"
         again = {each for each in came if each < self.since or each in self.done}
-        assert not again, f"{self.name}: acknowledged, and here again: {sorted(again)} (done up to {self.since})"
+        assert not again, f"{self.name}: acknowledged, and delivered again: {sorted(again)} (done up to {self.since})"
         left = {each for each in stored if each >= self.since} - self.done - self.asked
         perhaps = {each for each in left if self.asked_since is not None and each < self.asked_since}
         gone = left - perhaps - came
@@ -162,25 +170,25 @@ def doubled(places: list[Place]) -> list[Place]:
 
 
 class Registers:
-    """Named values that are set over REST: for each, those that it may have now."""
+    """Named settings that clients change over REST, each with the values that it may have now."""
 
     def __init__(self) -> None:
         self._possible: dict[str, list[Any]] = {}
 
     def setting(self, name: str, value: Any) -> None:
-        """Asked for, not answered yet."""
+        """Record a request to change a setting, before the broker has answered."""
         self._possible.setdefault(name, [None]).append(value)
 
     def is_set(self, name: str, value: Any) -> None:
-        """Answered, or seen after a crash."""
+        """Record that a setting has a value, which the broker confirmed or which was read after a crash."""
         self._possible[name] = [value]
 
     def known(self, name: str) -> Any:
-        """Its value, None at first; of several the first."""
+        """Return the first possible value of a setting, or None if it was never changed."""
         return self._possible.get(name, [None])[0]
 
     def check(self, name: str, value: Any) -> None:
-        """It is read after a crash."""
+        """Check that the value of a setting, read after a crash, is a possible one."""
         possible = self._possible.get(name, [None])
         assert value in possible, f"{name} is {value!r}, and not one of {possible!r}"
         self.is_set(name, value)

@@ -1,4 +1,4 @@
-"""Brokers that confirm what they do not keep: what this suite has to notice, else it proves nothing."""
+"""Make a broker confirm what it does not store. The suite proves something only if it notices this."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pulsarium.broker.storage.entry_log import Written
 from pulsarium.broker.storage.interface import Run, StorageError
 
 CURSORS = "/cursor-ledgers/"
-SOON = 0.005  # seconds in which a receipt is with its client
+SOON = 0.005  # seconds in which a receipt reaches its client
 
 
 def keep_nothing() -> None:
-    """Nothing is written."""
+    """Store nothing."""
 
     def append(self: Committer, group: Group) -> list[Written]:
         return []
@@ -24,7 +24,7 @@ def keep_nothing() -> None:
 
 
 def keep_no_acknowledgements() -> None:
-    """Cursors stay where they were."""
+    """Store no changes of cursors."""
     add = Group.add
 
     def without_cursors(self: Group, commit: Commit) -> None:
@@ -48,7 +48,7 @@ def keep_one_less() -> None:
 
 
 def confirm_too_early() -> None:
-    """Receipts go out before the commit; it is there a moment later, unless there is no later."""
+    """Send receipts a moment before the commit, so that a kill between the two loses confirmed messages."""
     commit = Committer._commit
 
     def early(self: Committer, group: Group) -> StorageError | None:

@@ -1,4 +1,4 @@
-"""One topic that two publish to and five subscriptions acknowledge; one of these seeks."""
+"""Use one topic with two producers and five subscriptions, one of which seeks."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ TYPES = {
     "seeks": ConsumerType.Exclusive,
 }
 CUMULATIVE = ("exclusive", "failover")
-WAITING = 40  # messages that a consumer may leave unacknowledged, before it acknowledges more than it gets
+WAITING = 40  # unacknowledged messages at which a consumer acknowledges some before it receives more
 
 
 class Log:
-    """An actor, with several clients."""
+    """An actor with several clients: two that publish, and one for each subscription."""
 
     def __init__(self, lives: Lives) -> None:
         self._lives = lives
@@ -37,7 +37,8 @@ class Log:
     def _begin(self) -> None:
         self.messages = Messages(self._lives.next("log"))
         self._subscriptions = {name: Acknowledged(f"{self.messages.topic} {name}") for name in TYPES}
-        self._quiet: list[tuple[int, Place]] = []  # moments at which nobody published, and what came next
+        # Times in milliseconds since the epoch at which no client published, each with the next message's position.
+        self._quiet: list[tuple[int, Place]] = []
 
     async def live(self, stage: Stage) -> None:
         if self._lives.is_over(self.messages):
@@ -86,7 +87,7 @@ class Log:
 
 
 def consuming(consumer_type: ConsumerType) -> dict[str, Any]:
-    """The options of a consumer that hears what becomes of its acknowledgements."""
+    """Return the options of a consumer that waits for the broker's confirmation of its acknowledgements."""
     return {
         "consumer_type": consumer_type,
         "initial_position": InitialPosition.Earliest,
@@ -99,7 +100,7 @@ def consuming(consumer_type: ConsumerType) -> dict[str, Any]:
 async def verified(
     consumer: Consumer[bytes], acknowledged: Acknowledged, messages: Messages, until: Place
 ) -> list[Message[bytes]]:
-    """What the subscription still delivers up to a place, which it was never told to leave out; now it is checked."""
+    """Receive and check all messages that the subscription has not acknowledged, up to the unacknowledged `until`."""
     came = await received(consumer, until)
     stored = [place for place in messages.places() if place <= until]
     acknowledged.check(stored, [place_of(each.message_id()) for each in came])
@@ -107,7 +108,7 @@ async def verified(
 
 
 async def received(consumer: Consumer[bytes], until: Place) -> list[Message[bytes]]:
-    """All that comes up to a message that nobody has acknowledged."""
+    """Receive messages up to the one at `until`, which must not be acknowledged yet."""
     came: list[Message[bytes]] = []
     while not came or place_of(came[-1].message_id()) != until:
         came.append(await consumer.receive())
@@ -115,7 +116,7 @@ async def received(consumer: Consumer[bytes], until: Place) -> list[Message[byte
 
 
 async def publish(stage: Stage, client: Client, messages: Messages, batched: bool, keys: int = 50) -> None:
-    """Send, sometimes with a pause, sometimes when the last one has its receipt."""
+    """Publish a few messages at a time, and then wait for a short while or for the receipt of the last one."""
     chance = stage.chance
 
     def settled(number: int, message_id: MessageId | None, error: PulsarError | None) -> None:
@@ -151,7 +152,7 @@ async def acknowledge(
     waiting: list[Message[bytes]],
     seek: Callable[[], Any] | None,
 ) -> None:
-    """One by one and several at once, in no order; now and then with a seek between."""
+    """Acknowledge messages in random order, up to five at a time, and seek now and then."""
     chance = stage.chance
     while True:
         if seek is not None and chance.random() < 0.05:
@@ -168,7 +169,7 @@ async def acknowledge(
 async def acknowledge_these(
     consumer: Consumer[bytes], acknowledged: Acknowledged, messages: list[Message[bytes]]
 ) -> None:
-    """All at once."""
+    """Acknowledge several messages with one call, and record that the broker confirmed it."""
     places = {place_of(each.message_id()) for each in messages}
     acknowledged.asked |= places
     await consumer.acknowledge(messages)
@@ -178,7 +179,7 @@ async def acknowledge_these(
 async def acknowledge_cumulatively(
     stage: Stage, consumer: Consumer[bytes], acknowledged: Acknowledged, waiting: list[Message[bytes]]
 ) -> None:
-    """Up to somewhere among what has come."""
+    """Acknowledge cumulatively, each time up to a random one of the received messages."""
     while True:
         while len(waiting) < stage.chance.randrange(1, WAITING):
             waiting.append(await consumer.receive())

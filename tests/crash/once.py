@@ -1,4 +1,4 @@
-"""A publisher that lives longer than the broker: with deduplication what it sends is stored once, and in order."""
+"""A producer that outlives the broker. With deduplication, its messages are stored once and in order."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .stage import CONTENT, Stage, client_of, keep_all, located, read
 
 NAMESPACE = "public/once"
 TOPIC = f"persistent://{NAMESPACE}/once"
-UNKNOWN = MessageId(-1, -1)  # of what the broker had already, and does not remember where
-WHOLE = 50  # lives until everything is read again, and not only what is new
+UNKNOWN = MessageId(-1, -1)  # the broker's receipt for a duplicate, whose position it does not remember
+WHOLE = 50  # lives of the broker between two reads of the whole topic; the other reads cover new messages only
 
 
 class Once:
-    """An actor; `run` is its client, which sends again by itself what has no receipt."""
+    """An actor. Its client runs in `run`, and resends messages without a receipt by itself."""
 
     def __init__(self) -> None:
         self.parts = {"once"}
@@ -30,7 +30,7 @@ class Once:
         self._checked: Place = START
 
     async def run(self, broker: Broker) -> None:
-        """For as long as the test runs."""
+        """Keep the client and the producer open until the task is canceled."""
         async with (
             client_of(broker) as client,
             client.create_producer(TOPIC, producer_name="once", batching_max_messages=5) as self._producer,
@@ -45,7 +45,7 @@ class Once:
             for receipt in list(self._pending.values()):
                 await receipt.wait()
             until = place_of(await self._send(b"").wait())
-            while until < START:  # it was sent before a crash, and is there: one more
+            while until < START:  # a duplicate, stored before a crash, has no position: publish one more
                 until = place_of(await self._send(b"").wait())
             since = START if stage.number % WHOLE == 0 else self._checked
             behind = MessageId.earliest if since == START else MessageId(*since[:2], batch_index=since[2])

@@ -1,4 +1,4 @@
-"""The broker that is killed, as the process that kills it has it."""
+"""Start, watch and kill a broker in a process of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPTIONS = {
     "activeConsumerFailoverDelayTimeMillis": "0",
     "acknowledgmentAtBatchIndexLevelEnabled": "true",
     "brokerDeleteInactiveTopicsEnabled": "false",
-    # small ledgers, so that they end, begin and are deleted all the time
+    # small ledgers, so that the broker begins and deletes ledgers all the time
     "managedLedgerMaxEntriesPerLedger": "60",
     "managedLedgerMinLedgerRolloverTimeMinutes": "0",
     "transactionCoordinatorEnabled": "true",
@@ -31,10 +31,10 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Manner:
-    """How one life of the broker is to be, and to end by itself."""
+    """Settings of one life of the broker, and the persist point at which the broker kills itself."""
 
     point: str | None = None
-    """The PersistPoint at which it kills itself."""
+    """Name of the PersistPoint at which the broker kills itself, if any."""
     occurrence: int = 0
     armed: bool = True
     """Whether occurrences count from the start, and not only from `Broker.arm` on."""
@@ -42,15 +42,15 @@ class Manner:
     log_bytes: int = 1 << 18
     slice_rows: int = 3
     lie: str | None = None
-    """What of `lies.LIES` it does, to show that it is noticed."""
+    """Key of `lies.LIES`: the fault of a broker that the suite has to notice."""
 
 
 class BrokerFailed(AssertionError):
-    """It ended, or said something, that it must not."""
+    """The broker ended without a kill, or logged an error."""
 
 
 class Broker:
-    """`pulsarium serve` on one data directory and on two ports, whichever process it is at the moment."""
+    """The command `pulsarium serve` on one data directory and two ports, in one process after another."""
 
     def __init__(self, folder: Path, forker: trio.Process, durability: str) -> None:
         self.data = folder / "data"
@@ -70,7 +70,7 @@ class Broker:
         self.ended.set()
 
     async def start(self, manner: Manner) -> None:
-        """Fork it; `forked`, `ready` and `ended` tell how far it is."""
+        """Order the forker to start a broker, whose progress sets the events `forked`, `ready` and `ended`."""
         assert self.ended.is_set()
         self.forked, self.ready, self.ended = trio.Event(), trio.Event(), trio.Event()
         addresses = ["--port", str(self._ports[0]), "--http-port", str(self._ports[1])]
@@ -82,11 +82,11 @@ class Broker:
         await self._forker.stdin.send_all(json.dumps(order).encode() + b"\n")
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Kill the broker with SIGKILL."""
         self._send(signal.SIGKILL)
 
     def arm(self) -> None:
-        """From now on the occurrences of its persist point count."""
+        """Begin to count the occurrences of the broker's persist point."""
         self._send(signal.SIGUSR1)
 
     def _send(self, number: signal.Signals) -> None:
@@ -95,7 +95,7 @@ class Broker:
                 os.kill(self._pid, number)
 
     async def listen(self) -> None:
-        """Hear what the forker says."""
+        """Read the forker's output, and set the events that it reports."""
         assert self._forker.stdout is not None
         rest = b""
         async for data in self._forker.stdout:
@@ -116,7 +116,7 @@ class Broker:
             self.ended.set()
 
     def check_end(self) -> None:
-        """BrokerFailed unless it was killed, and said nothing before."""
+        """Raise `BrokerFailed` unless the broker ended by SIGKILL and logged no error before."""
         said = self.log.read_text(errors="replace")
         new, self._read = said[self._read :], len(said)
         if self.status != -signal.SIGKILL:
@@ -127,7 +127,7 @@ class Broker:
 
 @asynccontextmanager
 async def broker_on(folder: Path, durability: str) -> AsyncIterator[Broker]:
-    """A broker to start, that keeps its data in `folder`; killed at the end."""
+    """Yield a broker to start, which keeps its data in `folder`, and kill it at the end."""
     command = [sys.executable, "-P", "-m", "tests.crash.forking"]
     pipe = subprocess.PIPE
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -142,13 +142,13 @@ async def broker_on(folder: Path, durability: str) -> AsyncIterator[Broker]:
         finally:
             with trio.CancelScope(shield=True):
                 assert forker.stdin is not None
-                await forker.stdin.aclose()  # takes the broker along
+                await forker.stdin.aclose()  # makes the forker kill the broker
                 await forker.wait()
         nursery.cancel_scope.cancel()
 
 
 def free_port() -> int:
-    """Return a port that the system gives to nobody by chance while the broker is away, even on request."""
+    """Return a free port below the system's ephemeral ports, so that it stays free while the broker is down."""
     chance = random.SystemRandom()
     for _ in range(1000):
         port = chance.randrange(15_000, 32_000)

@@ -1,4 +1,4 @@
-"""Rounds: a broker is started on what the last one left, everything is verified, then it is killed under load."""
+"""Run rounds: start a broker on the data that the last one left, verify everything, and kill the broker under load."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from .transactions import Transactions
 
 NAMESPACES = (topics.NAMESPACE, settings.NAMESPACE, once.NAMESPACE)
 LOST = (ConnectError, Timeout, AlreadyClosed, AdminConnectError)
-"""What clients say of a broker that was killed."""
+"""Errors that clients raise when the broker was killed."""
 VERIFY_SECONDS = 30.0
-LOAD = 250  # at most so much is confirmed before the kill
-LOAD_SECONDS = 5.0  # and so long does it take
-POINT_LOAD, POINT_SECONDS = 10_000, 20.0  # for a broker that is to kill itself
-THOROUGH = 25  # rounds until all that is kept is read again, and the file is checked
+LOAD = 250  # the most confirmations before the kill
+LOAD_SECONDS = 5.0  # the longest time until the kill
+POINT_LOAD, POINT_SECONDS = 10_000, 20.0  # the same for a broker that has to kill itself at a persist point
+THOROUGH = 25  # rounds between two thorough checks, which read all kept topics and check the database file
 
-#: Up to which occurrence of a persist point brokers kill themselves.
+#: For each persist point, the greatest occurrence at which a broker kills itself.
 OCCURRENCES = {
     PersistPoint.BEGUN: 60,
     PersistPoint.WRITTEN: 60,
@@ -53,25 +53,25 @@ OCCURRENCES = {
 }
 
 RARE = (PersistPoint.MOVING, PersistPoint.REMOVING)
-"""The persist points that a broker may not reach without load."""
+"""Persist points that a broker may not reach without load."""
 
 
 class Failure(AssertionError):
-    """Something was lost; the text says how to see it again."""
+    """The broker lost data. The text names the seed and the round that show it again."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """How one life of the broker ends."""
+    """A life of the broker, and the moment of its end."""
 
     name: str
     moment: str
-    """Of the kill: "start", "verify" or "load"; "end" is the last round, which looks at everything."""
+    """Moment of the kill: "start", "verify", "load", or "end" for the last round, which checks everything."""
     manner: Manner
 
 
 def random_rounds(seed: int, count: int) -> Iterator[Round]:
-    """Kills at random moments, most of them under load."""
+    """Yield rounds that kill the broker at random moments, most of them under load."""
     for number in range(count):
         chance = random.Random(f"{seed}-{number}")
         moment = chance.choices(("load", "verify", "start"), (80, 10, 10))[0]
@@ -80,7 +80,7 @@ def random_rounds(seed: int, count: int) -> Iterator[Round]:
 
 
 def point_rounds(seed: int, occurrences: int) -> Iterator[Round]:
-    """Kills at every persist point, under load and from the broker's start on."""
+    """Yield rounds that kill the broker at every persist point, counted under load or from the broker's start."""
     chance = random.Random(f"{seed}-points")
     for number in range(occurrences):
         for point, most in OCCURRENCES.items():
@@ -91,24 +91,24 @@ def point_rounds(seed: int, occurrences: int) -> Iterator[Round]:
 
 
 class Crash:
-    """All rounds on one directory."""
+    """Runner of all rounds on one data directory."""
 
     def __init__(self, broker: Broker, seed: int) -> None:
         self._broker = broker
         self._seed = seed
         self._number = 0
-        self._verifying = 0.2  # seconds that it took the last time
-        self._starting = 0.1
-        self._missed = False  # a broker did not kill itself
+        self._verifying = 0.2  # seconds that the last verification took
+        self._starting = 0.1  # seconds that the last start took
+        self._missed = False  # whether the broker of this round did not reach its persist point
         self.killed_at: dict[str, int] = {}
-        """How often at which moment, or persist point."""
+        """Number of kills for each moment and each persist point."""
         self.once = Once()
         self._lives = lives = Lives()
         others = (Log(lives), Stream(), Table(lives), Transactions(lives), Settings(lives), Scalable())
         self._actors: list[Actor] = [self.once, *others]
 
     async def prepare(self) -> None:
-        """The first life, which makes what all others need."""
+        """Run the first life of the broker, which creates the namespaces for all others."""
         await self._start(Manner())
         async with Stage(self._broker, random.Random(0), 0, set()).client() as client:
             for namespace in NAMESPACES:
@@ -120,7 +120,7 @@ class Crash:
         await self._kill()
 
     async def live(self, life: Round) -> None:
-        """One life."""
+        """Run one life of the broker up to its kill."""
         self._number += 1
         chance = random.Random(f"{self._seed}-{life.name}-{self._number}")
         if life.moment == "start":
@@ -156,11 +156,11 @@ class Crash:
                 nursery.start_soon(self._guarded, actor.live, stage)
             nursery.start_soon(self._guarded, partial(self._end, life), stage)
             await self._broker.ended.wait()
-            await trio.sleep(0.005)  # what the broker said before is heard
+            await trio.sleep(0.005)  # clients receive what the broker sent before its end
             nursery.cancel_scope.cancel()
 
     async def _guarded(self, use: Callable[[Stage], Awaitable[None]], stage: Stage) -> None:
-        """Somebody who may lose the broker."""
+        """Run a task of a round, and ignore its connection errors if the broker has ended or ends within a second."""
         try:
             await use(stage)
         except* LOST:
@@ -170,14 +170,14 @@ class Crash:
                 raise
 
     async def _end(self, life: Round, stage: Stage) -> None:
-        """Let the broker end as the round has it."""
+        """Kill the broker at the moment that the round names, unless the broker kills itself before."""
         begin = trio.current_time()
         if life.moment == "verify":
             await trio.sleep(stage.chance.random() * self._verifying)
         else:
             with trio.move_on_after(VERIFY_SECONDS) as limit:
                 await stage.verified.wait()
-            assert not limit.cancelled_caught, f"not found in {VERIFY_SECONDS:g} s: {sorted(stage.pending)}"
+            assert not limit.cancelled_caught, f"not verified in {VERIFY_SECONDS:g} s: {sorted(stage.pending)}"
             async with stage.client() as client:
                 await self._look(client, thorough=life.moment == "end" or self._number % THOROUGH == 0)
             self._verifying = trio.current_time() - begin
@@ -186,7 +186,7 @@ class Crash:
         self._broker.kill()
 
     async def _load(self, life: Round, stage: Stage) -> None:
-        """Let load be made until it is enough."""
+        """Let the actors make load until enough of it is confirmed, or until the time is over."""
         self._broker.arm()
         if life.manner.point is None:
             with trio.move_on_after(LOAD_SECONDS):
@@ -198,7 +198,7 @@ class Crash:
             self._missed = True
 
     async def _look(self, client: Client, *, thorough: bool) -> None:
-        """Whether everything can be read."""
+        """Check that the broker can report on every topic. With `thorough`, check kept topics and the database too."""
         for namespace in (*NAMESPACES, "pulsar/system"):
             for topic in await client.admin.topics.get_list(namespace, include_system_topic=True):
                 await client.admin.topics.get_internal_stats(topic)
@@ -208,7 +208,7 @@ class Crash:
 
 
 def check_file(path: Path) -> None:
-    """As SQLite sees it."""
+    """Check the integrity of a database with SQLite's own check."""
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         problems = connection.execute("PRAGMA integrity_check").fetchall()
     assert problems == [("ok",)], f"{path}: {problems}"
@@ -227,7 +227,7 @@ async def _first_of(*events: trio.Event) -> None:
 
 @asynccontextmanager
 async def crash_on(folder: Path, seed: int, durability: str) -> AsyncIterator[Crash]:
-    """Ready for rounds, in an empty folder."""
+    """Yield a runner that is prepared for rounds, in an empty folder."""
     async with broker_on(folder, durability) as broker, trio.open_nursery() as nursery:
         crash = Crash(broker, seed)
         await crash.prepare()
@@ -244,9 +244,9 @@ async def run(
     durability: str = "os",
     tell: Callable[[int, Crash], None] = lambda done, crash: None,
 ) -> dict[str, int]:
-    """Run them all, and a last one that looks at everything; how often the broker was killed when.
+    """Run all rounds and a last one that checks everything, and return the number of kills at each moment.
 
-    Failure if anything was lost: then the folder holds what there is.
+    Raise `Failure` if anything was lost. The folder still holds the broker's data then.
     """
     name = "before the first round"
     try:
@@ -265,7 +265,7 @@ async def run(
 
 
 def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    """The exceptions in it."""
+    """Yield the exceptions of a group and of all groups inside it."""
     for each in group.exceptions:
         if isinstance(each, BaseExceptionGroup):
             yield from leaves(each)

@@ -1,4 +1,4 @@
-"""A scalable topic whose segments are split and merged all the time, while messages of few keys come."""
+"""A scalable topic whose segments are split and merged all the time, while a producer sends messages with few keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LAST_HASH = 0xFFFF
 
 
 class Scalable:
-    """An actor."""
+    """An actor that publishes to a scalable topic and changes its layout."""
 
     def __init__(self) -> None:
         self.parts = {"scalable"}
@@ -35,7 +35,7 @@ class Scalable:
         self._topic = f"topic://{NAMESPACE}/scalable-{self._topics}"
         self._sent = 0
         self._confirmed: set[int] = set()
-        self._epoch = 0  # the last that an operation confirmed
+        self._epoch = 0  # the newest epoch of the layout that the broker confirmed
 
     async def live(self, stage: Stage) -> None:
         async with stage.client() as client:
@@ -47,7 +47,7 @@ class Scalable:
                 nursery.start_soon(self._change, stage, client)
 
     async def _prepare(self, client: Client) -> None:
-        """Delete old topics, and make the current one, unless a life before did. All of its messages are kept."""
+        """Delete old topics, create the current one if it is missing, and let a subscription keep all its messages."""
         topics = client.admin.scalable_topics
         if self._sent >= LIFETIME:
             self._condemned.append(self._topic)
@@ -63,13 +63,13 @@ class Scalable:
         await topics.create_subscription(self._topic, "keeps")
 
     async def _check(self, client: Client) -> None:
-        """Look at the layout, and read all messages: the confirmed ones are there, and those of a key in order."""
+        """Check that the segments cover all hashes, and that all confirmed messages are stored, in order by key."""
         segments = await self._layout(client)
         ranges = sorted((each["hashRange"]["start"], each["hashRange"]["end"]) for each in active(segments))
         assert [ranges[0][0], ranges[-1][1]] == [0, LAST_HASH], ranges
         assert all(first[1] + 1 == second[0] for first, second in pairwise(ranges)), ranges
         for each in segments.values():
-            assert each["active"] or each["childIds"], f"{self._topic}: nothing replaces {each}"
+            assert each["active"] or each["childIds"], f"{self._topic}: no segment replaces {each}"
         missing = set(self._confirmed)
         newest: dict[str | None, int] = defaultdict(lambda: -1)
         async with client.scalable.create_checkpoint_consumer(self._topic, Checkpoint.earliest) as consumer:
@@ -112,7 +112,7 @@ class Scalable:
                     await topics.merge_segments(self._topic, there[first]["segmentId"], there[first + 1]["segmentId"])
                 else:
                     await topics.split_segment(self._topic, chance.choice(there)["segmentId"])
-            except ServerSideError:  # auto scale was faster, or the range is too small
+            except ServerSideError:  # auto-scaling was faster, or the hash range is too small
                 continue
             self._epoch += 1
             stage.confirms()

@@ -1,4 +1,4 @@
-"""Topics that come and go, and policies that change, over REST."""
+"""Topics that are created and deleted over REST, and policies that change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOPICS = [f"persistent://{NAMESPACE}/t{number}" for number in range(5)]
 
 
 class Settings:
-    """An actor."""
+    """An actor that changes topics and policies over REST, and verifies them after a crash."""
 
     def __init__(self, lives: Lives) -> None:
         self.parts = {"settings"}

@@ -1,4 +1,4 @@
-"""One life of the broker, as those see it who use it: first they verify, then they make load until it is killed."""
+"""A life of the broker for its actors, which first verify their data and then make load until the kill."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CONTENT = b"x" * 2000
 
 
 class Stage:
-    """Where all of them meet."""
+    """The meeting point of all actors during one life of the broker."""
 
     def __init__(self, broker: Broker, chance: random.Random, number: int, parts: set[str]) -> None:
-        """`parts` are the names of those who verify."""
+        """Begin a life of the broker, in which each of `parts` has to verify its data."""
         self.broker = broker
         self.chance = chance
         self.number = number
@@ -33,48 +33,48 @@ class Stage:
         self._wanted = 0
 
     def client(self) -> AbstractAsyncContextManager[Client]:
-        """A connection of its own."""
+        """Return a client of the broker with its own connection."""
         return client_of(self.broker)
 
     async def has_verified(self, part: str) -> None:
-        """This part has found everything; returns when all have."""
+        """Record that a part has verified its data, and wait until load begins."""
         self.pending.remove(part)
         if not self.pending:
             self.verified.set()
         await self.loading.wait()
 
     def confirms(self) -> None:
-        """The broker has confirmed something under load."""
+        """Count a confirmation of the broker under load."""
         self._confirmed += 1
         if self._confirmed >= self._wanted:
             self._enough.set()
 
     async def load(self, confirmations: int) -> None:
-        """Let load begin, and return when so much of it was confirmed: a slow machine shall have as much."""
+        """Let load begin, and return after so many confirmations, so that a slow machine has as much load."""
         self._wanted = confirmations
         self.loading.set()
         if confirmations:
             await self._enough.wait()
 
     async def pause(self, seconds: float = 0.01) -> None:
-        """A moment by chance, so that load is spread over a life."""
+        """Sleep for a random time of at most `seconds`, so that load is spread over the life of the broker."""
         await trio.sleep(self.chance.random() * seconds)
 
 
 class Actor(Protocol):
-    """Somebody who uses the broker, and remembers over all its lives what it confirmed."""
+    """A user of the broker that remembers, over all lives of the broker, what the broker confirmed."""
 
     @property
     def parts(self) -> set[str]:
-        """The names with which it calls `Stage.has_verified`."""
+        """Return the names with which the actor calls `Stage.has_verified`."""
 
     async def live(self, stage: Stage) -> None:
-        """Verify, then make load until it is cancelled."""
+        """Verify the data, then make load until the task is canceled."""
 
 
 @asynccontextmanager
 async def client_of(broker: Broker) -> AsyncIterator[Client]:
-    """One that looks often for a broker that is away."""
+    """Yield a client that reconnects often while the broker is down."""
     async with connect(
         broker.service_url,
         admin_url=broker.admin_url,
@@ -86,7 +86,7 @@ async def client_of(broker: Broker) -> AsyncIterator[Client]:
 
 
 async def fence(client: Client, messages: Messages) -> Place:
-    """Publish a message that is the last one for the time being."""
+    """Publish a message to the end of the topic while no other client publishes, and return its position."""
     async with client.create_producer(messages.topic, batching_enabled=False) as producer:
         number = messages.next_number()
         messages.has(number, await producer.send(b"", partition_key="fence", **numbered(number)))
@@ -94,7 +94,7 @@ async def fence(client: Client, messages: Messages) -> Place:
 
 
 async def keep_all(client: Client, topic: str) -> None:
-    """Have a subscription that acknowledges nothing: without one nobody promises to keep what is in a closed ledger."""
+    """Create a subscription that acknowledges nothing, because without one the broker may delete closed ledgers."""
     async with client.subscribe(topic, "keeps", start_paused=True, initial_position=InitialPosition.Earliest):
         pass
 
@@ -102,7 +102,7 @@ async def keep_all(client: Client, topic: str) -> None:
 async def read(
     client: Client, topic: str, until: Place, since: MessageId = MessageId.earliest, **options: Any
 ) -> list[Message[bytes]]:
-    """All messages behind `since` up to a place."""
+    """Read the messages behind `since`, up to and with the one at `until`."""
     found: list[Message[bytes]] = []
     async with client.create_reader(topic, since, **options) as reader:
         while not found or place_of(found[-1].message_id()) < until:
@@ -111,5 +111,5 @@ async def read(
 
 
 def located(messages: list[Message[bytes]]) -> list[tuple[Place, int]]:
-    """Where each is, and its number."""
+    """Return the position and the number of each message."""
     return [(place_of(each.message_id()), number_of(each)) for each in messages]

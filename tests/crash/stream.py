@@ -1,4 +1,4 @@
-"""A topic of which only what nobody has acknowledged is kept: its ledgers are deleted all the time."""
+"""A topic that keeps only unacknowledged messages, so that the broker deletes its ledgers all the time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .log import acknowledge, acknowledge_these, consuming, publish, received
 from .stage import Stage, fence, located
 from .topics import NAMESPACE
 
-LEFT = 10  # messages that are not acknowledged before load begins
-MOST_LEDGERS = 40  # many more would mean that none is deleted
+LEFT = 10  # messages that stay unacknowledged before load begins
+MOST_LEDGERS = 40  # with more ledgers, the broker deletes none
 
 
 class Stream:
-    """An actor."""
+    """An actor that publishes to a topic and acknowledges its messages soon."""
 
     def __init__(self) -> None:
         self.parts = {"stream"}
@@ -35,11 +35,11 @@ class Stream:
             self.messages.settle(located(came))
             self._acknowledged.check(self.messages.places(), [place_of(each.message_id()) for each in came])
             self.messages.forget(self._acknowledged.done)
-            # old ones that nobody acknowledges would keep all ledgers behind them
+            # old unacknowledged messages would keep their ledgers and all newer ones
             await acknowledge_these(consumer, self._acknowledged, came[:-LEFT])
             came = came[-LEFT:]
             ledgers = (await client.admin.topics.get_internal_stats(topic))["ledgers"]
-            assert len(ledgers) < MOST_LEDGERS, f"{topic}: nothing is deleted of {ledgers}"
+            assert len(ledgers) < MOST_LEDGERS, f"{topic}: the broker deletes none of {ledgers}"
             await stage.has_verified("stream")
             nursery.start_soon(publish, stage, client, self.messages, stage.chance.random() < 0.5)
             await acknowledge(stage, consumer, self._acknowledged, came, None)

@@ -1,4 +1,4 @@
-"""A topic of keys that is compacted all the time."""
+"""A topic of messages with keys that is compacted all the time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIFETIME = 600  # messages
 
 
 class Table:
-    """An actor."""
+    """An actor that publishes messages with few keys, and compacts their topic."""
 
     def __init__(self, lives: Lives) -> None:
         self._lives = lives
@@ -26,7 +26,7 @@ class Table:
     def _begin(self) -> None:
         self.messages = Messages(self._lives.next("table"))
         self._compacted: Place = START
-        """Up to where a compaction said that it had succeeded."""
+        """Position up to which a successful compaction has compacted the topic."""
 
     async def live(self, stage: Stage) -> None:
         if self._lives.is_over(self.messages, LIFETIME):
@@ -45,11 +45,11 @@ class Table:
     def _check(self, everything: list[Message[bytes]], left: list[Message[bytes]]) -> None:
         topic = self.messages.topic
         strange = set(located(left)) - set(located(everything))
-        assert not strange, f"{topic}: compaction made up {sorted(strange)}"
+        assert not strange, f"{topic}: compaction invented {sorted(strange)}"
         newest, kept = _newest(everything), _newest(left)
         assert kept == newest, f"{topic}: compacted to {kept}, and not to {newest}"
         keys = [each.partition_key() for each in left if place_of(each.message_id()) <= self._compacted]
-        assert len(set(keys)) == len(keys), f"{topic}: compacted up to {self._compacted}, and has keys twice: {keys}"
+        assert len(set(keys)) == len(keys), f"{topic}: compacted up to {self._compacted}, but has keys twice: {keys}"
 
     async def _compact(self, stage: Stage, client: Client) -> None:
         topics, topic = client.admin.topics, self.messages.topic
@@ -65,7 +65,7 @@ class Table:
 
 
 def _newest(messages: list[Message[bytes]]) -> dict[str, Place]:
-    """Where the newest value of each key is."""
+    """Return the position of the newest value of each key. A null value deletes its key."""
     found: dict[str, Place] = {}
     for each in messages:
         if each.has_null_value():

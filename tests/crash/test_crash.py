@@ -1,4 +1,4 @@
-"""The short form of scripts/crash, and that it notices a broker that lies."""
+"""Tests of the short form of scripts/crash, which also notices brokers that confirm what they do not store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .lies import LIES
 from .process import Manner
 from .run import OCCURRENCES, Failure, Round, point_rounds, random_rounds, run
 
-# httpx leaves the body of a request behind when the connection ends in its middle
+# httpx does not close the body of a request when the connection ends in the middle of the body
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator 'httpx:ResourceWarning")
 
 
@@ -32,7 +32,7 @@ async def test_many_kills(tmp_path: Path) -> None:
 
 
 async def kill(folder: Path, rounds: int, points: int) -> None:
-    seed = secrets.randbelow(1_000_000)  # a Failure names it
+    seed = secrets.randbelow(1_000_000)  # the text of a Failure names the seed
     killed_at = await run(folder, seed, chain(point_rounds(seed, points), random_rounds(seed, rounds)))
     moments = {point.name: points for point in PersistPoint}
     assert {name: killed_at[name] for name in moments} == moments

@@ -1,4 +1,4 @@
-"""The journal notices what must not be."""
+"""Tests of the journal, which has to notice every wrong message, acknowledgement and setting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ A, B, C, D = PLACES = [(1, 0, -1), (1, 1, 0), (1, 1, 1), (2, 0, -1)]
 
 @pytest.fixture
 def messages() -> Messages:
-    """0 and 1 have receipts for A and B, 2 has none."""
+    """Return three messages: 0 and 1 have receipts for A and B, and 2 has no receipt."""
     messages = Messages("t")
     for place in (A, B):
         messages.has(messages.next_number(), MessageId(*place[:2], batch_index=place[2]))

@@ -1,4 +1,4 @@
-"""How long topics live: those that are old are deleted, and a few are kept to the end."""
+"""Replace topics that have become long: keep a few to the end, and delete the others."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .journal import Messages
 from .stage import located, read
 
 NAMESPACE = "public/crash"
-LIFETIME = 1500  # messages; with more, reading all of them after each crash would take its time
-KEPT = 4  # old topics
+LIFETIME = 1500  # messages; reading more of them after each crash would take long
+KEPT = 4  # old topics that are kept to the end
 
 
 class Lives:
-    """Names of topics, and what becomes of them."""
+    """The names of all topics, and which old ones are kept or deleted."""
 
     def __init__(self) -> None:
         self._count: Counter[str] = Counter()
@@ -25,12 +25,15 @@ class Lives:
         self._deleted: set[str] = set()
 
     def next(self, name: str) -> str:
-        """A topic that was never there."""
+        """Return the name of a topic that never existed."""
         self._count[name] += 1
         return f"persistent://{NAMESPACE}/{name}-{self._count[name]}"
 
     def is_over(self, messages: Messages, lifetime: int = LIFETIME) -> bool:
-        """Whether it is time for another topic. What this one has must be known."""
+        """Return whether a topic is long enough to be replaced, and then keep or condemn it.
+
+        Its messages must be checked already, so that the journal knows which are stored.
+        """
         if messages.sent < lifetime:
             return False
         if len(self.kept) < KEPT:
@@ -40,10 +43,10 @@ class Lives:
         return True
 
     async def tidy(self, client: Client) -> None:
-        """Delete what is condemned; what was deleted before must not have come back."""
+        """Delete the condemned topics, and check that no deleted topic exists again."""
         there = set(await client.admin.topics.get_list(NAMESPACE))
         back = there & self._deleted
-        assert not back, f"deleted, and there again: {sorted(back)}"
+        assert not back, f"deleted, and exists again: {sorted(back)}"
         for topic in list(self._condemned):
             try:
                 await client.admin.topics.delete(topic, force=True)
@@ -53,7 +56,7 @@ class Lives:
             self._deleted.add(topic)
 
     async def check_kept(self, client: Client) -> None:
-        """Read all that is kept to the end."""
+        """Read and check all kept topics."""
         for messages in self.kept:
             last = max(messages.receipts.values())
             messages.check(located(await read(client, messages.topic, last)))

@@ -1,4 +1,4 @@
-"""Transactions that publish to a topic and acknowledge on it: all of one, or nothing."""
+"""Transactions that publish and acknowledge on one topic, and take effect whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from .stage import CONTENT, Stage, fence, keep_all, located, read
 from .topics import Lives
 
 LIFETIME = 400  # messages
-TIMEOUT = 3600.0  # seconds: nothing ends by itself here
+TIMEOUT = 3600.0  # seconds; no transaction times out during a run
 
 
 @dataclass
 class Open:
-    """A transaction of which nobody heard that it has ended."""
+    """A transaction whose end the broker has not confirmed."""
 
     id: TxnId
     commit: bool | None = None
-    """How it was told to end, if it was."""
+    """Whether the client asked to commit or to abort the transaction; None before it asked."""
     published: dict[int, Place] = field(default_factory=dict)
     acknowledged: set[Place] = field(default_factory=set)
 
 
 class Transactions:
-    """An actor."""
+    """An actor that publishes and acknowledges in transactions."""
 
     def __init__(self, lives: Lives) -> None:
         self._lives = lives
@@ -85,7 +85,7 @@ class Transactions:
             place = chance.choice(list(waiting))
             mine.acknowledged.add(place)
             await consumer.acknowledge(waiting.pop(place), txn=txn)
-        # Without an acknowledgement, an abort would redeliver nothing, and nothing could come.
+        # Without an acknowledgement, an abort redelivers nothing, and the `receive` below would wait forever.
         mine.commit = not mine.acknowledged or chance.random() < 0.7
         await (txn.commit() if mine.commit else txn.abort())
         self._ended(mine)
@@ -94,7 +94,7 @@ class Transactions:
         await stage.pause()
 
     def _keep(self, message: Message[bytes], waiting: dict[Place, Message[bytes]]) -> None:
-        """Put a message among those that wait, unless a transaction has acknowledged it.
+        """Add a message to the waiting ones, unless a transaction has acknowledged it.
 
         An abort redelivers whole entries, as the real broker does. So a message of a batch can come a second time,
         while the first copy waits or after a transaction has acknowledged that one.
@@ -104,14 +104,14 @@ class Transactions:
             waiting[place] = message
 
     async def _end(self, client: Client, left: Open) -> None:
-        """End what a crash has left open, as it was to end; what nobody had told to end is aborted."""
+        """End a transaction that a crash left open: commit it if the client had asked to, and abort it otherwise."""
         while (coordinator := await client._core.coordinators.next()).number != left.id.most:
             pass
-        never_told, left.commit = left.commit is None, left.commit is True  # told now: the answer may not come
+        never_told, left.commit = left.commit is None, left.commit is True  # recorded first: the answer may not come
         try:
             await coordinator.end(left.id, commit=left.commit)
         except TransactionNotFound:
-            assert not never_told, f"{left.id} was open, and is gone"
+            assert not never_told, f"{left.id} was open, and the broker has lost it"
         self._ended(left)
 
     def _ended(self, txn: Open) -> None:

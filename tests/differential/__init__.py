@@ -1,1 +1,1 @@
-"""Random programs of operations, run against Pulsarium and a real Pulsar: what both say must be the same."""
+"""Random programs of operations, run against Pulsarium and a real Pulsar. Both brokers must give the same answers."""

@@ -1,4 +1,4 @@
-"""scripts/differential: random programs against Pulsarium and a real Pulsar."""
+"""Command of scripts/differential, which runs random programs against Pulsarium and a real Pulsar."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ tests/differential/tolerances.py and docs/differences.md.
 Without --against a real broker is started; it needs java, and the jars that scripts/setup --foreign fetches.
 Exit code 0: no difference. 1: differences. 2: there is no broker to run against.
 """
-REPORTED = 10_000  # operations between two lines about progress, where nobody looks on
-WIDTH = 40  # of the progress bar
+REPORTED = 10_000  # operations between two lines about progress, when standard error is no terminal
+WIDTH = 40  # characters of the progress bar
 
 
 def arguments() -> argparse.Namespace:
@@ -67,7 +67,7 @@ def summary(outcome: Outcome) -> str:
 
 
 def found(outcome: Outcome) -> list[str]:
-    """What differed."""
+    """Return the differences as text."""
     return [
         *(f"NOT REPEATABLE, {each}\n" for each in outcome.chance),
         *(f"DIFFERENCE, {each}\n" for each in outcome.divergences),

@@ -1,4 +1,4 @@
-"""How long before or after their time delayed messages come, from both brokers, by the same client."""
+"""Measure how early or late both brokers deliver delayed messages to the same client."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from tests.foreign.broker_process import Address
 
 QUANTILES = {"min": 0.0, "p1": 0.01, "p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 APART_MS = {"p1": 250, "p10": 200, "p50": 250, "p90": 400, "p99": 700}
-"""How far apart the brokers may be. Chance moves the median of forty bursts by 100 ms; on a busy machine one broker is
-late more often than the other, which moves the end. One message of a thousand may meet a broker that stands still:
-extremes are only shown.
+"""Largest accepted differences of the quantiles, in milliseconds. Chance moves the median of forty bursts by 100 ms. On
+a busy machine one broker is late more often than the other, which moves the high quantiles. One message of a thousand
+may meet a broker that pauses, so the minimum and the maximum are not compared.
 """
 SHORTEST_MS, LONGEST_MS = 1_500, 6_000
-"""Delays are between these. A message that is due in less than a tick comes at once."""
+"""Shortest and longest delay. A message that is due in less than a tick of the broker is delivered at once."""
 SPREAD_SECONDS = 10.0
-"""Within so many the topics begin, so that they meet the broker's tick at every moment of it."""
+"""Topics begin at random moments within this time, so that their delays fall on all parts of a broker's tick."""
 PATIENCE_SECONDS = 240.0
 WARM_UP = 200
-"""Messages of each kind that come before those that count: a broker that has just started is slow."""
+"""Messages of each kind that are sent before the measurement, because a broker that has just started is slow."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to publish: to `topics` topics, to each `bursts` times `burst` messages; the next burst waits for the last.
+    """A way to publish: `bursts` bursts of `burst` messages to each of `topics` topics.
 
-    Every topic has one subscription of `type`.
+    A burst begins when the last burst has been delivered. Every topic has one subscription of `type`.
     """
 
     name: str
@@ -42,11 +42,14 @@ class Kind:
 
 
 Lateness = dict[str, list[float]]
-"""Milliseconds after its time of each message, sorted, by the kind's name; below 0 for one that was early."""
+"""Sorted delays after the due time in milliseconds, by the name of the kind. An early message has a value below 0."""
 
 
 def kinds(messages: int) -> list[Kind]:
-    """Return alone and in bursts, Shared and Key_Shared, with about so many messages each."""
+    """Return the kinds of programs: single messages and bursts, on Shared and on Key_Shared subscriptions.
+
+    Each kind has about `messages` messages.
+    """
     return [
         Kind(f"{name}, {shared.name}", shared, max(1, messages // (bursts * burst)), bursts, burst)
         for name, bursts, burst in (("alone", 5, 1), ("bursts of 50", 2, 50))
@@ -55,7 +58,7 @@ def kinds(messages: int) -> list[Kind]:
 
 
 class _Start:
-    """Lets topics begin together, when the last one has its consumer and its producer."""
+    """A barrier that lets all topics begin together, when the last topic has its consumer and its producer."""
 
     def __init__(self, topics: int) -> None:
         self._missing = topics
@@ -108,9 +111,9 @@ async def _measured(addresses: Sequence[Address], programs: Sequence[Kind], name
 
 
 async def measure(addresses: Sequence[Address], messages: int, seed: int) -> list[Lateness]:
-    """Return the lateness of about so many messages of each kind, on brokers that have warmed up.
+    """Return the lateness of about `messages` messages of each kind, on brokers that have warmed up.
 
-    All brokers are measured at once, with the same delays: what keeps the client waiting keeps it from all of them.
+    All brokers are measured at once with the same delays, so that a slow client affects all of them equally.
     """
     await _measured(addresses, kinds(WARM_UP), f"delays-{seed}-warm-up")
     return await _measured(addresses, kinds(messages), f"delays-{seed}")
@@ -122,7 +125,7 @@ def quantile(late_ms: Sequence[float], part: float) -> float:
 
 
 def table(ours: Lateness, real: Lateness) -> list[str]:
-    """Show the quantiles of both, beside each other."""
+    """Show the quantiles of both brokers, one line below the other."""
     lines = [f"{'milliseconds after its time':32}" + "".join(f"{name:>8}" for name in QUANTILES)]
     for name in ours:
         for whose, late_ms in (("ours", ours[name]), ("real", real[name])):
@@ -132,7 +135,7 @@ def table(ours: Lateness, real: Lateness) -> list[str]:
 
 
 def apart(ours: Lateness, real: Lateness) -> list[str]:
-    """Tell where the two distributions differ by more than chance and a busy machine explain."""
+    """Return the quantiles in which the brokers differ by more than chance and a busy machine explain."""
     found = []
     for name in ours:
         for label, most in APART_MS.items():

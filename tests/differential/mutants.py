@@ -1,6 +1,6 @@
-"""Brokers that are wrong in one thing: what this suite has to notice, else it proves nothing.
+"""Brokers with one planted mistake each. A suite that does not notice the mistakes proves nothing.
 
-Run as a script it is `pulsarium serve` with the mutant's name before its options.
+As a script, this module is `pulsarium serve` with the mutant's name before the options.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def never_says_the_end() -> None:
 
 
 def swaps_permits() -> None:
-    """Show the permits of each consumer of a subscription beside the name of another."""
+    """Show the permits of each consumer of a subscription under the name of another consumer."""
     told = StatsWriter.consumer
 
     def consumer(self: StatsWriter, consumer: Consumer, ranges: Any) -> Any:
@@ -35,7 +35,7 @@ def swaps_permits() -> None:
 
 
 def misplaces_readers() -> None:
-    """Show the cursors of readers one entry further on."""
+    """Show the read positions of readers one entry too far."""
     told = internal_stats.subscription_stats
 
     def stats(subscription: PersistentSubscription) -> Any:
@@ -49,7 +49,7 @@ def misplaces_readers() -> None:
 
 
 def miscounts_what_is_behind() -> None:
-    """Show one entry too many since the first that is not acknowledged."""
+    """Count one entry too many since the first unacknowledged entry."""
     told = internal_stats.cursor_stats
 
     def stats(*args: Any, **options: Any) -> Any:
@@ -63,11 +63,11 @@ BEHIND = "numberOfEntriesSinceFirstNotAckedMessage"
 MUTANTS = {
     each.__name__: each for each in (never_says_the_end, swaps_permits, misplaces_readers, miscounts_what_is_behind)
 }
-"""By their names, as `command` takes them."""
+"""Mutants by their names, as `command` takes them."""
 
 
 def command(mutant: str) -> tuple[str, ...]:
-    """Return what starts a mutant, with the options of `pulsarium serve`."""
+    """Return the command that starts a mutant. The command takes the options of `pulsarium serve`."""
     return (sys.executable, "-P", str(Path(__file__)), mutant)
 
 

@@ -1,4 +1,4 @@
-"""What is left of a frame or a REST answer when names and times that a broker makes up are replaced."""
+"""Replace names and times that a broker makes up, in frames and in REST answers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ WHERE = re.compile(r"\b(\d+):(-?\d+)\b")
 
 WHOLE_POSITION = re.compile(r"(-?\d+):(-?\d+)")
 RATE = re.compile(r".*Rate(In|Out|Expired|Redeliver)?|msgThroughput(In|Out)|averageMsgSize|.*AgeSeconds")
-"""Keys of what is different a moment later."""
+"""Keys of values that change from moment to moment, and are not compared."""
 
 TIME = re.compile(r".*(Time|Time[Ss]tamp|Since|PublishTimeInBacklogs?)")
-"""Keys of times, of which is compared whether there is one."""
+"""Keys of times. Only whether a time is set is compared."""
 
 NEVER = (0, -1, "1970-01-01T00:00:00Z")
-"""Times that were never."""
+"""Values of a time that is not set."""
 
 _PRODUCER = frozenset({pb.BaseCommand.SEND_RECEIPT, pb.BaseCommand.SEND_ERROR})
 _CONSUMER = frozenset(
@@ -41,16 +41,16 @@ _CONSUMER = frozenset(
 
 @dataclass
 class Names:
-    """A broker's ledger ids and generated names, called by the order in which a program met them."""
+    """Names for a broker's ledger ids and generated names, by the order in which a program met them."""
 
     _ledgers: dict[int, str] = field(default_factory=dict)
     _generated: dict[str, str] = field(default_factory=dict)
 
     def ledger(self, number: int, entry: int = NO_ENTRY) -> int | str:
-        """A name for the ledger of an entry; without an entry only if it has one already.
+        """Return a name for the ledger of an entry. Without an entry, a ledger gets no new name.
 
-        Tolerated so: a ledger that stays empty is taken over when its topic is loaded again, where Pulsar makes a
-        new one (docs/differences.md).
+        So an empty ledger may be reused when its topic is loaded again, where Pulsar makes a new one
+        (docs/differences.md).
         """
         if number in SPECIAL:
             return number
@@ -59,7 +59,7 @@ class Names:
         return self._ledgers.setdefault(number, f"L{len(self._ledgers)}")
 
     def text(self, text: str) -> str:
-        """Known ledgers, addresses and generated names replaced."""
+        """Replace known ledgers, addresses and generated names."""
 
         def generated(found: re.Match[str]) -> str:
             return self._generated.setdefault(found[0], f"generated-{len(self._generated)}")
@@ -71,7 +71,7 @@ class Names:
 
 
 def message_facts(message: Message, names: Names) -> dict[str, Any]:
-    """The set fields of a protobuf message."""
+    """Return the set fields of a protobuf message."""
     facts: dict[str, Any] = {}
     if isinstance(message, pb.MessageIdData):
         facts["ledgerId"] = names.ledger(message.ledgerId, message.entryId)
@@ -98,10 +98,10 @@ def _value(descriptor: FieldDescriptor, value: Any, names: Names) -> Any:
 
 
 def frame_facts(command: pb.BaseCommand, trailing: bytes, names: Names) -> tuple[str, str]:
-    """The stream of a connection that a frame belongs to, and the frame as text.
+    """Return the stream to which a frame belongs, and the frame as text.
 
-    Order holds for the receipts of a producer, the messages of a consumer, the updates of a watcher, what producers
-    hear that were let in, and all else of a connection.
+    Frames of one stream have an order. The streams of a connection are the receipts of each producer, the messages of
+    each consumer, the updates of each watcher, the answers to producers that were admitted, and all other frames.
     """
     spec = COMMANDS[command.type]
     body = getattr(command, spec.field)
@@ -112,7 +112,7 @@ def frame_facts(command: pb.BaseCommand, trailing: bytes, names: Names) -> tuple
     elif command.type in _CONSUMER:
         stream = f"consumer {body.consumer_id}"
     elif command.type == pb.BaseCommand.PRODUCER_SUCCESS:
-        stream = "producers"  # one may have waited until another's CLOSE_PRODUCER, which is answered before or after it
+        stream = "producers"  # a waiting producer is admitted before or after the answer to a CLOSE_PRODUCER
     elif command.type == pb.BaseCommand.WATCH_TOPIC_UPDATE:
         stream = f"watcher {body.watcher_id}"
     text = f"{spec.name} {json.dumps(facts)}"
@@ -122,7 +122,7 @@ def frame_facts(command: pb.BaseCommand, trailing: bytes, names: Names) -> tuple
 
 
 def entry_facts(data: bytes, names: Names) -> str:
-    """An entry as it was delivered: what the broker wrote in front, and the bytes that were sent."""
+    """Return a delivered entry as text: the broker entry metadata, and the bytes that the producer sent."""
     try:
         added = entry.parse_broker_metadata(data)
     except EntryError:
@@ -132,7 +132,7 @@ def entry_facts(data: bytes, names: Names) -> str:
 
 
 def rest_facts(status: int, body: Any, names: Names) -> list[str]:
-    """Status and body of a REST answer, a line for each value there, in the order of their names."""
+    """Return the status and the values of a REST answer, one line for each value, in the order of their names."""
     return [f"status {status}", *_leaves("", body, names)]
 
 

@@ -1,4 +1,4 @@
-"""Both brokers side by side: one step on each, and what they said compared."""
+"""Run each step on both brokers, and compare the answers."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from .tally import Tally
 from .tolerances import moment, needed
 
 PATIENCE = 5.0
-"""Seconds that one broker has to say what the other has said."""
+"""Time that one broker has to send the frames that the other broker has sent, in seconds."""
 
 AGAIN = 0.1
-"""Seconds between two looks at figures that differ."""
+"""Time before a REST call whose answers differ is repeated, in seconds."""
 
 REFUSED = "status 400"
 
 ANSWER = 200
-"""Characters of a REST answer that are shown."""
+"""Number of characters of a REST answer that are shown."""
 
 WARM_UP = 20
-"""Topics that are made before the first program: a broker that has just started takes its time for some."""
+"""Topics that are created before the first program, because a broker that has just started is slow."""
 
 
 class Divergence(AssertionError):
-    """The two brokers differ; the text says where."""
+    """The two brokers differ. The text of the error shows the differences."""
 
 
 class Said(NamedTuple):
-    """A command to send: its type, its fields (see Side.fields), its entry."""
+    """A command to send, with its type, its fields (see Side.fields) and its entry."""
 
     type: int
     fields: dict[str, Any]
@@ -49,10 +49,11 @@ class Said(NamedTuple):
 
 @dataclass
 class Pair:
-    """`portal` runs what waits for sockets; everything here is called from one other thread.
+    """The two brokers that a program runs on.
 
-    In a `survey` a divergence does not fail its program: it is added to `surveyed`, and the rest of it does nothing, as
-    after an answer that is of the moment.
+    The thread of `portal` waits for sockets. One other thread calls all methods. In a `survey`, a divergence does not
+    fail its program. The divergence is added to `surveyed`, and the other steps of the program do nothing. The steps
+    after a `Moment` (see tolerances.py) do nothing either.
     """
 
     portal: BlockingPortal
@@ -60,14 +61,14 @@ class Pair:
     real: Side
     namespace: str
     survey: bool = False
-    patience: float = PATIENCE  # for what one has said and the other has not
+    patience: float = PATIENCE  # seconds to wait for frames that only one broker has sent
     tally: Tally = field(default_factory=Tally)
     surveyed: list[str] = field(default_factory=list)
-    last: str = ""  # the last divergence, with all that was done before it
+    last: str = ""  # the last divergence, with all steps before it
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2))
     _log: list[str] = field(default_factory=list)
     _over: bool = False
-    _changes_nothing: bool = False  # the last call: it may be repeated
+    _changes_nothing: bool = False  # whether the last REST call may be repeated
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -80,20 +81,20 @@ class Pair:
                 side.rest("PUT", f"/admin/v2/persistent/public/{self.namespace}/warm-{number}")
 
     def close(self) -> None:
-        """Free what the REST calls need; programs must have ended."""
+        """Stop the threads of REST calls, and close both sides. Programs must have ended."""
         self._threads.shutdown()
         for side in self.sides:
             side.close()
 
     def begin(self) -> None:
-        """A new program."""
+        """Begin a new program."""
         self.tally.programs += 1
         self._log, self._over = [], False
         for side in self.sides:
             side.begin()
 
     def end(self, links: Collection[int], paths: Collection[str]) -> None:
-        """Nothing of a program stays: its connections, and what the REST API has at `paths`."""
+        """Close the connections of a program, and delete its resources at the `paths` of the REST API."""
         for number in sorted(links):
             for side in self.sides:
                 if number in side.links:
@@ -102,7 +103,7 @@ class Pair:
             self._rest("DELETE", f"/admin/v2/{path}?force=true")
 
     def keep(self, consumers: Collection[tuple[int, int]]) -> None:
-        """Forget who was told the end of its topic, but of these consumers: (connection, id)."""
+        """Forget which consumers received REACHED_END_OF_TOPIC, except for these. A consumer is (connection, id)."""
         for side in self.sides:
             for number, link in side.links.items():
                 link.told_end &= {consumer for at, consumer in consumers if at == number}
@@ -115,7 +116,7 @@ class Pair:
             self.portal.start_task_soon(link.read)
 
     def hang_up(self, number: int) -> Heard:
-        """Closes a connection; what that does to the others."""
+        """Close a connection on both brokers, and compare the frames on all other connections."""
         if self._over:
             return Heard()
         self._log.append(f"{number} hangs up")
@@ -124,7 +125,7 @@ class Pair:
         return self._heard(-1)
 
     def tell(self, number: int, frames: Sequence[Said]) -> Heard:
-        """Sends all of `frames` in one write and compares what comes of it, on every connection."""
+        """Send all of `frames` in one write, and compare the frames that come back on every connection."""
         if self._over:
             return Heard()
         for each in frames:
@@ -139,7 +140,7 @@ class Pair:
             await link.write(b"".join(frame_of(each.type, each.entry, **side.fields(each.fields)) for each in frames))
 
     def call(self, method: str, path: str, body: object = None) -> Heard:
-        """A REST call on both; its answers, and what it does to connections, are compared."""
+        """Make a REST call on both brokers. Compare the answers, and the frames on all connections."""
         if self._over:
             return Heard()
         self.tally.calls[method] += 1
@@ -149,31 +150,31 @@ class Pair:
             if not self._changes_nothing or time.monotonic() > deadline:
                 self._diverged(lines)
                 break
-            time.sleep(AGAIN)  # figures may take their time, and a load that failed is remembered for a moment
+            time.sleep(AGAIN)  # figures may come late, and a broker remembers a failed load for a moment
         return self._heard(-1)
 
     # comparing
 
     def _called(self, method: str, path: str, body: object) -> list[str]:
-        """Where the answers differ."""
+        """Make a REST call on both brokers, and return the differences."""
         before = [copy.deepcopy(side.names) for side in self.sides]
         answers = self._rest(method, path, body)
         ours, real = (rest_facts(*answer, side.names) for side, answer in zip(self.sides, answers, strict=True))
         self._changes_nothing = method == "GET" or min(ours[0], real[0]) >= REFUSED
         if (names := needed(ours, real)) is None:
-            self.ours.names, self.real.names = before  # it may be asked again
+            self.ours.names, self.real.names = before  # the call may be repeated
             return [*_those(ours, real, "ours"), *_those(real, ours, "real")]
         self.tally.tolerated.update(names)
         self._log.append(f"    {' '.join(ours)[:ANSWER]}")
         return []
 
     def _rest(self, method: str, path: str, body: object = None) -> list[tuple[int, Any]]:
-        """A call on both at once."""
+        """Make a call on both brokers at once, and return both answers."""
         calls = [self._threads.submit(side.rest, method, path, side.fields(body)) for side in self.sides]
         return [each.result() for each in calls]
 
     def _heard(self, number: int, frames: Sequence[Said] = ()) -> Heard:
-        """What came of a step, the same from both; `number` is the connection that spoke, -1 for none."""
+        """Compare the frames after a step, and return them. `number` is the connection that sent, or -1."""
         self.portal.call(self._collect, number, frames)
         ours, real = self.ours.heard(), self.real.heard()
         self._log += [f"    {stream}: {fact}" for stream, facts in ours.said.items() for fact in facts]

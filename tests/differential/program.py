@@ -1,4 +1,4 @@
-"""A random program: what it knows of the two brokers' state, which it learns from what they say."""
+"""A random program, and the state of the brokers that a program learns from their answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 MANY_PERMITS = 1000
 Key = tuple[int, int]  # connection, and the id of a producer or consumer there
 
-NON_PERSISTENT, PARTITION, SCHEMA = 2, 3, 4  # topics of a program, beside 0 and 1, which are plain
+NON_PERSISTENT, PARTITION, SCHEMA = 2, 3, 4  # topics of a program; topics 0 and 1 are plain
 _numbers = itertools.count()
 
 
@@ -36,11 +36,11 @@ class Consumer:
     subscription: str
     type: int
     durable: bool = True
-    received: list[int] = field(default_factory=list)  # numbers of places
+    received: list[int] = field(default_factory=list)  # indexes into `Side.places`
 
 
 class Program(RuleBasedStateMachine):
-    """Rules stand in subclasses, by family; each sends something through `tell` or calls REST."""
+    """A random program. Families of rules are subclasses, and each rule sends commands by `tell` or calls REST."""
 
     def __init__(self, pair: Pair) -> None:
         super().__init__()
@@ -50,21 +50,21 @@ class Program(RuleBasedStateMachine):
         self.links: set[int] = set()
         self.producers: dict[Key, Producer] = {}
         self.consumers: dict[Key, Consumer] = {}
-        self.batches = False  # whether there are any: then permits never run out, see `flow_to`
-        self.terminated: set[int] = set()  # topics; whoever would wait there for exclusive access is not tried
-        self.chunks = False  # whether there are any
-        self.awaited: set[int] = set()  # topics; somebody asked to wait there for exclusive access
-        self.filled: set[str] = set()  # topics that something was sent to
-        self.partitioned = 0  # times that this was asked for
-        self._named: set[int] = set()  # topics that were spoken of
+        self.batches = False  # whether batches were sent: then permits never run out, see `flow_to`
+        self.terminated: set[int] = set()  # topics where no producer may wait for exclusive access
+        self.chunks = False  # whether chunks were sent
+        self.awaited: set[int] = set()  # topics where a producer asked to wait for exclusive access
+        self.filled: set[str] = set()  # topics with messages
+        self.partitioned = 0  # requests to create the partitioned topic
+        self._named: set[int] = set()  # topics that the program has used
         self._moved: set[tuple[str, str]] = set()
         self._waiting: dict[Key, Callable[[pb.BaseCommand], None]] = {}
         self._requests = itertools.count(1)
 
-    # what rules use
+    # used by rules
 
     def topic(self, number: int) -> str:
-        """One of the program's own topics."""
+        """Return the name of one of the program's topics."""
         self._named.add(number)
         domain = "non-persistent" if number == NON_PERSISTENT else "persistent"
         return f"{domain}://{self.namespace}/{self.stem}-t{number}{'-partition-0' if number == PARTITION else ''}"
@@ -75,16 +75,16 @@ class Program(RuleBasedStateMachine):
 
     @property
     def stem(self) -> str:
-        """What the names of the program's own topics begin with."""
+        """Return the prefix of the names of the program's topics."""
         return f"program-{self.number}"
 
     def some_link(self, number: int) -> int:
-        """One of the connections there are."""
+        """Return one of the open connections."""
         links = sorted(self.links)
         return links[number % len(links)]
 
     def call(self, method: str, topic: int, path: str, body: object = None, *, whole: bool = False) -> None:
-        """A call of the admin API about one of the program's topics, or the `whole` of which it is a partition."""
+        """Call the admin API about one of the program's topics. With `whole`, about its partitioned topic."""
         name = self.topic(topic).replace("://", "/")
         if whole:
             name = name.partition("-partition-")[0]
@@ -92,8 +92,10 @@ class Program(RuleBasedStateMachine):
         self._learn(heard)
 
     def have_read(self, topic: str) -> None:
-        """Waits until both brokers have read what nobody gets yet: how many entries a real one reads at once decides
-        whose turn is next."""
+        """Wait until both brokers have read the entries that no consumer can receive yet.
+
+        The number of entries that a real broker reads at once decides which consumer is next.
+        """
         if topic.startswith("persistent:"):
             self._learn(self.pair.call("GET", f"/admin/v2/{topic.replace('://', '/')}/internalStats"))
 
@@ -103,16 +105,16 @@ class Program(RuleBasedStateMachine):
         return heard
 
     def ask(self, link: int, type: int, then: Callable[[pb.BaseCommand], None] | None = None, **fields: Any) -> Heard:
-        """A request; `then` gets its answer, now or later, unless it is an error."""
+        """Send a request. `then` gets the answer, now or later, unless the answer is an error."""
         request = next(self._requests)
         if then is not None:
             self._waiting[link, request] = then
         return self.tell(link, Said(type, {**fields, "request_id": request}))
 
     def may_move(self, topic: str, subscription: str) -> bool:
-        """Whether SEEK and its like are tried: of a Failover subscription only once until somebody joins it.
+        """Return whether SEEK and similar requests are tried. On Failover they are tried once until a consumer joins.
 
-        They send the active consumer away, and what a real broker does without one is not worth doing.
+        These requests disconnect the active consumer. The emulator does not copy a real broker without such a consumer.
         """
         types = {
             each.type for each in self.consumers.values() if (each.topic, each.subscription) == (topic, subscription)
@@ -128,8 +130,8 @@ class Program(RuleBasedStateMachine):
         self.consumers.setdefault((link, number), consumer)
 
     def flow_to(self, link: int, id: int, permits: int) -> None:
-        """FLOW. Where there are batches, of more than is ever sent: how far a broker overdraws permits is its own
-        business (docs/differences.md)."""
+        """Send FLOW. With batches, grant more permits than messages: brokers differ in how far they overdraw
+        permits (docs/differences.md)."""
         many = MANY_PERMITS if self.batches else permits
         self.tell(link, Said(Type.FLOW, {"consumer_id": id, "messagePermits": many}))
 
@@ -144,7 +146,7 @@ class Program(RuleBasedStateMachine):
         self._learn(heard)
 
     def need_link(self, link: int) -> int:
-        """That connection, made when it is not there."""
+        """Open a connection, unless it is open. Return its number."""
         if link not in self.links:
             self.connect(link)
         return link
@@ -155,7 +157,7 @@ class Program(RuleBasedStateMachine):
             paths[PARTITION] = f"{paths[PARTITION].partition('-partition-')[0]}/partitions"
         self.pair.end(self.links, paths.values())
 
-    # what it learns
+    # learned from answers
 
     def _learn(self, heard: Heard) -> None:
         for link, command in heard.commands:
@@ -192,7 +194,7 @@ _ANSWERS = {Type.SUCCESS: "success", Type.PRODUCER_SUCCESS: "producer_success"}
 
 
 def pick(table: dict[Key, T], number: int) -> tuple[Key, T]:
-    """The entry that `number` means among those there are."""
+    """Return the key and the value that `number` selects in a table."""
     keys = sorted(table)
     key = keys[number % len(keys)]
     return key, table[key]

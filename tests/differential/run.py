@@ -1,4 +1,4 @@
-"""A run: several workers at once against one pair of brokers, and what they found."""
+"""Run several workers at once against one pair of brokers, and collect their differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.workers import workers
 from .tally import Tally
 
 SEEDS_APART = 1_000_000
-"""Between the first seeds of two workers."""
+"""Distance between the first seeds of two workers."""
 
 SETTINGS = {
     "transactionCoordinatorEnabled": "false",
@@ -23,7 +23,7 @@ SETTINGS = {
     "topicLevelPoliciesEnabled": "false",
     "activeConsumerFailoverDelayTimeMillis": "0",
 }
-"""What differs from the recorded broker's settings: nothing is to happen later, or in topics of the broker's own."""
+"""Settings that differ from the recorded broker's, so that nothing happens late, or in system topics."""
 
 
 LIKE_PULSAR = ("--profile", "pulsar-4.2")
@@ -31,7 +31,10 @@ LIKE_PULSAR = ("--profile", "pulsar-4.2")
 
 @dataclass
 class Outcome:
-    """`divergences` end with the program; `chance` are those that did not come again when they were replayed."""
+    """The result of a run.
+
+    Each of `divergences` ends with its program. `chance` has the divergences that a replay of the program did not show.
+    """
 
     tally: Tally = field(default_factory=Tally)
     divergences: list[str] = field(default_factory=list)
@@ -39,7 +42,7 @@ class Outcome:
 
 
 def configuration() -> str:
-    """A broker.conf for both."""
+    """Return a broker.conf for both brokers."""
     return changed(CONFIG.read_text(), SETTINGS)
 
 
@@ -47,9 +50,9 @@ def configuration() -> str:
 def brokers(
     folder: Path, real: Address | None = None, ours: Sequence[str] = PULSARIUM, other: Sequence[str] = PULSAR
 ) -> Iterator[tuple[Address, Address]]:
-    """Start ours and the other, both new unless a `real` one runs already (which needs `configuration`).
+    """Start our broker and the other broker, unless a `real` broker runs already with the settings of `configuration`.
 
-    `other` takes the options of `pulsarium serve`, as does `ours`.
+    The commands `ours` and `other` take the options of `pulsarium serve`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "broker.conf"
@@ -78,7 +81,7 @@ def run(
     shrink: bool = False,
     tell: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Outcome:
-    """At least so many operations, and `least` of each command, by `jobs` workers. `tell` hears now and then."""
+    """Run at least `operations`, and `least` of each command, with `jobs` workers. `tell` gets interim outcomes."""
     share = -(-operations // jobs), -(-least // jobs)
     urls = [f"{each.service_url},{each.admin_url}" for each in (ours, real)]
     programs = [
@@ -92,7 +95,7 @@ def run(
             _, line, status = heard.get()
             if line is None:
                 left -= 1
-                if status > 0:  # it died on its own
+                if status > 0:  # the worker failed, and was not stopped by this process
                     outcome.divergences.append(f"seed ?: a worker ended with {status}")
                     tell(outcome)
                 continue

@@ -1,4 +1,4 @@
-"""One of the two brokers as a program sees it: its connections, its REST API, its names for what both have."""
+"""A broker with its connections, its REST API and its names, as a program sees them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ from .tolerances import AGAIN
 
 REST_SECONDS = 15.0
 NO_LEDGER = 2**63 - 1
-LEDGER_BEYOND = 1_000_000  # added to a ledger's id: one that no topic here has
+LEDGER_BEYOND = 1_000_000  # added to a ledger id, to get the id of a ledger that no topic has
 
 
 @dataclass(frozen=True)
 class Place:
-    """The position of the `number`-th receipt of a program, on either broker; shifted it is where nothing was."""
+    """The position of the `number`-th receipt of a program, on either broker.
+
+    `entries_on` and `elsewhere` move the place to a position that has no message.
+    """
 
     number: int
     entries_on: int = 0
@@ -36,7 +39,7 @@ class Place:
 
 
 class Unread(NamedTuple):
-    """A frame that has come; `again` says that its consumer was told the end of its topic before."""
+    """A received frame. `again` marks a REACHED_END_OF_TOPIC that the consumer has received before."""
 
     command: pb.BaseCommand
     trailing: bytes
@@ -44,16 +47,16 @@ class Unread(NamedTuple):
 
 
 class Link:
-    """One connection to one broker. `unread` is what has come, PINGs and PONGs apart."""
+    """A connection to one broker. `unread` has the received frames, without PINGs and PONGs."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream
         self._wire = Wire(stream)
         self._writing = trio.Lock()
         self._waiting = trio.lowlevel.ParkingLot()
-        self.pongs = 0  # those that are still to come
+        self.pongs = 0  # PONGs that the broker still has to send
         self.unread: list[Unread] = []
-        self.told_end: set[int] = set()  # consumers that were told the end of their topic
+        self.told_end: set[int] = set()  # consumers that received REACHED_END_OF_TOPIC
         self.ended = False
 
     async def write(self, data: bytes) -> None:
@@ -64,7 +67,7 @@ class Link:
                 self._end()
 
     async def read(self) -> None:
-        """Takes what comes, and answers PINGs, until the connection ends."""
+        """Receive frames, and answer PINGs, until the connection ends."""
         while not self.ended:
             try:
                 received = await self._wire.next(math.inf)
@@ -97,21 +100,21 @@ class Link:
                 await self._waiting.park()
 
     async def settle(self, seconds: float) -> None:
-        """Until everything is here that the broker said before it answers a PING."""
+        """Wait for all frames that the broker sends before it answers a PING."""
         self.pongs += 1
         await self.write(frame_of(Type.PING))
         await self._until(lambda: self.pongs <= 0, seconds)
 
     async def catch_up(self, other: Link, seconds: float) -> None:
-        """Until as much has come as on the other broker's connection, and this one is as open as that."""
+        """Wait until as many frames have come as from the other broker, and both connections are open or closed."""
         await self._until(lambda: self._awaited() >= other._awaited() and not other.ended, seconds)
 
     def _awaited(self) -> int:
-        """Count frames, but those that only one broker may have sent (see tolerances.py)."""
+        """Count the frames, except for those that only one broker may have sent (see tolerances.py)."""
         return sum(not each.again for each in self.unread)
 
     async def close(self, seconds: float) -> None:
-        """Until the broker has noticed, which it shows by closing its end too."""
+        """Close the connection, and wait until the broker closes its end too."""
         if not self.ended:
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                 await self._stream.send_eof()
@@ -122,7 +125,11 @@ class Link:
 
 @dataclass
 class Heard:
-    """`said` by stream, where order holds within one, not between them; `commands` with their connection."""
+    """Frames that a broker has sent.
+
+    `said` has the frames as text by stream, and order matters only inside a stream. `commands` has each frame with the
+    number of its connection.
+    """
 
     said: dict[str, list[str]] = field(default_factory=dict)
     commands: list[tuple[int, pb.BaseCommand]] = field(default_factory=list)
@@ -131,7 +138,11 @@ class Heard:
 
 @dataclass
 class Side:
-    """`name` is for people; `places` are the receipts in order, the same on both sides but for the ledgers' ids."""
+    """A broker and its connections.
+
+    `name` is shown to people. `places` has the positions of receipts in order, and differs from that of the other side
+    only in ledger ids.
+    """
 
     name: str
     address: Address
@@ -140,11 +151,11 @@ class Side:
     places: list[tuple[int, int]] = field(default_factory=list)
 
     def begin(self) -> None:
-        """Forgets the last program."""
+        """Forget the last program."""
         self.names, self.places = Names(), []
 
     async def dial(self, number: int) -> Link:
-        """A new connection, which somebody has to read."""
+        """Open a connection. The caller must run `Link.read`."""
         link = self.links[number] = Link(await trio.open_tcp_stream("127.0.0.1", self.address.port))
         return link
 
@@ -152,7 +163,7 @@ class Side:
         await self.links.pop(number).close(seconds)
 
     def fields(self, given: Any) -> Any:
-        """A command's fields with this broker's ids in the place of Places."""
+        """Return a command's fields with this broker's message ids in place of each `Place`."""
         if isinstance(given, Place):
             ledger, entry = self.places[given.number]
             where = {"ledgerId": ledger + given.elsewhere * LEDGER_BEYOND, "entryId": max(0, entry + given.entries_on)}
@@ -164,7 +175,7 @@ class Side:
         return given
 
     async def settle(self, first: int, seconds: float) -> None:
-        """Everything that was said before now is here: on the connection that spoke last, then on the others."""
+        """Wait for all frames that the broker has sent: on the connection `first`, then on the others."""
         if first in self.links:
             await self.links[first].settle(seconds)
         async with trio.open_nursery() as nursery:
@@ -173,7 +184,7 @@ class Side:
                     nursery.start_soon(link.settle, seconds)
 
     def heard(self) -> Heard:
-        """What has come since the last call."""
+        """Return the frames that have come since the last call."""
         heard = Heard()
         for number, link in sorted(self.links.items()):
             for command, trailing, again in link.unread:
@@ -189,11 +200,11 @@ class Side:
         return heard
 
     def rest(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Status and body of a call: JSON where it is some, else text, None without one."""
+        """Return the status and the body of a call: JSON where possible, otherwise text, or None without a body."""
         data = None if body is None else json.dumps(body)
         try:
             status, text = self._answer(method, path, data)
-        except (http.client.HTTPException, OSError):  # a kept connection may have ended since
+        except (http.client.HTTPException, OSError):  # the broker may have closed the idle connection
             self._http.close()
             status, text = self._answer(method, path, data)
         try:
@@ -202,7 +213,7 @@ class Side:
             return status, text
 
     def close(self) -> None:
-        """Give up the connection of the REST calls."""
+        """Close the connection of the REST calls."""
         self._http.close()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""How often what was done."""
+"""Count the operations of programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import Type
 
 LATER = ("SCALABLE", "TC_ASSIGNMENTS")
-"""In names of commands that came after Pulsar 4.2."""
+"""Parts of the names of commands that are newer than Pulsar 4.2."""
 
 COVERED = tuple(
     spec.name
@@ -23,7 +23,7 @@ COVERED = tuple(
 
 @dataclass
 class Tally:
-    """Frames that clients sent by command, SUBSCRIBEs by type, REST calls by method, tolerances that were needed."""
+    """Numbers of frames by command, SUBSCRIBEs by type, REST calls by method, and tolerances that were needed."""
 
     commands: Counter[str] = field(default_factory=Counter)
     subscriptions: Counter[str] = field(default_factory=Counter)
@@ -33,11 +33,11 @@ class Tally:
 
     @property
     def operations(self) -> int:
-        """Barriers and the like do not count."""
+        """Return the number of commands and REST calls, without the PINGs of `Link.settle`."""
         return self.commands.total() + self.calls.total()
 
     def least(self) -> int:
-        """How often the rarest of all commands and subscription types came."""
+        """Return the count of the rarest command or subscription type."""
         types = (self.subscriptions[kind] for kind in pb.CommandSubscribe.SubType.keys())  # noqa: SIM118
         return min(*(self.commands[name] for name in COVERED), *types)
 

@@ -1,4 +1,4 @@
-"""When delayed messages come: ours and the real broker, by their quantiles."""
+"""Delivery times of delayed messages from Pulsarium and from the real broker, compared by quantiles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .run import brokers
 
 MESSAGES = 1_000
 SEEDS = (19, 20)
-"""The second run counts where the first differs: a machine under load may keep one of the brokers waiting."""
+"""Seeds of the two runs. The second run decides when the first differs, because a busy machine may delay one broker."""
 
 
 @pytest.mark.heavy

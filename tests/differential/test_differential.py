@@ -1,4 +1,4 @@
-"""Random programs: what ours says, the real broker says."""
+"""Random programs get the same answers from our broker and from the real broker."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .run import Outcome, brokers, run
 from .sides import Side
 from .tolerances import READER
 
-SEED = 200  # others find what docs/differences.md calls not explained yet
+SEED = 200  # other seeds find differences that docs/differences.md lists as not yet explained
 OPERATIONS = 10_000
 OFTEN_ENOUGH = 100
 MOST_BY_CHANCE = 0.01
-"""Of all programs, those that differed once and not when they were replayed: a machine under load may stand still."""
+"""Largest share of programs that differ once and not when replayed, because a busy machine may pause a broker."""
 
 
 @pytest.mark.heavy
@@ -44,7 +44,7 @@ def test_random_programs_are_answered_as_by_a_real_broker(tmp_path: Path) -> Non
 
 
 class Mutant(NamedTuple):
-    """One of `mutants.MUTANTS`: a program that shows it, what differs in any that does, and there."""
+    """A mutant of `mutants.MUTANTS`, with a program that finds the mutant, and with the texts of the difference."""
 
     name: str
     program: Callable[[Everything], None]
@@ -84,7 +84,7 @@ WRONG = (
 
 @contextmanager
 def ours_twice(folder: Path, ours: Sequence[str] = PULSARIUM) -> Iterator[Pair]:
-    """Start two brokers of ours, the first by another command."""
+    """Start two brokers of ours, the first by the command `ours`, and yield the pair."""
     with brokers(folder, ours=ours, other=PULSARIUM) as (first, second), start_blocking_portal("trio") as portal:
         pair = Pair(portal, Side("ours", first), Side("real", second), "both", patience=0.5)
         with closing(pair):
@@ -116,7 +116,7 @@ def test_every_mutant_is_shown_by_a_program() -> None:
 
 
 class NoticedError(Exception):
-    """A run found a difference; its text is the line after "ours" or "real" of what differed."""
+    """A run found a difference, which is the text of the error."""
 
 
 @pytest.mark.heavy

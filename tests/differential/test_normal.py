@@ -1,4 +1,4 @@
-"""Names and times that a broker makes up are replaced, everything else is compared."""
+"""Names and times that a broker makes up are replaced, and all other values are compared."""
 
 from __future__ import annotations
 

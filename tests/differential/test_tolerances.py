@@ -1,4 +1,4 @@
-"""What may differ is documented, and no wider than it says."""
+"""Tolerated differences are documented, and are no wider than their text."""
 
 from __future__ import annotations
 

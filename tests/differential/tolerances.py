@@ -1,4 +1,4 @@
-"""What may differ, each by name and with the words of docs/differences.md that give the reason."""
+"""Tolerated differences, by name, each with the words of docs/differences.md that give the reason."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 
 Facts = list[str]
 Pardon = Callable[[Facts, Facts], Facts]
-"""Return what ours said, with what may differ put as the real broker put it."""
+"""A function of our facts and the real broker's, which returns ours with the tolerated facts as in the real ones."""
 
 READER = "n"
 """The subscription of readers that never use SEEK, in every program."""
 
 AGAIN = " again"
-"""What ends the fact of a REACHED_END_OF_TOPIC that its consumer has had before."""
+"""Suffix of the fact of a REACHED_END_OF_TOPIC that its consumer has received before."""
 
 SEEKER = "sought"
-"""The subscription of readers that may."""
+"""The subscription of readers that may use SEEK, in every program."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """`pardon` is about what both brokers said on one stream; `words` stand in docs/differences.md."""
+    """A tolerated difference. `pardon` takes the facts of one stream, and `words` stand in docs/differences.md."""
 
     name: str
     words: str
@@ -31,7 +31,7 @@ class Tolerance:
 
 
 def either(ours: str, real: str) -> Pardon:
-    """Pardon a fact of ours that matches the one pattern where the real one's matches the other, with equal groups."""
+    """Pardon a fact of ours that matches `ours` where the real broker's matches `real`, with equal groups."""
     of_ours, of_real = re.compile(ours), re.compile(real)
 
     def same(mine: str, other: str) -> bool:
@@ -47,14 +47,14 @@ def either(ours: str, real: str) -> Pardon:
 
 
 def wording(facts: Facts, others: Facts) -> Facts:
-    """Pardon another reason of an error, where the status is the same and begins with a 4."""
+    """Pardon another reason of an error when both brokers answer with the same status 4xx."""
     if facts[:1] != others[:1] or not "".join(facts[:1]).startswith("status 4"):
         return facts
     return either(r"(/reason) .+", r"(/reason) .+")(facts, others)
 
 
 def more(pattern: str, when: Callable[[re.Match[str], Facts, Facts], bool] = lambda *_: True) -> Pardon:
-    """Pardon a fact of the real broker alone that matches, `when` what both said allows it."""
+    """Pardon a fact of the real broker alone that matches `pattern`, if `when` allows this for the facts of both."""
     wanted = re.compile(pattern)
 
     def pardon(facts: Facts, others: Facts) -> Facts:
@@ -69,7 +69,7 @@ def more(pattern: str, when: Callable[[re.Match[str], Facts, Facts], bool] = lam
 
 
 def order(sorted_facts: Callable[[Facts], Facts]) -> Pardon:
-    """Pardon another order, which `sorted_facts` takes away."""
+    """Pardon another order of facts that are equal after `sorted_facts`."""
     return lambda facts, others: others if sorted_facts(facts) == sorted_facts(others) else facts
 
 
@@ -77,7 +77,7 @@ _LIST = re.compile(r"(/publishers|/subscriptions/[^/]+/consumers|)/(\d+)(?=[/ ])
 
 
 def _sorted_lists(facts: Facts) -> Facts:
-    """Sort the elements of lists of publishers, consumers and names; what belongs to one element stays together."""
+    """Sort the elements of lists of publishers, consumers and names. The facts of one element stay together."""
     elements: dict[str, dict[str, Facts]] = {}
     rest = []
     for fact in facts:
@@ -89,19 +89,19 @@ def _sorted_lists(facts: Facts) -> Facts:
 
 
 def _sorted_closes(facts: Facts) -> Facts:
-    """Sort CLOSE_PRODUCER and CLOSE_CONSUMER where several come together, with what pending ones are told."""
+    """Sort adjacent CLOSE_PRODUCERs and CLOSE_CONSUMERs, together with the errors of pending requests."""
     together = itertools.groupby(facts, key=lambda fact: fact.startswith("CLOSE_") or "TopicFencedException" in fact)
     return [fact for closes, group in together for fact in (sorted(group) if closes else group)]
 
 
 def _left(active: re.Match[str], _: Facts, others: Facts) -> bool:
-    """Say whether an active consumer is not among the consumers."""
+    """Return whether an active consumer is missing among the consumers."""
     there = re.compile(rf"/subscriptions/{re.escape(active[1])}/consumers/\d+/consumerName {re.escape(active[2])}")
     return not any(map(there.fullmatch, others))
 
 
 def _gone(_: re.Match[str], facts: Facts, __: Facts) -> bool:
-    """Say whether ours has no such cursor any more."""
+    """Return whether the cursor of a seek is missing in our facts."""
     return not any(fact.startswith(f"/cursors/{SEEKER}/") for fact in facts)
 
 
@@ -110,7 +110,10 @@ _WAITING = "/waitingCursorsCount"
 
 
 def _waiting(facts: Facts, others: Facts) -> Facts:
-    """Pardon a read that waits in ours alone, and that the real broker also counts cursors whose read was canceled."""
+    """Pardon a read that waits only in our broker, and a larger count of waiting cursors in the real broker.
+
+    The real broker also counts cursors whose read was canceled.
+    """
     mine, theirs = (sum(each.endswith(_WAITS) for each in those) for those in (facts, others))
     cursor = r"(/cursors/[^/]+/(?:subscriptionHavePendingRead|waitingReadOp))"
     counts = [each for each in others if each.startswith(f"{_WAITING} ") and int(each.split()[1]) >= theirs]
@@ -121,7 +124,7 @@ def _waiting(facts: Facts, others: Facts) -> Facts:
 
 
 def each_of(*pardons: Pardon) -> Pardon:
-    """Pardon what any of `pardons` does."""
+    """Combine `pardons`, and apply them in order."""
 
     def pardon(facts: Facts, others: Facts) -> Facts:
         for each in pardons:
@@ -131,7 +134,7 @@ def each_of(*pardons: Pardon) -> Pardon:
     return pardon
 
 
-_KEPT = rf"/cursors/(?!{READER}/)[^/]+"  # readers keep nothing
+_KEPT = rf"/cursors/(?!{READER}/)[^/]+"  # cursors that are stored, unlike those of readers
 
 TOLERANCES = (
     Tolerance(
@@ -214,9 +217,9 @@ TOLERANCES = (
 
 @dataclass(frozen=True)
 class Moment:
-    """An answer of the real broker, `pattern`, that is of the moment, as is what comes of it: a program ends there.
+    """An answer of the real broker that depends on the moment. A program ends there, because later answers depend too.
 
-    `words` stand in docs/differences.md.
+    The answer matches `pattern`, and `words` stand in docs/differences.md.
     """
 
     name: str
@@ -234,7 +237,7 @@ MOMENTS = (
 
 
 def moment(ours: Facts, real: Facts) -> str | None:
-    """Return the name of the moment that these answers are of, where ours did what was asked."""
+    """Return the name of the moment that explains the real answers, if our broker did what the client asked."""
     for each in MOMENTS:
         for fact in real:
             found = re.search(each.pattern, fact)
@@ -244,7 +247,7 @@ def moment(ours: Facts, real: Facts) -> str | None:
 
 
 def needed(ours: Facts, real: Facts) -> list[str] | None:
-    """Return the names of the tolerances that make both equal; None where they stay different."""
+    """Return the names of the tolerances that make both equal, or None when they stay different."""
     names = []
     for tolerance in TOLERANCES:
         if ours == real:

@@ -1,4 +1,4 @@
-"""One process of a run: programs one after the other, told about in JSON lines on standard output.
+"""A process of a run, which runs programs one after the other and reports them in JSON lines on standard output.
 
 Usage: python -m tests.differential.worker OURS REAL SEED OPERATIONS LEAST [shrink] [survey]; a broker is
 "pulsar://...,http://...". Shrinking can take minutes.
@@ -27,9 +27,9 @@ from .rules import Everything
 from .sides import Side
 from .tally import Tally
 
-PROGRAMS = 20  # of one seed
-STEPS = 40  # of one program
-MOST = 3  # times the operations that were asked for, to have enough of each command
+PROGRAMS = 20  # programs of one seed
+STEPS = 40  # steps of one program
+MOST = 3  # at most this multiple of the requested operations, to have enough of each command
 
 # A seed always makes the same programs. Hypothesis would also try constants of this project's code, which changes.
 providers._get_local_constants = Constants
@@ -48,7 +48,7 @@ SETTINGS = settings(
 
 
 def go(pair: Pair, seed: int, shrink: bool) -> str:
-    """Runs the programs of one seed: "" where both brokers said the same, else what differed and the program."""
+    """Run the programs of one seed. Return "", or the first difference with its program."""
 
     class ForThisPair(Everything):
         def __init__(self) -> None:
@@ -65,7 +65,7 @@ def go(pair: Pair, seed: int, shrink: bool) -> str:
 def work(
     ours: Address, real: Address, first_seed: int, operations: int, least: int, *, shrink: bool, survey: bool
 ) -> Iterator[dict[str, object]]:
-    """What happened, a seed at a time, until there were that many operations, and so many of each command and type."""
+    """Yield the result of each seed, until `operations` ran, and `least` of each command and type."""
     done = Tally()
     with start_blocking_portal("trio") as portal:
         pair = Pair(portal, Side("ours", ours), Side("real", real), f"d{first_seed}-{int(time.time())}", survey)
@@ -86,7 +86,7 @@ def work(
 
 if __name__ == "__main__":
     ours, real = (foreign(urls).address for urls in sys.argv[1:3])
-    lines, sys.stdout = sys.stdout, sys.stderr  # hypothesis talks
+    lines, sys.stdout = sys.stdout, sys.stderr  # hypothesis prints to standard output
     seed, operations, least = map(int, sys.argv[3:6])
     words = {word: word in sys.argv for word in ("shrink", "survey")}
     for line in work(ours, real, seed, operations, least, **words):

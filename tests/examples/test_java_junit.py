@@ -1,4 +1,4 @@
-"""examples/java-junit: JUnit tests of somebody's own, against a broker that they start."""
+"""examples/java-junit: JUnit tests of a user, which start their own broker."""
 
 from __future__ import annotations
 

@@ -31,13 +31,13 @@ from tests.broker.wire import plain
 from tests.client.in_process import InProcess, in_process
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "python" / "compaction_engine"
-# the PIP's example, of which compaction keeps the second message
+# the example of the PIP: compaction keeps the second message
 BATCH: list[Single] = [("k0", b"v0"), ("k0", b"v1"), ("k1", b"v0"), ("k1", b"")]
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What installing the example leaves for `importlib.metadata`."""
+    """Write the files that an installation of the example leaves for `importlib.metadata`."""
     project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
     name, version, points = project["name"], project["version"], project["entry-points"][GROUP]
     info = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
@@ -85,7 +85,7 @@ async def compacted_by_it(*entries: bytes, config: Config | None = None) -> Asyn
 
 
 async def all_of(reader: Reader) -> list[tuple[str, bytes, int]]:
-    """Key, value and index of all messages."""
+    """Return the key, the value and the batch index of all messages."""
     found = []
     with anyio.fail_after(30):
         while await reader.has_message_available():
@@ -154,7 +154,7 @@ async def test_the_error_of_the_converter_is_raised(
     autojump_clock: MockClock, installed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with compacted_by_it() as stage, stage.reader() as reader:
-        await all_of(reader)  # what waits there is an answer too
+        await all_of(reader)  # a waiting message would be an answer too
         monkeypatch.setattr("values_compaction.client.retained_indexes", lambda metadata: [int("one")])
         for ask in (reader.get_last_message_ids, reader.has_message_available):
             with pytest.raises(ValueError, match="'one'"):

@@ -27,8 +27,8 @@ Exit code 0: all runs passed. 1: some did not, and which tests failed.
 """
 OUTPUT = Path("build/flaky")
 PYTEST = (sys.executable, "-P", "-m", "pytest", "-n", "auto", "--dist", "loadfile", "-q", "--show-capture=no")
-SLOWLY = ("--timeout", "300")  # seconds of a test, where it does not say itself how long it may take
-# Ends with the process that started it, however that ends.
+SLOWLY = ("--timeout", "300")  # the time limit in seconds of a test without its own limit
+# This program ends when the process that started it ends for any reason.
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(100_000))"
 FAILURE = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 

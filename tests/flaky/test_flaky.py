@@ -40,7 +40,7 @@ Flaky: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def flaky(tmp_path: Path) -> Flaky:
-    """Runs the script on the tests in `tmp_path`."""
+    """Return a function that runs the script on the tests in `tmp_path`."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "conftest.py").write_text(CONFTEST)
 

@@ -1,4 +1,4 @@
-"""As much of the admin REST API as these tests set their stage with."""
+"""Calls of the admin REST API that prepare the broker for these tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class AdminError(Exception):
-    """An answer outside 2xx: `status`, and the body as text."""
+    """An error of the admin API: an answer whose status is not 2xx."""
 
     def __init__(self, call: str, status: int, body: str) -> None:
         super().__init__(f"{call}: {status} {body}")
@@ -26,7 +26,7 @@ class Admin:
     url: str
 
     def call(self, method: str, path: str, body: object = None) -> Any:
-        """The JSON of the answer, None when it is empty."""
+        """Return the JSON of the answer, or None when the answer is empty. Raise `AdminError` for an error status."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
         try:
@@ -38,7 +38,7 @@ class Admin:
         return json.loads(text) if text.strip() else None
 
     def answer(self, method: str, path: str, body: object = None, **headers: str) -> tuple[int, str]:
-        """Return the status and the text of the answer. `body` is JSON, or bytes as they are."""
+        """Return the status and the text of the answer, also of an error. Send bytes unchanged, other types as JSON."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         given = {"Content-Type": "application/json", **headers}
         request = urllib.request.Request(self.url + path, data, given, method=method)
@@ -50,14 +50,14 @@ class Admin:
                 return error.code, error.read().decode(errors="replace")
 
     def text(self, path: str) -> str:
-        """The answer to a GET, where it is no JSON."""
+        """Return the answer to a GET as text."""
         with urllib.request.urlopen(self.url + path, timeout=30) as answer:
             return str(answer.read().decode())
 
     def keep_acknowledgements(self) -> None:
-        """Have Pulsarium save the cursors that it would have saved within the next second; a kill may forget others."""
+        """Make Pulsarium save the cursors that are due within the next second, because a kill loses unsaved ones."""
         self.call("POST", "/lab/clock/advance", {"seconds": 2})
-        self.create_namespace(f"public/{uuid.uuid4().hex}")  # is answered when all before it is on disk
+        self.create_namespace(f"public/{uuid.uuid4().hex}")  # the answer comes when all earlier writes are on disk
 
     def create_namespace(self, namespace: str) -> None:
         self.call("PUT", f"/admin/v2/namespaces/{namespace}")

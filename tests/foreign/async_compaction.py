@@ -1,4 +1,4 @@
-"""Helpers for the tests of async compaction."""
+"""Helpers for tests of compaction with the asynchronous client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def compact(admin: Admin, topic: str) -> None:
 
 
 class Counting(DefaultPayloadToMessageIdConverter):
-    """Notes that the broker left the work to us."""
+    """A converter that counts its calls. A call shows that the broker left the work to the client."""
 
     def __init__(self) -> None:
         self.calls = 0

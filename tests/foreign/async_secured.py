@@ -1,4 +1,4 @@
-"""Helpers for the tests of async secured."""
+"""Helpers for tests of authentication with the asynchronous client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One broker in a process of its own, started, stopped and killed by the tests."""
+"""A broker in its own process, which tests start, stop and kill."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 from .deadline import eventually
 
 START_SECONDS = 60.0
-"""Long, because a real broker (see `COMMAND`) takes ten seconds."""
+"""Limit of a broker's start, in seconds. A real broker (see `COMMAND`) takes ten."""
 
 COMMAND = "PULSARIUM_TEST_SERVE"
-"""Environment: another command with `pulsarium serve`'s options, to prove the tests against a real broker."""
+"""Environment variable: a command that replaces `pulsarium serve` and has its options, such as a real broker's."""
 
 ADDRESS = "PULSARIUM_TEST_BROKER"
-"""Environment: "pulsar://host:port,http://host:port" of a running broker, used in place of a process of ours."""
+"""Environment variable: "pulsar://host:port,http://host:port" of a running broker that the tests use."""
 
 
 PULSARIUM = (sys.executable, "-P", "-m", "pulsarium", "serve")
@@ -31,7 +31,7 @@ PULSARIUM = (sys.executable, "-P", "-m", "pulsarium", "serve")
 
 @dataclass(frozen=True)
 class Address:
-    """Where clients find a broker."""
+    """The URLs of a broker."""
 
     service_url: str
     admin_url: str
@@ -46,12 +46,12 @@ class Address:
 
 
 def is_pulsarium() -> bool:
-    """Whether the tests talk to our broker, and not to another that somebody gave them."""
+    """Return whether the tests run against Pulsarium, and not against a broker that the environment names."""
     return given_address() is None and not os.environ.get(COMMAND)
 
 
 def given_address() -> Address | None:
-    """The running broker that the environment names, if it does."""
+    """Return the running broker that the environment names, or None."""
     given = os.environ.get(ADDRESS)
     if not given:
         return None
@@ -60,7 +60,7 @@ def given_address() -> Address | None:
 
 
 class BrokerProcess:
-    """`pulsarium serve` with `options`, on free ports unless told; output goes to `folder`/broker.log."""
+    """A process of `pulsarium serve` with `options`, by default on free ports. Output goes to `folder`/broker.log."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class BrokerProcess:
         http_port: int = 0,
         command: Sequence[str] | None = None,
     ) -> None:
-        """`command` takes the place of `pulsarium serve`, whatever the environment says."""
+        """Start the broker, and wait until it is ready. `command` replaces the environment's command too."""
         folder.mkdir(parents=True, exist_ok=True)
         self.log = folder / "broker.log"
         ready = folder / "ready.json"
@@ -109,7 +109,7 @@ class BrokerProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process, or of the script that a real broker is the child of."""
+        """Return the id of the process. For a real broker, this is the script that started the broker."""
         return self._process.pid
 
     @property
@@ -117,14 +117,14 @@ class BrokerProcess:
         return self._process.poll() is None
 
     def tail(self, start: int = 0, limit: int = 6000) -> str:
-        """The end of the broker's output, from byte `start` of it on."""
+        """Return the end of the broker's output: at most `limit` bytes, and none before byte `start`."""
         with self.log.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
             log.seek(max(start, size - limit))
             return log.read().decode(errors="replace")
 
     def stop(self, seconds: float = 30.0) -> int:
-        """SIGTERM; the exit status. One that does not stop is killed, and that fails the test."""
+        """Stop the broker with SIGTERM, and return its exit status. If it does not stop, kill it and fail the test."""
         self._process.terminate()
         try:
             return self._process.wait(seconds)
@@ -133,7 +133,7 @@ class BrokerProcess:
             raise AssertionError(f"the broker did not stop in {seconds:g} s:\n{self.tail()}") from None
 
     def kill(self) -> None:
-        """SIGKILL, and wait until it is gone; a real broker is the child of a script, and goes with it."""
+        """Kill the broker, and wait for its end. A real broker dies together with the script that started it."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

@@ -1,4 +1,4 @@
-"""A real browser: headless Chromium, and pages that a stranger's site serves."""
+"""A real browser, headless Chromium, and a foreign website that serves pages to the browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS = 60
 
 
 def chromium() -> str:
-    """Return the browser's command. Without one the test skips, and fails where CI=true."""
+    """Return the browser's command. Without a browser, skip the test, or fail it where CI=true."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         reason = "Chromium is needed (Debian: chromium)"
@@ -31,7 +31,7 @@ def chromium() -> str:
 
 @contextmanager
 def site(html: str) -> Iterator[int]:
-    """Serve one page at every path of a free port, which is given."""
+    """Serve one page at every path of a free port, and yield the port."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -54,7 +54,7 @@ def site(html: str) -> Iterator[int]:
 
 
 def visit(url: str, profile: Path, *, resolve: str) -> str:
-    """Open a page, and return its document once the page's own work is done. `resolve` is a host of this machine."""
+    """Open a page, wait for its scripts, and return its document. The host `resolve` leads to this machine."""
     options = (
         *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
         *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-proxy-server"),

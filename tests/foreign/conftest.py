@@ -1,4 +1,4 @@
-"""One broker for the whole folder, and names that no two tests share."""
+"""A broker that all tests of this folder share, and names that are unique to each test."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    """The broker that all tests here share."""
+    """Start the broker that all tests here share, or take the one that the environment names."""
     address = given_address()
     if address is not None:
         yield address
@@ -49,27 +49,27 @@ def admin(broker: Address) -> Admin:
 
 @pytest.fixture(scope="session")
 def namespace(admin: Admin) -> Iterator[str]:
-    """A namespace of this run, for tests that only need topics of their own."""
+    """Create a namespace that tests share when they only need topics of their own."""
     with _temporary_namespace(admin) as name:
         yield name
 
 
 @pytest.fixture
 def own_namespace(admin: Admin) -> Iterator[str]:
-    """A namespace of this test, for those that look at all topics of one."""
+    """Create a namespace for one test that looks at all topics of a namespace."""
     with _temporary_namespace(admin) as name:
         yield name
 
 
 @pytest.fixture
 def topic(namespace: str) -> str:
-    """The name of a topic that nobody has used."""
+    """Return a topic name that is unique to the test."""
     return f"persistent://{namespace}/{uuid.uuid4().hex[:12]}"
 
 
 @pytest.fixture
 def official(broker: Address) -> Iterator[pulsar.Client]:
-    """The official Python client."""
+    """Open the official Python client, and close it after the test."""
     client = pulsar.Client(
         broker.service_url, operation_timeout_seconds=30, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn)
     )
@@ -79,13 +79,13 @@ def official(broker: Address) -> Iterator[pulsar.Client]:
 
 @pytest.fixture
 def launch(tmp_path: Path) -> Iterator[Launch]:
-    """Starts brokers for a test that stops or kills them: `launch("--data", ..., port=...)`."""
+    """Return a function that starts brokers for a test that stops or kills them: `launch("--data", ..., port=...)`."""
     if given_address() is not None:
         pytest.skip(f"needs brokers of its own: {COMMAND} can start them, {ADDRESS} cannot")
     processes: list[BrokerProcess] = []
 
     def start(*options: str, port: int = 0, http_port: int = 0) -> BrokerProcess:
-        if "--brokers" not in options:  # the system gives these ports to nobody while the broker is stopped
+        if "--brokers" not in options:  # no other process gets these ports while the broker is stopped
             port, http_port = port or free_port(), http_port or free_port()
         processes.append(BrokerProcess(tmp_path / "broker", options, port, http_port))
         return processes[-1]
@@ -98,7 +98,7 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
 
 @pytest.fixture
 def data(tmp_path: Path) -> str:
-    """A directory for --data."""
+    """Return a directory for --data."""
     return str(tmp_path / "data")
 
 
@@ -107,7 +107,7 @@ def _temporary_namespace(admin: Admin) -> Iterator[str]:
     name = f"public/foreign-{uuid.uuid4().hex[:12]}"
     admin.create_namespace(name)
     yield name
-    # A broker that was given keeps nothing of ours; where topics still have clients it may refuse.
+    # A broker that the environment names keeps no topics of the tests. The broker may refuse while topics have clients.
     with contextlib.suppress(AdminError):
         admin.delete_namespace(name)
 
@@ -121,7 +121,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failure shows what the shared broker logged meanwhile."""
+    """Add the shared broker's log of the test to the report of a failure."""
     report = yield
     process = item.config.stash.get(SHARED_BROKER, None)
     if process and report.failed and LOG_START in item.stash:

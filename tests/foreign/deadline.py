@@ -1,4 +1,4 @@
-"""The one place where these tests poll: for what another process shows only when asked."""
+"""Polling for state that another process shows only on request. These tests poll nowhere else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def eventually(check: Callable[[], T | None], *, what: str, seconds: float = 30.0, every: float = 0.02) -> T:
-    """Call `check` until it returns something true; AssertionError naming `what` after `seconds`."""
+    """Call `check` until it returns a true value, and return that value. Raise `AssertionError` after `seconds`."""
     never = threading.Event()
     end = time.monotonic() + seconds
     while True:

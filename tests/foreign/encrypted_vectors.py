@@ -1,6 +1,6 @@
-"""Makes the encrypted vectors of tests/proto/ anew: `PYTHONPATH=. python -P -m tests.foreign.encrypted_vectors`.
+"""Record encrypted vectors of the official clients: `PYTHONPATH=. python -P -m tests.foreign.encrypted_vectors`.
 
-Entries that the official Python and Java clients encrypted, and the private keys made for them.
+The vectors in tests/client/entry/vectors are entries that the Python and Java clients encrypted, and the private keys.
 """
 
 from __future__ import annotations

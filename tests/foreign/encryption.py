@@ -1,4 +1,4 @@
-"""Helpers for the tests of encryption."""
+"""Parameters of the tests of encryption."""
 
 from __future__ import annotations
 

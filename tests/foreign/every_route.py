@@ -1,6 +1,6 @@
-"""Calls every route of the admin API, each on a stage of its own; `python -P -m tests.foreign.every_route` records.
+"""Call every route of the admin API, each with resources of its own. `python -P -m tests.foreign.every_route` records.
 
-Recording writes routes.tsv with what a real broker answers: PULSARIUM_TEST_SERVE=scripts/reference-pulsar.
+Recording writes the answers of a real broker to routes.tsv: set PULSARIUM_TEST_SERVE=scripts/reference-pulsar.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .route_inputs import BODIES, GRANTED, QUERIES, VALUES
 STATUSES = Path(__file__).with_name("routes.tsv")
 SECONDS = 30.0
 NO_ANSWER = 0
-"""In place of a status, when none came within `SECONDS`: a few calls never end on a real broker."""
+"""Recorded as the status when no answer came within `SECONDS`. A few calls never end on a real broker."""
 
 PARTITIONED = re.compile(
     r".*\{topic\}/(partitions|partitioned-\w+|createMissedPartitions|terminate/partitions|partitions/\{partition\})"
@@ -45,7 +45,7 @@ OF_NAMESPACES = tuple(f"/admin/v2/{resource}/" for resource in ("namespaces", "p
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a route with values in it."""
+    """A request: a route whose parameters have values."""
 
     method: str
     url: str
@@ -83,7 +83,7 @@ class Http:
 
 
 class Stage:
-    """What a route needs to find: a tenant, a namespace of one bundle, a topic with messages and a subscription."""
+    """Resources that a route needs: a tenant, a namespace of one bundle, a topic with messages and a subscription."""
 
     def __init__(self, http: Http, client: pulsar.Client, service_url: str) -> None:
         self._http = http
@@ -93,7 +93,7 @@ class Stage:
         http.done("PUT", f"/admin/v2/{GRANTED.replace('://', '/')}")
 
     def call_of(self, route: Route, number: int) -> Call:
-        """The call of a route, with the stage for it set."""
+        """Create the resources that a route needs, and return the call of the route."""
         own = {name: f"{name}-{number}" for name in ("tenant", "cluster", "resourcegroup")}
         names = {**VALUES, **own, "brokerId": self._broker, "broker": self._broker}
         self._of_a_cluster(route, names)
@@ -140,10 +140,10 @@ class Stage:
             names |= {"ledger": ids[1].ledger_id(), "entry": ids[1].entry_id()}
 
     def _of_a_transaction(self, route: Route, names: dict[str, Any]) -> None:
-        """An open one, that published to the topic and acknowledged on its subscription."""
+        """Open a transaction that publishes to the topic and acknowledges on its subscription."""
         if not route.path.startswith("/admin/v3/transactions/"):
             return
-        own = names["tenant"]  # open transactions hold up a topic
+        own = names["tenant"]  # an open transaction stops the dispatch of its topic
         topic = f"persistent://{own}/ns/t" if "{topic}" in route.path else f"persistent://public/default/{own}"
         with closing(Transactions(self._service_url, topic, "s")) as transactions:
             begun = transactions.begin()
@@ -177,11 +177,11 @@ SET_BEFORE = {
         "POST", f"{NAMESPACE}/persistence/bookieAffinity", BODIES["/persistence/bookieAffinity"]
     ),
 }
-"""Routes that show or delete something -> how it is made."""
+"""Calls that create what a route shows or deletes, by a pattern of the route's path."""
 
 
 def _kind(route: Route) -> str:
-    """What the inputs of a route are filed under: what follows the namespace or the topic, or the whole path."""
+    """Return the key of a route's inputs: the path after the namespace or the topic, or the whole path."""
     for name in ("{topic}", "{namespace}"):
         if name in route.path:
             rest = route.path.split(name, 1)[1]
@@ -190,7 +190,7 @@ def _kind(route: Route) -> str:
 
 
 def _filled(value: Any, names: dict[str, Any]) -> Any:
-    """`value` with $name replaced by what it is on this stage; a text that is a name alone becomes its value."""
+    """Replace each $name in `value` by its value here. A text that is only $name becomes the value, with its type."""
     if isinstance(value, dict):
         return {key: _filled(item, names) for key, item in value.items()}
     if isinstance(value, list):
@@ -203,8 +203,11 @@ def _filled(value: Any, names: dict[str, Any]) -> Any:
 
 
 def routes() -> list[Route]:
-    """Every route but the lab's, which no real broker has, and those of Pulsar 5, which recordings of a real 5.0.0-M1
-    call; in the same order each time. What stops the broker, or a real one for a while, comes last."""
+    """Return all routes except the lab's and those of Pulsar 5, in the same order each time.
+
+    No real broker has the lab's routes, and recordings of a real 5.0.0-M1 call those of Pulsar 5. Routes that stop the
+    broker, or block a real one for a while, come last.
+    """
     routes = {route for route, _ in all_routes() if not route.path.startswith("/lab") and not _came_with_5_0(route)}
     return sorted(routes, key=lambda each: (_disturbs(each), each.path, each.method))
 
@@ -214,12 +217,12 @@ def _came_with_5_0(route: Route) -> bool:
 
 
 def _disturbs(route: Route) -> int:
-    """/backlog takes a minute on a real broker, in which it answers little else."""
+    """Return how much a route disturbs others. A real broker answers little during the minute of a /backlog."""
     return 2 * route.path.endswith("/shutdown") + route.path.endswith("/backlog")
 
 
 def call_all(address: Address, wanted: Iterable[Route]) -> Iterator[tuple[Route, int]]:
-    """Each route with the status of its call."""
+    """Call the wanted routes, and yield each route with its status."""
     http = Http(address)
     client = pulsar.Client(address.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
     stage = Stage(http, client, address.service_url)

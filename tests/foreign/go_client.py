@@ -1,4 +1,4 @@
-"""Helpers for the tests of go client."""
+"""Scenarios of the official Go client, and the program that runs them."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ OF_TRANSACTIONS = (
     "transaction-timeout",
     "transaction-topics",
 )
-"""On a broker that has them: test_transactions.py."""
+"""Scenarios that need a broker with transactions. test_transactions.py runs them."""
 
 
 def go_program(broker: Address, folder: Path) -> LineProgram:
-    """The scenarios of go/ against `broker`; its log goes to `folder`."""
+    """Return the program of go/, which runs scenarios against `broker` and logs to `folder`."""
     folder.mkdir(exist_ok=True)
     return LineProgram([str(require(GO)), broker.service_url, broker.admin_url], folder / "stderr.log")

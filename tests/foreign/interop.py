@@ -1,4 +1,4 @@
-"""One way to publish and to read messages, gone by our client and by official ones."""
+"""Publishing and reading of messages, in the same way by our client and by official ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MINUTE_MS = 60_000
 
 @dataclass(frozen=True)
 class Way:
-    """How messages are sent: with a schema (see KINDS), compressed, each as SENDING says, encrypted with `keys`."""
+    """Options of sending messages: a schema of KINDS, a compression, a value of SENDING, and keys for encryption."""
 
     kind: str
     compression: str = "NONE"
@@ -41,7 +41,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Sent:
-    """A message as it is to be published; None is no value."""
+    """A message to publish. The value None means a message without a value."""
 
     value: Any
     key: str = ""
@@ -54,24 +54,24 @@ class Peer(Protocol):
     """An official client."""
 
     large: int
-    """Bytes in a message that are sent in chunks, compressed or not."""
+    """Size in bytes of a value that needs chunks, compressed or not."""
     chunk_size: int | None
-    """Of our chunks, when we talk to it, and its own if it can be told; None: as large as entries may be."""
+    """Size of our chunks in tests with this peer, and of the peer's where it has the option. None is the maximum."""
 
     def messages(self, way: Way) -> list[Sent]:
-        """What it can publish."""
+        """Return the messages that the peer can publish."""
 
     def publish(self, topic: str, way: Way, messages: Sequence[Sent]) -> list[MessageId]: ...
 
     def read(self, topic: str, way: Way, count: int) -> list[dict[str, Any]]:
-        """As much of each message as it tells, under the names of `told`; values are plain ones."""
+        """Return the fields of each message that the peer shows, named as in `told`. Values have their plain form."""
 
 
 def messages_of(way: Way, large: int) -> list[Sent]:
-    """The kind's own values and none; a large one where there are to be chunks."""
+    """Return a message for each value of the kind, and one without a value. For chunks, add a large one."""
     values = [*way.schema.values, None]
     if way.schema.schema.separates_key:
-        values.pop()  # a pair without either, as Java has it
+        values.pop()  # Java reads the missing value as a pair without key and value
     if way.sending == CHUNKED and way.schema.large is not None:
         text = base64.b64encode(random.Random(large).randbytes(large)).decode()
         values.insert(1, way.schema.large(text))
@@ -90,12 +90,12 @@ def messages_of(way: Way, large: int) -> list[Sent]:
 
 
 def place(message_id: MessageId) -> tuple[Any, ...]:
-    """All that an id keeps when it is serialized."""
+    """Return all parts of a message id that a serialized id keeps."""
     return message_id, message_id.batch_size, message_id.first_chunk
 
 
 def told(message: Message[Any]) -> dict[str, Any]:
-    """What our client tells of a message."""
+    """Return the fields of a message as our client shows them."""
     return {
         "value": None if message.has_null_value() else message.value(),
         "id": place(message.message_id()),
@@ -112,7 +112,7 @@ def told(message: Message[Any]) -> dict[str, Any]:
 async def publish(
     client: Client, topic: str, way: Way, messages: Sequence[Sent], chunk_size: int | None
 ) -> list[MessageId]:
-    """As our client does it."""
+    """Publish the messages with our client, and return their ids."""
     async with client.create_producer(
         topic,
         schema=way.schema.schema,
@@ -139,7 +139,7 @@ async def publish(
 
 
 async def read(client: Client, topic: str, way: Way, count: int) -> list[Message[Any]]:
-    """As our client does it."""
+    """Receive and acknowledge `count` messages with our client."""
     async with client.subscribe(
         topic,
         f"ours-{way.kind}",
@@ -155,7 +155,7 @@ async def read(client: Client, topic: str, way: Way, count: int) -> list[Message
 
 
 class Java:
-    """The scenarios of Interop.java."""
+    """The official Java client, which runs the scenarios of Interop.java."""
 
     def __init__(self, program: LineProgram, large: int = 3000, chunk_size: int | None = 1000) -> None:
         self.large = large
@@ -202,16 +202,16 @@ class Java:
 
 
 class Python:
-    """The official Python client, which makes chunks of what no entry holds, and of nothing less."""
+    """The official Python client. It sends chunks only when a message is larger than an entry may be."""
 
     def __init__(self, client: pulsar.Client, max_message_size: int) -> None:
-        """`max_message_size` is the broker's."""
+        """Set the size of large messages and of chunks by the broker's `max_message_size`."""
         self.large = max_message_size + 10_000
         self.chunk_size = max_message_size // 5
         self._client = client
 
     def messages(self, way: Way) -> list[Sent]:
-        """It cannot read nothing in zlib, not even its own."""
+        """Return all messages, but no single empty ones for zlib: this client cannot read them, not even its own."""
         everything = messages_of(way, self.large)
         if way.compression != "ZLIB" or way.sending == BATCHED:
             return everything

@@ -1,4 +1,4 @@
-"""Values of every schema, as our client, the official Python one and the Java program have them."""
+"""Values of every schema, in the forms of our client, the official Python client and the Java program."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class More:
     data: bytes | None = None
     at: datetime | None = None
     homes: list[Home] | None = None
-    byName: dict[str, Home] | None = None  # noqa: N815  # as Java calls it
+    byName: dict[str, Home] | None = None  # noqa: N815  # the field's name in Java
     rows: list[list[int]] | None = None
     none: Home | None = None
 
@@ -145,7 +145,7 @@ MORES = (
 
 
 def plain(value: Any) -> Any:
-    """A value of ours as the Java program tells it."""
+    """Return a value of our client in the form that the Java program prints."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, (datetime, time)):
@@ -181,12 +181,12 @@ def order_of(theirs: Any) -> Order:
 
 
 def plain_json(value: More) -> Any:
-    """With a number, as the definition has it."""
+    """Return the value in the Java program's form, but with its time as a number, as the JSON schema defines it."""
     return plain(value) | {"at": None if value.at is None else milliseconds(value.at)}
 
 
 class Official(NamedTuple):
-    """A schema of the official Python client; between its values and ours."""
+    """A schema of the official Python client, and conversions between that client's values and ours."""
 
     schema: Any
     theirs: Callable[[Any], Any] = lambda value: value
@@ -195,18 +195,18 @@ class Official(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """A schema of ours, and some of its values."""
+    """A schema of our client, and some of its values."""
 
     schema: Schema[Any]
     values: tuple[Any, ...]
     plain: Callable[[Any], Any] = plain
     large: Callable[[str], Any] | None = None
-    """A value with this text in it."""
+    """Function that returns a value with the given text in it."""
     official: Official | None = None
 
 
 def api(name: str) -> Api:
-    """A message of a file that imports others."""
+    """Return a Protobuf message whose .proto file imports others."""
     return Api(name=name, source_context=SourceContext(file_name="of it"))
 
 
@@ -278,5 +278,5 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
     }
 )
 MIXED = ("bytes", "string", "avro-order", "json-order")
-"""Those that the official Python client has as well, and that may be large."""
+"""Kinds that the official Python client has too, and whose values may be large."""
 VERSIONED = tuple(name for name in KINDS if "-user-" in name)

@@ -1,4 +1,4 @@
-"""Runs java-admin/, and records what it prints: `PYTHONPATH=. python -P -m tests.foreign.java_admin`.
+"""Run java-admin/, and record what it prints: `PYTHONPATH=. python -P -m tests.foreign.java_admin`.
 
 Recording needs a real broker: PULSARIUM_TEST_SERVE=scripts/reference-pulsar.
 """
@@ -21,12 +21,12 @@ from .toolchains import ADMIN, java_command
 
 EXPECTED = ADMIN.folder / "expected.jsonl"
 CONFIG = ADMIN.folder.parents[1] / "transcripts" / "standalone.conf"
-"""What the recorded broker ran with."""
+"""Configuration of the recorded broker."""
 SECONDS = 150
 
 SECURED = CONFIG.with_name("auth.conf")
 KEY = b"transcripts-secret-0123456789abcdef"
-"""The key of that file."""
+"""Secret key of the tokens, from `SECURED`."""
 BROKERS_OWN = """
 brokerClientAuthenticationPlugin=org.apache.pulsar.client.impl.auth.AuthenticationToken
 brokerClientAuthenticationParameters=token:{token}
@@ -37,11 +37,11 @@ OF_THE_MACHINE = {
     "Brokers.getInternalConfigurationData",
     "Brokers.getRuntimeConfigurations",
 }
-"""Calls whose results tell about the machine and the build; only their types are compared, as with all BrokerStats."""
+"""Calls whose results describe the machine or the build. Only the types are compared, as for all of BrokerStats."""
 
 
 def run(address: Address, *tokens: str) -> list[dict[str, Any]]:
-    """What the program prints, a dict for each line; `tokens` of a superuser and of a role without grants."""
+    """Return the lines that the program prints. `tokens` are those of a superuser and of a role without grants."""
     done = subprocess.run(
         [*java_command(ADMIN, "pulsarium.admin.Main"), address.service_url, address.admin_url, *tokens],
         capture_output=True,
@@ -54,7 +54,7 @@ def run(address: Address, *tokens: str) -> list[dict[str, Any]]:
 
 
 def comparable_calls(lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The calls among the lines, without what is of one run."""
+    """Yield the calls among the lines, without values that differ from run to run."""
     for line in lines:
         if "call" in line:
             yield _comparable(line)
@@ -67,22 +67,22 @@ def _comparable(line: dict[str, Any]) -> dict[str, Any]:
     elif isinstance(result, str):
         line = {**line, "result": parsed(result)}
     if isinstance(result, list):
-        # A real broker keeps policies and more in topics of its own.
+        # A real broker keeps policies and more in system topics.
         line = {**line, "result": [item for item in result if not (isinstance(item, str) and "/__" in item)]}
-    # Ledgers and times that were asked for.
+    # Large numbers are ledgers and times of one run.
     arguments = ["NUMBER" if isinstance(item, int) and item > 9 else comparable(item) for item in line["arguments"]]
     return {**comparable(line, statistics="Stats" in call or "Info" in call), "arguments": arguments}
 
 
 def secured_config(folder: Path) -> Path:
-    """A broker.conf with authorization, whose superuser is admin."""
+    """Write a broker.conf with authorization and the superuser admin, and return its path."""
     conf = folder / "secured.conf"
     conf.write_text(SECURED.read_text() + BROKERS_OWN.format(token=token("admin")))
     return conf
 
 
 def token(role: str) -> str:
-    """A JWT without an end, signed with HS256."""
+    """Return a JWT that never expires, signed with HS256."""
     parts = (json.dumps(part).encode() for part in ({"alg": "HS256"}, {"sub": role}))
     signed = b".".join(_encoded(part) for part in parts)
     return (signed + b"." + _encoded(hmac.digest(KEY, signed, hashlib.sha256))).decode()

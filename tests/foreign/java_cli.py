@@ -1,4 +1,4 @@
-"""Runs java-cli/, and records what it prints: `PYTHONPATH=. python -P -m tests.foreign.java_cli`.
+"""Run java-cli/, and record what it prints: `PYTHONPATH=. python -P -m tests.foreign.java_cli`.
 
 Recording needs a real broker: PULSARIUM_TEST_SERVE=scripts/reference-pulsar.
 """
@@ -22,17 +22,17 @@ EXPECTED = CLI.folder / "expected.jsonl"
 SECONDS = 100
 
 IN_ANY_ORDER = ("list", "subscriptions")
-"""Commands that print a set, a line for each member."""
+"""Commands that print a set, with a line for each member."""
 
 
 def commands() -> list[str]:
-    """The lines of commands.txt. Only a real broker needs time, until a policy that was set can be read."""
+    """Return the lines of commands.txt. Only a real broker needs the sleeps, because it shows new policies late."""
     lines = [line for line in COMMANDS.read_text().splitlines() if not line.startswith("#")]
     return [line for line in lines if not (is_pulsarium() and line.startswith("sleep "))]
 
 
 def run(address: Address, folder: Path, script: Sequence[str]) -> list[dict[str, Any]]:
-    """What each command of the script gives: "command", "code", "stdout", "stderr"."""
+    """Run the commands of the script, and return "command", "code", "stdout" and "stderr" of each."""
     conf = folder / "client.conf"
     conf.write_text(f"webServiceUrl={address.admin_url}\nbrokerServiceUrl={address.service_url}\n")
     done = subprocess.run(
@@ -48,7 +48,7 @@ def run(address: Address, folder: Path, script: Sequence[str]) -> list[dict[str,
 
 
 def comparable_command(told: dict[str, Any]) -> dict[str, Any]:
-    """What a command gave, without what is of one run."""
+    """Return the result of a command, without values that differ from run to run."""
     words = told["command"].split()
     statistics = any(part in words[2] for part in ("stats", "info", "message-id"))
     text = told["stdout"]

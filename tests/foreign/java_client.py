@@ -1,4 +1,4 @@
-"""Helpers for the tests of java client."""
+"""Scenarios of the official Java client, and the program that runs them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OF_TRANSACTIONS = (
     "transaction-topics",
     "transaction-unload",
 )
-"""On a broker that has them: test_transactions.py."""
+"""Scenarios that need a broker with transactions. test_transactions.py runs them."""
 
 
 ALONE = (
@@ -97,7 +97,7 @@ ALONE = (
 
 
 def java_program(broker: Address, folder: Path) -> LineProgram:
-    """The scenarios of java/ against `broker`; its log goes to `folder`."""
+    """Return the program of java/, which runs scenarios against `broker` and logs to `folder`."""
     folder.mkdir(exist_ok=True)
     command = java_command(JAVA, "pulsarium.foreign.Main")
     return LineProgram([*command, broker.service_url, broker.admin_url], folder / "stderr.log")

@@ -1,4 +1,4 @@
-"""What Key_Shared promises while consumers come and go, and how the tests of all clients ask for it."""
+"""The order that Key_Shared guarantees while consumers come and go, as the tests of all clients check it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 What: TypeAlias = Literal["received", "acknowledged", "left"]
 
 KEYED_MESSAGES, STEPS = 5000, 25
-"""Messages, and joins and leaves, of one run."""
+"""Number of messages, and number of joins and leaves, in one run."""
 
 
 def seeds(everyday: str) -> list[ParameterSet]:
-    """(seed, batched): who joins and leaves when, and whether messages go in batches of one key; all but one heavy."""
+    """Return (seed, batched) parameters, all but `everyday` heavy.
+
+    The seed decides about joins and leaves. Batches hold messages of one key.
+    """
     names = {f"{seed}-{how}": (seed, how == "batched") for seed in range(1, 5) for how in ("single", "batched")}
     return [
         pytest.param(*values, id=name, marks=[pytest.mark.heavy] * (name != everyday)) for name, values in names.items()
@@ -28,7 +31,7 @@ def seeds(everyday: str) -> list[ParameterSet]:
 
 @dataclass(frozen=True)
 class Event:
-    """What one consumer did. An acknowledgement and a leave are noted before the client is told of them."""
+    """An action of one consumer. The tests note an acknowledgement or a leave before they call the client."""
 
     consumer: str
     what: What
@@ -37,7 +40,7 @@ class Event:
 
 
 def assert_ordered_by_key(events: Iterable[Event]) -> None:
-    """What Key_Shared promises to applications that refuse nothing and acknowledge in the order of receipt (B-11).
+    """Assert the order of Key_Shared for applications that acknowledge in order of receipt, never negatively (B-11).
 
     1. While a consumer that has not left holds a message of a key (received, not acknowledged), no other consumer
        receives a message of that key.
@@ -68,6 +71,6 @@ def assert_ordered_by_key(events: Iterable[Event]) -> None:
 
 
 def events(lines: Iterable[str]) -> list[Event]:
-    """ "a received k 1", "a acknowledged k 1", "a left" -> Event."""
+    """Parse lines such as "a received k 1", "a acknowledged k 1" and "a left"."""
     parts = (line.split() for line in lines)
     return [Event(who, what, *rest[:1], *map(int, rest[1:])) for who, what, *rest in parts]  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A foreign program that runs many scenarios in one process: a JSON line in, a JSON line out."""
+"""A foreign program that runs many scenarios in one process. Requests and results are lines of JSON."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from pulsarium.matrix.program import Hung, LineProcess
 
 SCENARIO_SECONDS = 50.0
-"""Under the limit of a whole test, so that it is the scenario that is blamed."""
+"""Limit of a scenario, in seconds. A whole test may take longer, so that the failure names the scenario."""
 
 
 class LineProgram(LineProcess):
-    """Starts its command when it is first needed, and again after a scenario that hung."""
+    """A program that starts when it is first needed, and again after a scenario that hung."""
 
     def run(self, scenario: str, **arguments: object) -> dict[str, Any]:
-        """The result line of a scenario; AssertionError with its error and the program's log when it failed."""
+        """Run a scenario, and return its result. Raise `AssertionError` with the program's log when it fails."""
         start = self.log.stat().st_size if self.log.exists() else 0
         request = {"scenario": scenario, **arguments}
         try:

@@ -1,4 +1,4 @@
-"""Helpers for the tests of ownership moves."""
+"""Helpers for tests of topics that move to another broker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def set_up(brokers: BrokerProcess) -> Admin:
 
 
 def move(admin: Admin, topic: str, to: Address | None) -> None:
-    """Unload the topic's bundle, to a broker or to whoever the next lookup finds."""
+    """Unload the topic's bundle to the given broker, or to the one that the next lookup chooses."""
     bundle = admin.text(f"/lookup/v2/topic/{topic.replace('://', '/')}/bundle")
     path = f"/admin/v2/namespaces/{NAMESPACE}/{bundle}/unload"
     admin.call("PUT", path if to is None else f"{path}?destinationBroker=localhost:{to.http_port}")

@@ -1,4 +1,4 @@
-"""All-pairs covering: few rows of a product of options in which every two values still meet."""
+"""Pairwise selection: few combinations of options that contain every pair of values."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Pair: TypeAlias = tuple[int, Hashable, int, Hashable]
 
 
 def pairs_of(row: Row) -> set[Pair]:
-    """Every two values of `row`, each with its column."""
+    """Return every pair of values in `row`, each value with its column."""
     return {(i, row[i], j, row[j]) for i, j in itertools.combinations(range(len(row)), 2)}
 
 
 def pairwise(*options: Sequence[Hashable]) -> list[Row]:
-    """Rows of the product of `options` (one sequence a column) that hold every pair of values of two columns.
+    """Return combinations of `options` (one sequence a column) that contain every pair of values of two columns.
 
-    Greedy over the whole product, ties to the earlier row: the same rows on every run, in product order. Meant for
-    products of hundreds of rows, as it looks at each of them for each row it takes.
+    The choice is greedy, and the earlier of two equal rows wins. So every run gives the same rows, in product order.
+    The function suits products of hundreds of rows, because it looks at all rows for each row that it takes.
     """
     product: list[Row] = list(itertools.product(*options))
     if len(options) < 2:

@@ -1,4 +1,4 @@
-"""Which calls an admin client has, and which were made."""
+"""Calls that an admin client has, and calls that were made."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GROUPS = (
 
 
 def public_calls(admin: Admin) -> set[str]:
-    """`group.method` of each, and `group[policy]`."""
+    """Return `group.method` for each method, and `group[policy]` for each policy."""
     found = {
         f"{name}.{method}"
         for name in GROUPS
@@ -47,7 +47,7 @@ class _SpiedGroup:
 
 
 class Spied(Admin):
-    """An admin client that keeps in `called` what was asked of another."""
+    """An admin client that passes calls on to another one, and keeps their names in `called`."""
 
     def __init__(self, admin: Admin) -> None:
         self._transport = admin._transport

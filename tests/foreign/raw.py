@@ -1,4 +1,4 @@
-"""A consumer and a producer made of frames, for what no official Python client shows: AckResponses, and entries."""
+"""A consumer and a producer of plain frames. They show AckResponses and entries, which the official client hides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ C = TypeVar("C", bound="RawConnection")
 
 
 class RawConnection:
-    """A connection that has connected."""
+    """A connection that has received CONNECTED."""
 
     def __init__(self, address: Address) -> None:
         self._socket = socket.create_connection(("127.0.0.1", address.port), timeout=30)
@@ -41,7 +41,7 @@ class RawConnection:
         self._socket.sendall(b"".join(frame(command.SerializeToString(), entry) for command in commands))
 
     def _next(self, kind: BaseCommand.Type) -> tuple[BaseCommand, bytes]:
-        """The next command of this kind, and the entry behind it."""
+        """Return the next command of this kind, and the entry behind it."""
         while True:
             while not self._frames:
                 data = self._socket.recv(1 << 16)
@@ -71,7 +71,7 @@ class RawProducer(RawConnection):
         self._next(BaseCommand.PRODUCER_SUCCESS)
 
     def publish(self, entry: bytes, messages: int = 1) -> None:
-        """Returns once it is stored."""
+        """Publish an entry, and wait for its receipt."""
         send = BaseCommand(type=BaseCommand.SEND)
         send.send.producer_id = 1
         send.send.sequence_id = 0
@@ -81,7 +81,7 @@ class RawProducer(RawConnection):
 
 
 class RawConsumer(RawConnection):
-    """A Shared consumer of `topic` from its earliest message on, on a connection of its own."""
+    """A Shared consumer that reads `topic` from the earliest message, on a connection of its own."""
 
     def __init__(self, address: Address, topic: str, subscription: str) -> None:
         super().__init__(address)
@@ -96,11 +96,11 @@ class RawConsumer(RawConnection):
         self._next(BaseCommand.SUCCESS)
 
     def receive(self, count: int) -> list[MessageIdData]:
-        """The ids of the next `count` entries."""
+        """Receive the next `count` entries, and return their ids."""
         return [command.message.message_id for command, _ in self._receive(count)]
 
     def entries(self, count: int) -> list[bytes]:
-        """The next `count` entries themselves."""
+        """Receive the next `count` entries, and return their bytes."""
         return [entry for _, entry in self._receive(count)]
 
     def _receive(self, count: int) -> list[tuple[BaseCommand, bytes]]:
@@ -111,7 +111,7 @@ class RawConsumer(RawConnection):
         return [self._next(BaseCommand.MESSAGE) for _ in range(count)]
 
     def acknowledge(self, ids: Iterable[MessageIdData], first_request: int) -> None:
-        """One ACK each, all in one go, with request ids from `first_request` on."""
+        """Acknowledge each id by an ACK of its own. Send all at once, with request ids from `first_request` on."""
         commands = []
         for request, message_id in enumerate(ids, first_request):
             command = BaseCommand(type=BaseCommand.ACK)
@@ -123,7 +123,7 @@ class RawConsumer(RawConnection):
         self._send(commands)
 
     def acknowledged(self) -> int | None:
-        """The request id of the next AckResponse; None when the connection ends first."""
+        """Return the request id of the next AckResponse, or None when the connection ends first."""
         try:
             return self._next(BaseCommand.ACK_RESPONSE)[0].ackResponse.request_id
         except ConnectionError:

@@ -1,4 +1,4 @@
-"""What foreign programs printed, made comparable: what differs from run to run is replaced by a name for it."""
+"""Output of foreign programs, made comparable: names replace the values that differ from run to run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 PATTERNS = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:?\d\d)?"), "TIME"),
     (re.compile(r"(localhost|127\.0\.0\.1|\[::1\]):\d{4,5}\b"), "BROKER"),
-    # Ledgers are numbered in the order in which anything at all needs one.
+    # The number of a ledger depends on all ledgers that the broker created before.
     (re.compile(r"(?<![\d:.-])\d+:(?=-?\d+(\D|$))"), "LEDGER:"),
     (re.compile(r"(?<![\d.])1\d{12}(?![\d.])"), "MILLISECONDS"),
     (re.compile(r"\[(consume|produce), (consume|produce)\]"), "[consume, produce]"),
@@ -27,11 +27,11 @@ VOLATILE = re.compile(
     """,
     re.VERBOSE,
 )
-"""Fields of statistics whose values are of one run. Whether they are there, and their types, are compared."""
+"""Fields of statistics whose values differ from run to run. Only their presence and their types are compared."""
 
 
 def comparable(value: Any, statistics: bool = False) -> Any:
-    """`value` without what is of one run. Of `statistics` the fields that measure are replaced by their types."""
+    """Replace values that differ from run to run by names, and measured fields of `statistics` by their types."""
     if isinstance(value, dict):
         return {
             without_chance(key): _kind(item) if statistics and _measures(key, item) else comparable(item, statistics)
@@ -50,7 +50,7 @@ def without_chance(text: str) -> str:
 
 
 def parsed(text: str) -> Any:
-    """JSON in a text, the text itself when it is none."""
+    """Return the value of a JSON text, or the text itself when it is not JSON."""
     try:
         return json.loads(text) if text[:1] in ("{", "[") else text
     except ValueError:
@@ -58,7 +58,7 @@ def parsed(text: str) -> Any:
 
 
 def differences(wanted: Any, got: Any, path: str = "") -> Iterator[str]:
-    """Where two comparable values differ, a line each."""
+    """Yield a line for each place where two comparable values differ."""
     if isinstance(wanted, dict) and isinstance(got, dict):
         for key in wanted | got:
             if key in wanted and key in got:

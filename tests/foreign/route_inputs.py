@@ -1,7 +1,7 @@
-"""What every_route.py asks each route with: bodies, queries and values of path parameters.
+"""Inputs of the calls of every_route.py: bodies, queries and values of path parameters.
 
-They are filed under what follows the namespace or the topic, alone or after the method, or under the whole path. $name
-stands for the value of a path parameter; $ledger and $entry are those of the second of three messages.
+The key of an input is the path after the namespace or the topic, or the whole path. A method may stand before the path.
+$name stands for the value of a path parameter; $ledger and $entry are those of the second of three messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The matrix that every official client goes through, and its two sizes."""
+"""The matrix of options that every official client runs through, whole and as a pairwise subset."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MESSAGES = 10_000
 
 @dataclass(frozen=True)
 class Combination:
-    """How one scenario publishes and consumes; `partitions` 1 is a non-partitioned topic."""
+    """Options by which a scenario publishes and consumes. One partition means a non-partitioned topic."""
 
     batched: bool
     compression: str
@@ -40,7 +40,7 @@ class Combination:
         return f"{batched}-{self.compression}-{self.subscription}-{self.partitions}"
 
     def arguments(self) -> dict[str, object]:
-        """For a foreign program: the fields, and the number of consumers."""
+        """Return the fields and the number of consumers, for a foreign program."""
         return {**asdict(self), "consumers": self.consumers}
 
 
@@ -52,13 +52,13 @@ EVERYDAY = tuple(
 
 
 def matrix() -> list[ParameterSet]:
-    """Every combination as a test parameter; those outside the pairwise subset are heavy."""
+    """Return every combination as a test parameter. Combinations outside the pairwise subset are heavy."""
     heavy = set(ALL) - set(EVERYDAY)
     return [pytest.param(c, id=str(c), marks=[pytest.mark.heavy] if c in heavy else []) for c in ALL]
 
 
 def on_each_subscription(scenarios: Sequence[str]) -> list[ParameterSet]:
-    """(scenario, subscription) parameters. Failover's, which wait a second for each consumer, are heavy (B-03)."""
+    """Return (scenario, subscription) parameters. Failover is heavy, because it waits a second a consumer (B-03)."""
     return [
         pytest.param(each, kind, id=f"{each}-{kind}", marks=[pytest.mark.heavy] if kind == "Failover" else [])
         for each in scenarios

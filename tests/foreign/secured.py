@@ -1,4 +1,4 @@
-"""Helpers for the tests of secured."""
+"""A broker with TLS, authentication and authorization, and calls of its clients."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HUSHED = pulsar.FileLogger(pulsar.LoggerLevel.Error, "/dev/null")
 
 
 class Secured(NamedTuple):
-    """The broker, its URLs by TLS and in the clear, and what its clients trust."""
+    """A broker, its URLs with TLS and without, and the authority that its clients trust."""
 
     process: BrokerProcess
     authority: Authority
@@ -72,7 +72,7 @@ class Secured(NamedTuple):
         files: Files | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> int:
-        """The status of a call over HTTPS."""
+        """Send a request over HTTPS, and return the status of the answer."""
         context = ssl.create_default_context(cafile=str(self.authority.path))
         if files is not None:
             context.load_cert_chain(files.certificate, files.key)
@@ -131,7 +131,7 @@ def topic() -> str:
 
 
 def by_tokens(folder: Path, *settings: str) -> list[str]:
-    """Return options of a broker in the clear that takes tokens and grants, with `admin` as its superuser."""
+    """Return options of a broker without TLS that checks tokens and permissions, with `admin` as its superuser."""
     (conf := folder / "tokens.conf").write_text(
         "\n".join(
             (

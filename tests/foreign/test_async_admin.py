@@ -1,4 +1,4 @@
-"""Our admin client over sockets, under both event loops: every call of every group once."""
+"""Tests of our admin client over sockets, under both event loops. They make every call of every group."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PERSISTENCE = {
     "managedLedgerMaxMarkDeleteRate": 3.0,
 }
 
-# What namespaces and topics have both: what is got, set and removed, and a value.
+# Policies of both namespaces and topics, each with a value to set.
 OFFLOAD = {"managedLedgerOffloadDriver": "filesystem", "managedLedgerOffloadThresholdInBytes": 5}
 
 SHARED: dict[Policy[Any], Any] = {
@@ -104,7 +104,7 @@ OF_TOPICS = SHARED | {
     rows.SUBSCRIPTION_EXPIRATION: 30,
     rows.REPLICATION: ["standalone"],
 }
-# Settings of namespaces by calls of their own.
+# Settings of namespaces that have calls of their own.
 OF_NAMESPACES_TOO = {
     "bookie_affinity_group": {"bookkeeperAffinityGroupPrimary": "one"},
     "namespace_anti_affinity_group": "apart",
@@ -147,7 +147,7 @@ async def status(process: BrokerProcess) -> dict[str, str]:
 
 
 async def settled(ask: Callable[[], Awaitable[Any]], value: Any) -> None:
-    """Waits until a policy is what was set: a real broker reads it from a topic."""
+    """Wait until a setting has the given value. A real broker reads policies from a topic."""
     found = await ask()
     for _ in range(600):
         if same(found, value):
@@ -158,7 +158,7 @@ async def settled(ask: Callable[[], Awaitable[Any]], value: Any) -> None:
 
 
 def same(found: Any, value: Any) -> bool:
-    """Brokers add fields of newer versions, and keep lists as sets."""
+    """Return whether the broker has the value. Brokers add fields of newer versions, and keep lists as sets."""
     if isinstance(value, dict):
         return isinstance(found, dict) and value.items() <= found.items()
     return sorted(found or ()) == sorted(value) if isinstance(value, list) else bool(found == value)
@@ -295,10 +295,10 @@ async def namespaces(admin: Admin) -> None:
 
 
 async def policies(group: Any, target: str, values: dict[Policy[Any], Any]) -> None:
-    """Set, get and remove each, as far as there is such a call."""
+    """Set, get and remove each policy, as far as the broker has the call."""
     for row, value in values.items():
         calls = group[row]
-        if value is None:  # the broker has no entry filters to name
+        if value is None:  # the broker offers no entry filters
             assert await calls.get(target) is None
             with pytest.raises(AdminError):
                 await calls.set(target, {"entryFilterNames": "nobody"})
@@ -311,7 +311,7 @@ async def policies(group: Any, target: str, values: dict[Policy[Any], Any]) -> N
 
 
 async def settings(group: Any, values: dict[str, Any]) -> None:
-    """The same for what has calls of its own."""
+    """Set, get and remove settings that have calls of their own."""
     for name, value in values.items():
         await getattr(group, f"set_{name}")(NAMESPACE, value)
         await settled(partial(getattr(group, f"get_{name}"), NAMESPACE), value)
@@ -401,7 +401,7 @@ async def shadows(admin: Admin) -> None:
 
 async def subscriptions(admin: Admin, address: Address) -> None:
     of = admin.topics
-    await of.unload(TOPIC)  # Pulsar 4.2.4 takes no messages between a change of properties and this
+    await of.unload(TOPIC)  # Pulsar 4.2.4 stores no messages between a change of properties and an unload
     before = round(time.time() * 1000) - 60_000
     await of.create_subscription(TOPIC, "s/1", MessageId.earliest, properties={"k": "v"})
     assert await of.get_subscription_properties(TOPIC, "s/1") == {"k": "v"}
@@ -440,14 +440,14 @@ async def subscriptions(admin: Admin, address: Address) -> None:
     await of.expire_messages_up_to(TOPIC, "s/1", ids[4])
     await settled(lambda: left(admin), [b"m5"])
     await of.expire_messages(TOPIC, "s/1", 3600)
-    with suppress(errors.Conflict):  # Pulsar: while the first one is still at it
+    with suppress(errors.Conflict):  # a real broker refuses while the first expiry still runs
         await of.expire_messages_for_all_subscriptions(TOPIC, 3600)
     assert await left(admin) == [b"m5"]
     await of.skip_all_messages(TOPIC, "s/1")
-    await of.create_subscription(PARTED, "s/1")  # a topic without it is an error
+    await of.create_subscription(PARTED, "s/1")  # a topic without the subscription is an error
     if is_pulsarium():
         await admin.namespaces.clear_namespace_backlog(NAMESPACE, subscription="s/1")
-    else:  # the topic that holds the policies has no such subscription
+    else:  # the system topic of the policies has no subscription s/1
         with pytest.raises(errors.ServerSideError, match="Cursor not found"):
             await admin.namespaces.clear_namespace_backlog(NAMESPACE, subscription="s/1")
     assert await left(admin) == []
@@ -520,7 +520,7 @@ async def ends(admin: Admin) -> None:
     await of.trigger_compaction(TOPIC)
     await settled(lambda: of.compaction_status(TOPIC), {"status": "SUCCESS"})
     assert (await of.offload_status(TOPIC))["status"] == "NOT_RUN"
-    await of.trigger_offload(TOPIC, await of.get_last_message_id(TOPIC))  # to nowhere: there is no driver
+    await of.trigger_offload(TOPIC, await of.get_last_message_id(TOPIC))  # fails: the broker has no driver
     await settled(lambda: of.offload_status(TOPIC), {"status": "ERROR"})
     await of.trim_topic(TOPIC)
     await of.unload(TOPIC)
@@ -538,7 +538,7 @@ async def ends(admin: Admin) -> None:
 
 @on_both
 async def test_the_owner_of_a_topic_answers(launch: Launch) -> None:
-    """A broker that does not own it redirects: to whom we follow, with the body."""
+    """Another broker redirects the request to the owner, and our client follows with the same body."""
     if not is_pulsarium():
         pytest.skip("needs two brokers in one process")
     process = launch("--brokers", "2")

@@ -1,4 +1,4 @@
-"""Messages in chunks (PIP-37) from the official Python client to ours, and back."""
+"""Messages in chunks (PIP-37) from the official Python client to our client, and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
 
 
 def content(size: int) -> bytes:
-    """Half of it can be compressed."""
+    """Return content of which one half can be compressed."""
     return random.Random(size).randbytes(size // 2) + bytes(size - size // 2)
 
 
@@ -35,9 +35,9 @@ def triple(message_id: Any) -> tuple[int, int, int]:
 
 
 async def settled(admin: Admin, topic: str) -> None:
-    """Every chunk is acknowledged."""
+    """Wait until every chunk is acknowledged."""
     with anyio.fail_after(30):
-        while admin.backlog(topic, "s"):  # noqa: ASYNC110 (of another process)
+        while admin.backlog(topic, "s"):  # noqa: ASYNC110 (the broker is another process)
             await anyio.sleep(0.05)
 
 

@@ -1,4 +1,4 @@
-"""Our own client over sockets, under both event loops; and what the official one reads of it."""
+"""Our own client over sockets, under both event loops, with the official client as a reader."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_the_official_client_reads_what_we_send(
 
 @on_both
 async def test_a_broker_that_is_killed_and_comes_back(launch: Launch, data: str) -> None:
-    """What has a receipt is there; the rest is sent again, in order."""
+    """Messages with a receipt survive. The client sends the others again, in order."""
     process = launch("--data", data)
     contents = [b"%d" % n for n in range(300)]
     async with connect(process.address.service_url) as client:

@@ -1,4 +1,4 @@
-"""Our own readers and consumers on compacted topics that the official client wrote (PIP-429): by v22 and by v21."""
+"""Our readers and consumers on compacted topics of the official client (PIP-429), with protocol versions 21 and 22."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_our_client_reads_the_proposals_example(
             assert await all_of(reader) == example
             (last,) = await reader.get_last_message_ids()
             assert last.batch_index == 3
-    if is_pulsarium():  # no other broker has v22
+    if is_pulsarium():  # no other broker has protocol version 22
         assert bool(counting.calls) == (version == 22)
 
 
@@ -65,7 +65,7 @@ async def test_our_client_reads_the_proposals_example(
 async def test_compaction_keeps_the_messages_that_a_real_broker_kept(
     broker: Address, admin: Admin, official: pulsar.Client, topic: str, name: str, version: int
 ) -> None:
-    """The recorded scripts: what is compacted out, which the official client shows as empty, is not delivered."""
+    """The official client shows removed messages as empty ones. Our client does not deliver them."""
     script = SCRIPTS[name]
     write(official, topic, script.entries, batched=script.batched)
     compact(admin, topic)

@@ -1,4 +1,4 @@
-"""Our own consumers and readers of what the official Python client wrote: over sockets, under both event loops."""
+"""Our consumers and readers, over sockets and under both event loops, on topics of the official Python client."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def test_messages_acknowledged_by_one_client_are_not_delivered_to_another(
 
 @on_both
 async def test_reading_on_from_a_kept_id(broker: Address, official: pulsar.Client, topic: str) -> None:
-    """An id that the official client kept, in the middle of a batch, and one of ours that it reads on from."""
+    """Our client resumes at an id of the official client, in the middle of a batch. Then the roles change."""
     write(official, topic)
     theirs = official.create_reader(topic, pulsar.MessageId.earliest)
     kept = [theirs.read_next(5000) for _ in range(10)][-1].message_id().serialize()

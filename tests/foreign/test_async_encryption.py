@@ -25,12 +25,12 @@ versions = pytest.mark.parametrize("version", [21, 22])
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
-    """RSA: the official client knows no other kind."""
+    """Create RSA keys, because the official client knows no other kind."""
     return key_files(tmp_path_factory.mktemp("keys"), "rsa")
 
 
 async def assert_encrypted(client: Client, topic: str, batched: bool) -> None:
-    """Without a key the entries come as they are, a batch as one."""
+    """Assert that a reader without a key receives the stored entries, and a batch as one message."""
     async with client.create_reader(
         topic, MessageId.earliest, crypto_failure_action=ConsumerCryptoFailureAction.CONSUME
     ) as reader:
@@ -117,7 +117,7 @@ async def test_the_official_client_reads_what_we_encrypt(
 
 
 async def publish_example(client: Client, admin: Admin, topic: str, keys: KeyFiles) -> None:
-    """The batch of PIP-429, encrypted, behind a compaction."""
+    """Publish the batch of PIP-429 with encryption, and compact the topic."""
     async with client.create_producer(
         topic, compression_type=CompressionType.LZ4, encryption_keys=["ours"], crypto_key_reader=keys.reader
     ) as producer:
@@ -147,7 +147,7 @@ async def test_compaction_leaves_an_encrypted_batch_whole(
             (last,) = await reader.get_last_message_ids()
             assert (last.entry_id, last.batch_index) == (0, 3)
             assert await all_of(reader) == everything
-    if is_pulsarium():  # no other broker has v22
+    if is_pulsarium():  # no other broker has protocol version 22
         assert bool(counting.calls) == (version == 22)
     theirs = official.create_reader(
         topic, pulsar.MessageId.earliest, is_read_compacted=True, crypto_key_reader=pulsar.CryptoKeyReader(*keys)
@@ -169,7 +169,7 @@ async def test_compaction_leaves_an_encrypted_batch_whole(
 async def test_a_compacted_encrypted_batch_without_a_key(
     broker: Address, admin: Admin, topic: str, keys: KeyFiles, version: int, action: ConsumerCryptoFailureAction
 ) -> None:
-    """The last message is known all the same, and the loop over what is available ends."""
+    """The reader knows the last message without a key, so that a loop over available messages ends."""
     counting = Counting()
     async with connect(broker.service_url, max_protocol_version=version) as client:
         await publish_example(client, admin, topic, keys)
@@ -192,5 +192,5 @@ async def test_a_compacted_encrypted_batch_without_a_key(
                     got.append(message.partition_key())
                     assert message.message_id().batch_index == -1
     assert got == ["k0" if action is ConsumerCryptoFailureAction.CONSUME else "refused"]
-    if is_pulsarium():  # no other broker has v22
-        assert bool(counting.calls) == (version == 22)  # the converter judges what cannot be decrypted
+    if is_pulsarium():  # no other broker has protocol version 22
+        assert bool(counting.calls) == (version == 22)  # the converter also gets a batch that cannot be decrypted

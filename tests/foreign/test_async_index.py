@@ -1,4 +1,4 @@
-"""Our client and the index of messages (PIP-415), and tables and raw entries, over sockets."""
+"""Message indexes (PIP-415), table views and raw entries with our client, over sockets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SENT = [b"%d" % index for index in range(5)]
 
 @pytest.fixture
 def stamping(launch: Launch) -> BrokerProcess:
-    """A broker that counts messages, and tells."""
+    """Start a broker that gives each message an index, and shows the index to clients."""
     return launch(
         *("--set", f"brokerEntryMetadataInterceptors={INTERCEPTORS}"),
         *("--set", "exposingBrokerEntryMetadataToClientEnabled=true"),
@@ -32,7 +32,7 @@ def stamping(launch: Launch) -> BrokerProcess:
 
 
 async def publish(client: Client) -> None:
-    """Batches of 3 and 2."""
+    """Publish batches of 3 and 2 messages."""
     async with client.create_producer(TOPIC, batching_enabled=True) as producer:
         for batch in (SENT[:3], SENT[3:]):
             for content in batch:
@@ -50,7 +50,7 @@ async def received(consumer: Consumer[bytes], count: int) -> list[Message[bytes]
 @pytest.mark.req("S415-28", "S415-29", "S415-30", "S415-41")
 @on_both
 async def test_the_index_recipe_starts_inside_a_batch(stamping: BrokerProcess) -> None:
-    """Batches of 3 and 2: from index 1 the application sees 1, 2, 3, 4."""
+    """Index 1 is inside the first batch, of three messages. The application sees the messages 1, 2, 3 and 4."""
     address = stamping.address
     async with connect(address.service_url, admin_url=address.admin_url) as client:
         await publish(client)

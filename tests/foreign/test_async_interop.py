@@ -1,6 +1,6 @@
-"""What our client writes is read by the official Java and Python ones, and the reverse, whichever way it is sent.
+"""Exchange of messages between our client and the official Java and Python clients, in every way of sending.
 
-In each test both write to one topic, and both read all of it: they tell the same of each message.
+In each test both clients write to one topic, and both read all messages. They show the same fields of each message.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ COMPRESSIONS = tuple(pb.CompressionType.Name(one.value) for one in CompressionTy
 
 
 def combinations(*encryptions: str) -> list[Any]:
-    """Every pair of schema, compression, sending, encryption, loop, and who begins; and, heavy, every way of sending on
-    one of the loops."""
+    """Return parameters with every pair of schema, compression, sending, encryption, loop, and first writer.
+
+    The heavy parameters are all other ways of sending, each on one of the loops.
+    """
     ways = (MIXED, COMPRESSIONS, SENDING, encryptions)
     chance = random.Random(7)
     everyday = pairwise(*ways, BACKENDS, ("ours", "theirs"))
@@ -73,7 +75,10 @@ def java(program: LineProgram) -> Java:
 
 @pytest.fixture(scope="module")
 def little(broker: Address, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    """A broker whose entries are small, if it is ours: of what they hold the official Python client makes no chunks."""
+    """Start a broker with a small limit of entries, unless the environment names a real broker.
+
+    The official Python client makes chunks only of messages above this limit.
+    """
     if not is_pulsarium():
         yield broker
         return
@@ -92,7 +97,7 @@ def python(little: Address) -> Iterator[Python]:
 
 
 async def exchange(broker: Address, peer: Peer, topic: str, way: Way, *, we_begin: bool) -> list[Message[Any]]:
-    """Both publish, and both read everything; what our client read."""
+    """Publish and read with both clients, compare what they read, and return the messages of our client."""
     sent: list[tuple[int, Sent]] = []
     ids: list[MessageId] = []
     async with connect(broker.service_url) as client:
@@ -127,7 +132,7 @@ async def exchange(broker: Address, peer: Peer, topic: str, way: Way, *, we_begi
 
 
 def assert_same(theirs: list[dict[str, Any]], ours: list[dict[str, Any]], way: Way) -> None:
-    """As much as they tell."""
+    """Assert that both clients show the same, in the fields that the other client shows."""
     plain = [
         telling | {"value": None if telling["value"] is None else way.schema.plain(telling["value"])}
         for telling in ours
@@ -136,7 +141,7 @@ def assert_same(theirs: list[dict[str, Any]], ours: list[dict[str, Any]], way: W
 
 
 def assert_sent(messages: list[Message[Any]], way: Way) -> None:
-    """As it was asked for, by both."""
+    """Assert that both clients sent the messages in the given way."""
     kinds = {pb.CompressionType.Name(message.entry_metadata().compression) for message in messages if message.data()}
     assert kinds == {way.compression}
     assert {bool(message.entry_metadata().encryption_keys) for message in messages} == {way.keys is not None}
@@ -182,7 +187,7 @@ async def test_chunks_as_large_as_entries_may_be(broker: Address, program: LineP
 @pytest.mark.parametrize(("backend", "sending"), [("trio", "single"), ("asyncio", BATCHED)])
 @pytest.mark.parametrize("kind", [name for name in KINDS if name not in (*MIXED, *VERSIONED, "json-moment")])
 def test_schemas_of_java(broker: Address, java: Java, topic: str, kind: str, backend: str, sending: str) -> None:
-    """The official Python client has none of them."""
+    """The official Python client has none of these schemas."""
     run_on(backend, exchange_mixed, broker, java, topic, Way(kind, sending=sending), "ours")
 
 
@@ -198,7 +203,7 @@ async def test_moments_that_java_writes_in_json(broker: Address, java: Java, top
 
 
 def as_version(user: User | None, version: type[User]) -> User | None:
-    """Fields that it has not are none."""
+    """Convert a user to a version of the class. Fields that the user does not have become None."""
     names = [field.name for field in dataclasses.fields(version)]
     values: dict[str, Any] = {name: getattr(user, name, None) for name in names}
     return None if user is None else version(**values)
@@ -211,7 +216,7 @@ def as_version(user: User | None, version: type[User]) -> User | None:
 async def test_java_and_our_client_read_both_versions_of_a_schema(
     broker: Address, java: Java, topic: str, form: str, we_write: bool
 ) -> None:
-    """Who has either version reads the messages of both."""
+    """A reader with either version reads the messages of both."""
     older, newer = Way(f"{form}-user-1"), Way(f"{form}-user-2")
     sent: list[User | None] = []
     async with connect(broker.service_url) as client:

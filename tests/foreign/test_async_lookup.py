@@ -1,4 +1,4 @@
-"""How our own client finds brokers: over HTTP and HTTPS, from one broker to another, and by being told of topics."""
+"""Lookups of our client: over HTTP and HTTPS, from one broker to another, and for topics of a pattern."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EARLIEST = InitialPosition.Earliest
 
 
 async def there_and_back(client: Client, name: str, **options: Any) -> None:
-    """One message on each partition."""
+    """Publish one message to each partition, and receive all of them."""
     partitions = len(await client.get_topic_partitions(name))
     async with (
         client.subscribe(name, "s", initial_position=EARLIEST) as consumer,
@@ -54,7 +54,7 @@ async def test_a_topic_is_looked_up_over_http(broker: Address, topic: str) -> No
 
 @on_both
 async def test_a_pattern_over_http(broker: Address, own_namespace: str) -> None:
-    """Where there is no connection for a watcher, the list is asked for."""
+    """An HTTP client has no connection for a topic watcher. So it polls the list of topics."""
     name = f"{own_namespace}/t-{uuid.uuid4().hex[:6]}"
     async with (
         connect(broker.admin_url) as client,
@@ -118,7 +118,7 @@ async def test_a_broker_that_comes_back(launch: Launch, data: str) -> None:
 @OURS
 @on_both
 async def test_http_leads_from_broker_to_broker(launch: Launch) -> None:
-    """Whichever is asked, by redirects it finds the owner."""
+    """The client may begin at either broker. Redirects lead to the owner of the topic."""
     process = launch("--brokers", "2")
     names = [f"t{number}" for number in range(12)]
     for broker in process.addresses:

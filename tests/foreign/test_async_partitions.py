@@ -20,7 +20,7 @@ CONTENTS = [b"%d" % number for number in range(60)]
 
 @pytest.fixture
 def parts(admin: Admin, topic: str) -> str:
-    """A topic of three partitions."""
+    """Create a topic of three partitions."""
     admin.create_partitioned(topic, 3)
     return topic
 
@@ -70,7 +70,7 @@ async def test_we_read_what_the_official_client_sends(broker: Address, official:
 @pytest.mark.skipif(not is_pulsarium(), reason="needs three brokers in one process")
 @on_both
 async def test_topics_that_move_between_brokers(launch: Launch) -> None:
-    """With deduplication nothing is lost or doubled, and each partition keeps its order."""
+    """Deduplication keeps each message once, and each partition keeps its order."""
     brokers = launch("--brokers", "3")
     admin = set_up(brokers)
     name, count = f"persistent://{NAMESPACE}/parts", 600

@@ -27,7 +27,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
 
 
 def content(size: int) -> bytes:
-    """Half of it can be compressed."""
+    """Return content of which one half can be compressed."""
     return random.Random(size).randbytes(size - size // 2) + bytes(size // 2)
 
 
@@ -42,7 +42,7 @@ def read(official: pulsar.Client, topic: str, count: int, **options: Any) -> lis
 @pytest.mark.req("B-28")
 @on_both
 async def test_the_official_client_reads_large_messages(broker: Address, official: pulsar.Client, topic: str) -> None:
-    """Larger than the broker's `maxMessageSize`: several entries, whose ids the receipt has."""
+    """Messages above the broker's `maxMessageSize` become several entries, whose ids are in the receipt."""
     sizes = [LARGE, 10, LARGE // 2]
     async with connect(broker.service_url) as client, client.create_producer(topic, **CHUNKED) as producer:
         receipts = [producer.send_nowait(content(size), partition_key="k") for size in sizes]
@@ -120,7 +120,7 @@ async def test_batches_by_key_for_key_shared_consumers(broker: Address, official
 async def test_a_name_goes_on_where_the_official_client_left_off(
     broker: Address, official: pulsar.Client, admin: Admin, own_namespace: str, batched: bool
 ) -> None:
-    """On a namespace that deduplicates, and back again."""
+    """Deduplication keeps the last sequence id of a producer's name, whichever client uses the name."""
     admin.call("POST", f"/admin/v2/namespaces/{own_namespace}/deduplication", True)
     topic = f"persistent://{own_namespace}/t"
     admin.call("PUT", f"/admin/v2/persistent/{own_namespace}/t")

@@ -1,4 +1,4 @@
-"""Dead letters and retries of our own consumers: over sockets, under both event loops, beside the official client."""
+"""Dead letters and retries of our consumers, under both event loops, compared with the official client."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def nothing_more(consumer: Consumer, seconds: float = 0.5) -> None:
 async def test_dead_letters_are_those_of_the_official_client(
     broker: Address, official: pulsar.Client, topic: str
 ) -> None:
-    """Both move their messages to the same topic, with the same content and origin."""
+    """The two clients move their messages to the same topic, with the same content and origin."""
     dead = official.subscribe(f"{topic}-s-DLQ", "d")
     theirs = official.subscribe(
         topic,
@@ -75,7 +75,7 @@ async def test_dead_letters_are_those_of_the_official_client(
         letter = dead.receive(10000)
         for say in ("data", "partition_key", "topic_name"):
             assert getattr(letter, say)() == getattr(expected, say)()
-        assert (letter.ordering_key(), letter.event_timestamp()) == ("o", 5)  # the official one of 3.13 drops both
+        assert (letter.ordering_key(), letter.event_timestamp()) == ("o", 5)  # the official client 3.13 drops both
         found = letter.properties()
         same = expected.properties().keys() - {"ORIGIN_MESSAGE_ID"}
         assert {key: found[key] for key in same} == {key: expected.properties()[key] for key in same}

@@ -1,4 +1,4 @@
-"""Schemas, there and back between our client and the official one: what one registers, the other may use as well."""
+"""Schemas of our client and of the official one: each client uses the schema that the other has registered."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Person:
 
 
 def fields(*, ours: bool) -> dict[str, Any]:
-    """Of one person, for either class."""
+    """Return the fields of one person, for our class or the official client's."""
     home = Home if ours else TheirHome
     return {
         "name": "Ada Ä",
@@ -99,7 +99,7 @@ def fields(*, ours: bool) -> dict[str, Any]:
 
 
 def plain(person: Any) -> dict[str, Any]:
-    """What is in a person, whosever."""
+    """Return the fields of a person of either class."""
     values = {name: getattr(person, name) for name in fields(ours=True)}
     home = values["home"]
     if home is not None:
@@ -163,7 +163,7 @@ async def test_both_produce_and_consume_records_on_one_topic(
         found = await ours_of(client, topic, ours(Person), 3)
         assert [plain(message.value()) for message in found] == expected
         read = theirs_of(them, topic, theirs(TheirPerson), 3)
-        if ours is JsonSchema:  # of JSON the official client makes no records inside, if it begins with none
+        if ours is JsonSchema:  # the official client makes no inner record of JSON without one
             read = [message for message, person in zip(read, expected, strict=True) if person is not NOBODY]
             expected = [ADA, ADA]
         assert [plain(message.value()) for message in read] == expected
@@ -176,7 +176,7 @@ async def test_both_produce_and_consume_records_on_one_topic(
 @FORMS
 @on_both
 async def test_definitions_and_dicts(broker: Address, them: pulsar.Client, topic: str, ours: Any, theirs: Any) -> None:
-    """Of the official client's own definition."""
+    """The official client's own class supplies the definition."""
     definition = TheirHome.schema()
     async with connect(broker.service_url) as client:
         them.create_producer(topic, schema=theirs(TheirHome)).send(TheirHome(street="x", number=3))
@@ -235,7 +235,7 @@ TheirNewer.__name__ = "User"
 async def test_python_and_our_client_read_all_versions_of_a_schema(
     broker: Address, them: pulsar.Client, topic: str
 ) -> None:
-    """Each of three versions reads the messages of all, under the FULL compatibility that brokers begin with."""
+    """A reader of each version reads all messages, under FULL compatibility, which is the default of brokers."""
     async with connect(broker.service_url) as client:
         async with client.create_producer(topic, schema=AvroSchema(User)) as producer:
             await producer.send(User("a", 7))

@@ -1,4 +1,4 @@
-"""Our own client and an encrypted broker: tokens, passwords, certificates, and what is wrong with each."""
+"""Our client and a broker with TLS: tokens, passwords and certificates, right and wrong ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def connected(
 
 
 def ways(secured: Secured) -> dict[str, Authentication]:
-    """Of a superuser to say who it is."""
+    """Return each kind of authentication of a superuser."""
     files = secured.authority.sign("admin")
 
     async def supply() -> str:
@@ -84,7 +84,7 @@ WRONG: dict[str, Authentication | None] = {
 @pytest.mark.parametrize("way", WRONG)
 @on_both
 async def test_wrong_credentials(secured: Secured, way: str) -> None:
-    """Refused at once, and nothing of them is in the error."""
+    """The broker refuses at once, and the error contains nothing of the credentials."""
     with anyio.fail_after(30), pytest.raises(errors.AuthenticationError) as caught:
         async with connected(secured, WRONG[way]) as client, client.create_producer(topic()):
             pass
@@ -93,7 +93,7 @@ async def test_wrong_credentials(secured: Secured, way: str) -> None:
 
 @on_both
 async def test_our_client_with_a_certificate_that_nobody_trusts_is_refused(secured: Secured, tmp_path: Path) -> None:
-    """The broker may close without a word, which looks like any lost connection: it is tried for a while."""
+    """The broker may close the connection without an error, so that the client tries again until its timeout."""
     strange = AuthenticationTLS(*map(str, Authority(tmp_path, "stranger").sign("admin")))
     with pytest.raises((errors.AuthenticationError, errors.ConnectError)):
         async with connected(secured, strange, operation_timeout=1) as client, client.create_producer(topic()):

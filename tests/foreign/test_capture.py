@@ -1,4 +1,4 @@
-"""`pulsarium serve --capture`: what the official Python client says and is told, from its first frame on."""
+"""Captures of the official Python client by `pulsarium serve --capture`, from the first frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conformance kit with the V5 Java client, by way of the adapter that the package has."""
+"""The conformance kit with the V5 Java client, through the adapter of the package."""
 
 from __future__ import annotations
 

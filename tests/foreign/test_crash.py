@@ -1,4 +1,4 @@
-"""kill -9 in the middle: what the broker confirmed is there when it comes back, once and in order."""
+"""Crashes by kill -9: all that the broker confirmed is there after a restart, once and in order."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .raw import RawConsumer
 TOPIC = "persistent://public/default/t"
 HEAVY_ROUNDS = 4
 SETTLED_MS = 1100
-"""An acknowledgement that the broker has had for more than a second survives."""
+"""Time in milliseconds after which a crash loses no acknowledgement, because the broker has saved them all."""
 
 
 class Round:
-    """One run of a crash test: what is random in it comes from its name."""
+    """A run of a crash test. The name is the seed of all random choices."""
 
     def __init__(self, durability: str, number: int) -> None:
         self.durability = durability
@@ -56,7 +56,7 @@ def start(launch: Launch, crash: Round, data: str, before: BrokerProcess | None 
 def test_no_message_with_a_receipt_is_lost(launch: Launch, data: str, crash: Round) -> None:
     broker = start(launch, crash, data)
     client = pulsar.Client(broker.address.service_url)
-    # Without a subscription nobody promises to keep what is in a closed ledger.
+    # Without a subscription, the broker may delete closed ledgers.
     client.subscribe(TOPIC, "keeps").close()
     producer = client.create_producer(
         TOPIC,
@@ -70,7 +70,7 @@ def test_no_message_with_a_receipt_is_lost(launch: Launch, data: str, crash: Rou
         broker.kill()
         confirmed = publishing.outbox.receipts
         broker = start(launch, crash, data, broker)
-        # The producer sends again what it has no receipt for, then new messages.
+        # The producer sends messages without a receipt again, then new ones.
         publishing.outbox.wait_for(confirmed + 1000)
     ids = publishing.outbox.wait()
     client.close()
@@ -82,7 +82,7 @@ def test_no_message_with_a_receipt_is_lost(launch: Launch, data: str, crash: Rou
 
 
 class Publishing:
-    """A thread that publishes until it is left."""
+    """A thread that publishes until its context ends."""
 
     def __init__(self, producer: Any) -> None:
         self.outbox = Outbox(producer)
@@ -105,7 +105,7 @@ class Publishing:
 
 
 def read_all(broker: BrokerProcess) -> list[tuple[Position, int]]:
-    """Every message of the topic as (position, number), in order."""
+    """Return every message of the topic as (position, number), in order."""
     client = pulsar.Client(broker.address.service_url)
     reader = client.create_reader(TOPIC, pulsar.MessageId.earliest)
     stored = []
@@ -117,7 +117,7 @@ def read_all(broker: BrokerProcess) -> list[tuple[Position, int]]:
 
 
 def assert_stored_where_the_receipts_say(stored: list[tuple[Position, int]], ids: list[Any], confirmed: int) -> None:
-    """Each message is at the position of its receipt."""
+    """Assert that each message is at the position of its receipt."""
     places = dict(stored)
     wrong = [number for number, message_id in enumerate(ids) if places.get(position(message_id)) != number]
     if wrong:
@@ -129,7 +129,10 @@ def assert_stored_where_the_receipts_say(stored: list[tuple[Position, int]], ids
 
 
 def assert_one_run_then_what_was_sent_again(numbers: list[int], confirmed: int, sent: int) -> None:
-    """0, 1, 2 ... up to the crash, then on from one without a receipt: stored twice is only what was sent again."""
+    """Assert that only messages without a receipt are stored twice.
+
+    The numbers rise from 0 up to the crash, then again from the first message that the producer sent again.
+    """
     crash = next((place for place in range(1, len(numbers)) if numbers[place] != numbers[place - 1] + 1), len(numbers))
     again = numbers[crash] if crash < len(numbers) else crash
     assert numbers[:crash] == list(range(crash)), "the messages before the crash"
@@ -152,8 +155,8 @@ def test_no_acknowledgement_with_a_response_is_lost(launch: Launch, data: str, c
 
     broker = start(launch, crash, data, broker)
     left = set(remaining(broker, "s"))
-    assert not confirmed & left, "acknowledged, and here again"
-    assert set(range(500)) - set(order) <= left, "never acknowledged, and gone"
+    assert not confirmed & left, "acknowledged messages were redelivered"
+    assert set(range(500)) - set(order) <= left, "unacknowledged messages are missing"
     assert len(sent) == 500
     broker.stop()
 
@@ -200,7 +203,7 @@ def publish(broker: BrokerProcess, count: int) -> list[Any]:
 
 
 def remaining(broker: BrokerProcess, subscription: str) -> list[int]:
-    """The numbers of the messages a subscription still has, sorted."""
+    """Return the numbers of the messages that a subscription still has, sorted."""
     client = pulsar.Client(broker.address.service_url)
     consumer = client.subscribe(TOPIC, subscription, pulsar.ConsumerType.Shared)
     numbers = []

@@ -1,4 +1,4 @@
-"""What is kept of cursors and ledgers, read by Pulsar 4.2.4's own classes."""
+"""Stored records of cursors and ledgers, as Pulsar 4.2.4's own classes read them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEDGERS = (300, 20)
 
 
 def read(*records: tuple[str, bytes]) -> list[str]:
-    """What Pulsar finds in each record."""
+    """Return what Pulsar's classes find in each record."""
     target = require(RECORDS).parent
     command = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{target}/classes:{target}/lib/*"]
     lines = "".join(f"{kind} {record.hex()}\n" for kind, record in records)
@@ -32,7 +32,7 @@ def read(*records: tuple[str, bytes]) -> list[str]:
 
 
 def runs(positions: list[Position]) -> str:
-    """Unbroken runs as Pulsar shows them."""
+    """Return the unbroken runs of positions in Pulsar's form."""
     found = []
     for _, run in groupby(enumerate(positions), lambda each: (each[1].ledger_id, each[1].entry_id - each[0])):
         members = [position for _, position in run]

@@ -1,4 +1,4 @@
-"""Encrypted messages between the official clients and what ours encodes and decodes (PIP-4)."""
+"""Encrypted messages (PIP-4) between the official clients and our encoder and decoder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .raw import RawConsumer, RawProducer
 
 MESSAGES = 3
 FILLING = "abcd" * 2_000
-"""So much that the Java client compresses it."""
+"""Text that is long enough for the Java client to compress."""
 
 COMPRESSIONS = ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")
 
@@ -31,13 +31,13 @@ compressions = pytest.mark.parametrize("compression", COMPRESSIONS)
 
 @pytest.fixture(scope="module", params=["rsa", "ec"])
 def keys(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
-    """A pair that no other run has."""
+    """Create a pair of keys for this run."""
     return key_files(tmp_path_factory.mktemp("keys"), request.param)
 
 
 @pytest.fixture(scope="module")
 def rsa_keys(tmp_path_factory: pytest.TempPathFactory) -> KeyFiles:
-    """For the Python client, which knows no other kind."""
+    """Create RSA keys for the Python client, which knows no other kind."""
     return key_files(tmp_path_factory.mktemp("keys"), "rsa")
 
 
@@ -60,7 +60,7 @@ def values() -> list[str]:
 
 
 def assert_decoded(broker: Address, topic: str, keys: KeyFiles, compression: str, batched: bool) -> None:
-    """All messages of the topic, as our client reads them."""
+    """Assert that our decoder reads all messages of the topic."""
     decoder = Decoder(keys.reader)
     with RawConsumer(broker, topic, "raw") as consumer:
         decoded = [decoder.decode(entry) for entry in consumer.entries(1 if batched else MESSAGES)]
@@ -73,7 +73,7 @@ def assert_decoded(broker: Address, topic: str, keys: KeyFiles, compression: str
 
 
 def publish_ours(broker: Address, topic: str, keys: KeyFiles, compression: str, batched: bool) -> None:
-    """The messages as our client encodes them."""
+    """Publish the messages as our client encodes them."""
     encoder = Encoder(getattr(pb, compression), ["ours"], keys.reader)
     with RawProducer(broker, topic) as producer:
         if batched:

@@ -1,4 +1,4 @@
-"""A plain HTTP client calls every route of the admin API; each answers as a real broker does."""
+"""Calls of every route of the admin API by a plain HTTP client, with the answers of a real broker."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ OTHERWISE = {
         ("POST", "subscription/{subscription}/skip_all"),
     )
 }
-"""Routes that answer otherwise than the real broker: with which status, and why."""
+"""Routes whose status differs from a real broker's: the status here, and the reason."""
 
 ABSENT = {
     "DELETE /admin/v2/persistent/{t}/{n}/{topic}/schemaValidationEnforced": "no broker has it: 405",
 }
-"""Calls that clients make and this broker does not know, and why."""
+"""Calls of clients for which this broker has no route, and the reason."""
 
 
 def table(path: Path) -> list[list[str]]:
@@ -78,14 +78,14 @@ def name_of(route: Route) -> str:
 
 @pytest.fixture(scope="module")
 def statuses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, int]]:
-    """Route -> status of its call, all on one broker, whose shutdown is the last."""
+    """Call all routes on one broker, the shutdown last, and yield the status of each route."""
     if given_address() is not None:
         pytest.skip(f"needs a broker of its own: {COMMAND} can start it")
     process = BrokerProcess(tmp_path_factory.mktemp("every-route"), ["--config", str(CONFIG)])
     try:
         yield {name_of(route): status for route, status in call_all(process.address, routes())}
     finally:
-        if process.running:  # the last route may have stopped it
+        if process.running:  # the last route may have stopped the broker
             process.stop(40)
 
 
@@ -93,7 +93,7 @@ RECORDED = {f"{method} {path}": int(status) for method, path, status in table(ST
 WANTED = RECORDED | {name: status for name, (status, _) in OTHERWISE.items()}
 
 
-# The replay of conformance/rest, which is in the everyday suite, makes calls of all of these routes but five.
+# The everyday suite replays conformance/rest, which calls all but five of these routes.
 @pytest.mark.heavy
 def test_every_route_answers_as_a_real_broker_does(statuses: dict[str, int]) -> None:
     wanted = WANTED if is_pulsarium() else RECORDED
@@ -113,7 +113,7 @@ def test_every_call_of_other_clients_has_a_route() -> None:
     built = [(route.method, anonymous(route.path).split("/")) for route in routes()]
     missing = []
     for method, path in table(INVENTORY):
-        parts = anonymous(path).split("/")  # the inventory has {role} for whatever follows /permissions
+        parts = anonymous(path).split("/")  # the inventory has {role} for any part after /permissions
         if not any(known == method and _fits(template, parts) for known, template in built):
             missing.append(f"{method} {path}")
     assert missing == list(ABSENT)

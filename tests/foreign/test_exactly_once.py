@@ -28,15 +28,15 @@ NAMESPACE = "public/transformed"
 BROKERS = 2 if is_pulsarium() else 1
 COORDINATORS = [f"persistent://pulsar/system/transaction_coordinator_assign-partition-{n}" for n in range(BROKERS)]
 PROGRAMS = {"java": java_program, "go": go_program} if is_pulsarium() else {"java": java_program}
-"""A real broker shows what the Go client aborts: that says whose a message is in SEND alone, not in its metadata."""
-TIMEOUT_MS = 2000  # of transactions that nobody ends any more
+"""Programs by language. A real broker delivers what Go aborts, because only SEND names the transaction."""
+TIMEOUT_MS = 2000  # of transactions that no client ends any more
 COMES_BACK_MS = 60_000  # the longest that a client takes to commit again; the Go client takes longer than Java's
-BELOW_EPHEMERAL = range(15_000, 32_000)  # what clients connect from must not be where a stopped broker was
+BELOW_EPHEMERAL = range(15_000, 32_000)  # a client must not take the port of a stopped broker
 
 
 @dataclass
 class Loop:
-    """One language's loop from a topic to two others; what it told last."""
+    """A loop of one language from a topic to two others, and the counts that it last reported."""
 
     program: LineProgram
     topic: str
@@ -60,7 +60,7 @@ class Loop:
 
 @dataclass
 class Cluster:
-    """Brokers on ports that they keep, in one process that comes and goes."""
+    """Brokers in one process, which the test stops and starts again on the same ports."""
 
     launch: Launch
     data: str
@@ -86,12 +86,12 @@ class Cluster:
         self.process = self._start()
 
     def open_transactions(self) -> list[str]:
-        """Also those that nobody ends any more."""
+        """Return all open transactions, also those that no client ends any more."""
         where = "/admin/v3/transactions/slowTransactions/0?coordinatorId="
         return [txn for number in range(BROKERS) for txn in self.admin.call("GET", f"{where}{number}")]
 
     def move(self, topic: str, to: Address) -> None:
-        """Unload the topic's bundle; with several brokers one of them is told to take it."""
+        """Unload the topic's bundle. Among several brokers, assign the bundle to the given one."""
         where = topic.replace("://", "/")
         bundle = self.admin.text(f"/lookup/v2/topic/{where}/bundle")
         namespace = "/".join(where.split("/")[1:3])
@@ -100,7 +100,7 @@ class Cluster:
 
 
 def neighbours(chance: random.Random, count: int) -> int:
-    """The first of so many free ports in a row."""
+    """Return the first of `count` free ports in a row."""
     while True:
         first = chance.choice(BELOW_EPHEMERAL)
         try:
@@ -129,7 +129,7 @@ def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path
     for toolchain in (JAVA, GO):
         require(toolchain)
     chance = random.Random(restarts)
-    ports = random.Random()  # not those of another run at the same time
+    ports = random.Random()  # a run at the same time must choose other ports
     cluster = Cluster(launch, data, neighbours(ports, BROKERS), neighbours(ports, BROKERS))
     cluster.admin.call("PUT", f"/admin/v2/namespaces/{NAMESPACE}", {"bundles": {"numBundles": 16}})
     cluster.admin.call("POST", f"/admin/v2/namespaces/{NAMESPACE}/deduplication", True)
@@ -147,7 +147,6 @@ def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path
                 topic = chance.choice([*COORDINATORS, loop.topic, *loop.outputs])
                 cluster.move(topic, chance.choice(cluster.process.addresses))
                 loop.do("progress", count=chance.randrange(5), limit=200)
-            # Killing what starts a real broker would leave that running.
             cluster.restart(kill=chance.random() < 0.7 and is_pulsarium())
         for loop in all_loops:
             loop.do("drain")
@@ -161,7 +160,7 @@ def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path
         )
         for loop in all_loops:
             loop.do("end")
-        # What follows the first entry of an open transaction is seen when that has ended.
+        # Readers see no entry behind the first one of an open transaction until the transaction has ended.
         eventually(lambda: not cluster.open_transactions() or None, what="no transaction open", seconds=60.0, every=0.1)
     for loop in all_loops:
         for output in loop.outputs:
@@ -173,7 +172,7 @@ def test_each_number_is_in_both_outputs_once(launch: Launch, data: str, tmp_path
 
 
 def backlog(admin: Admin, topic: str) -> int | None:
-    """None while the topic is on its way."""
+    """Return the backlog of the topic, or None while the topic moves."""
     try:
         return admin.backlog(topic, "s")
     except AdminError:
@@ -181,7 +180,7 @@ def backlog(admin: Admin, topic: str) -> int | None:
 
 
 def read_all(cluster: Cluster, topic: str) -> list[int]:
-    """What somebody who was never there before finds."""
+    """Return the numbers that a new reader finds."""
     client = pulsar.Client(cluster.process.address.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn))
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
     numbers = []

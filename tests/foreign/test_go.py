@@ -1,4 +1,4 @@
-"""The official Go client: the scenarios of go/, one process for all of them."""
+"""The official Go client: the scenarios of go/, all in one process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .broker_process import Address
 from .lines import LineProgram
 from .scenario import Combination, matrix, on_each_subscription
 
-# Fewer than elsewhere: this client makes a new Deflate state of a megabyte for each ZLIB message.
+# Fewer than for other clients, because this client allocates a Deflate state of a megabyte for each ZLIB message.
 MESSAGES = 2_000
 
 

@@ -1,4 +1,4 @@
-"""The official Java client: the scenarios of java/, one JVM for all of them."""
+"""The official Java client: the scenarios of java/, all in one JVM."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ON_EXCLUSIVE_AND_FAILOVER = ("ack-cumulative",)
 ROWS_OF_ONE = {"ack-timeout": "B-20", "reader-time": "C-08"} | {
     each: "B-30" for each in ALONE if each.startswith("schema-")
 }
-"""Scenario -> the row it proves."""
+"""The row that each scenario proves."""
 
 SUBSCRIBING = {
     "batch-index-cumulative": ("Exclusive", "S54-21"),
@@ -38,10 +38,10 @@ SUBSCRIBING = {
     "retry-letter": ("Shared", "B-23"),
     "unacked-limit": ("Shared", "B-06"),
 }
-"""Scenario -> (subscription type, the row it proves)."""
+"""The subscription type of each scenario, and the row that the scenario proves."""
 
 SLOW = {*SUBSCRIBING} - {"batch-index-cumulative", "dead-letter-batch", "deduplication", "deduplication-chunks"}
-"""Left to the heavy suite: the Python tests look at the same every day."""
+"""Scenarios of the heavy suite. The Python tests check the same every day."""
 
 ON_SHARED_TYPES = {"batch-index": "S54-12", "delayed": "B-21"}
 
@@ -49,17 +49,17 @@ COMPACTED = {
     "compacted-batch": ("S429-10", "S429-11", "S429-13", "S429-14"),
     "compacted-encrypted": ("S429-14", "S429-17"),
 }
-"""Scenario -> the rows it proves."""
+"""The rows that each scenario proves."""
 
 AROUND_A_RESTART = ("batches-acknowledge", "batches-publish", "batches-rest")
-"""Steps of test_kept.py."""
+"""Scenarios that test_kept.py runs as its steps."""
 
 OF_ENCRYPTION = ("encryption-consume", "encryption-publish")
-"""Halves of the tests of test_encryption.py."""
+"""Scenarios that tests of test_encryption.py combine with our client."""
 
 
 OF_INTEROP = ("interop-consume", "interop-publish")
-"""Halves of the tests of test_async_interop.py."""
+"""Scenarios that tests of test_async_interop.py combine with our client."""
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_on_shared_types(java: LineProgram, topic: str, scenario: str, subscript
 def test_java_compacts_into_batches_with_compression_and_encryption(
     java: LineProgram, broker: Address, topic: str, scenario: str
 ) -> None:
-    """The example of PIP-429."""
+    """The batch is the example of PIP-429."""
     java.run(scenario, topic=topic)
     with RawConsumer(broker, topic, "raw") as consumer:
         metadata = parse_metadata(consumer.entries(1)[0])
@@ -145,7 +145,7 @@ def test_java_keeps_the_order_of_keys_while_consumers_come_and_go(
 
 
 def test_transactions_are_refused(launch: Launch, tmp_path: Path, topic: str) -> None:
-    """With transactionCoordinatorEnabled=false, which is the default of a release."""
+    """The default of a released broker is transactionCoordinatorEnabled=false."""
     program = java_program(launch("--set", "transactionCoordinatorEnabled=false").address, tmp_path / "java")
     try:
         program.run("transactions-refused", topic=topic)

@@ -1,4 +1,4 @@
-"""PulsarAdmin, the official Java client of the REST API: nearly all of its methods, and what a real broker says."""
+"""PulsarAdmin, the official Java client of the REST API: nearly all methods, with the answers of a real broker."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECTIONS = {
     "non-persistent topics": (),
     "topic policies": (),
 }
-"""Part of the program -> rows that it proves."""
+"""The rows that each section of the program proves."""
 
 UNANSWERED = {
     "Brokers": {"shutDownBrokerGracefully": "ends the broker"},
@@ -45,14 +45,14 @@ UNANSWERED = {
     "TopicPolicies": {"setEntryFiltersPerTopic": "is refused, because there are no filters here"},
     "Topics": {"triggerOffload": "nothing to offload to"},
 }
-"""Methods that never succeed, and why."""
+"""Methods that never succeed, and the reasons."""
 
 Line = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Line]]:
-    """What the whole program prints: one run, on a broker of its own, because it looks at lists of everything."""
+    """Run the program once, and yield its lines. The program needs its own broker, because it lists everything."""
     require(ADMIN)
     if given_address() is not None:
         pytest.skip(f"needs a broker of its own: {COMMAND} can start it")
@@ -62,7 +62,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Line]]:
 
 
 def profile() -> list[str]:
-    """The recorded broker was a released one."""
+    """Return options that make Pulsarium a released version, as the recorded broker was."""
     return ["--profile", "pulsar-4.2"] if is_pulsarium() else []
 
 

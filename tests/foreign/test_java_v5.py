@@ -1,4 +1,4 @@
-"""The official V5 client of Pulsar 5: what applications do with scalable topics."""
+"""The official V5 client of Pulsar 5, with the usual work of applications on scalable topics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOT_CREATED = (
     "org.apache.pulsar.client.api.PulsarClientException: Scalable topic lookup failed: TopicNotFound - "
     "Scalable topic not found: topic://public/v5/absent"
 )
-"""The failure that a real 5.0.0-M1 gives for an absent topic too: a lookup creates no topic there."""
+"""The failure for an absent topic, as on a real 5.0.0-M1, where a lookup creates no topic."""
 
 
 @pytest.fixture(scope="module", params=["pulsar-5.0", "pulsar-5.0-m1"])
@@ -44,7 +44,7 @@ def profile(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def failures(profile: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The failure of each case, or "": one run of the program, on a broker of its own."""
+    """Run the program once, on a broker of its own, and return the failure of each case, or ""."""
     require(V5)
     if given_address() is not None:
         pytest.skip(f"needs a broker of its own: {COMMAND} can start it")

@@ -1,6 +1,6 @@
-"""What a subscription knows survives a broker that is killed and started again: parts of batches, delays, sequence ids.
+"""State that survives when a broker is killed and started again: parts of batches, delays and sequence ids.
 
-One restart for all of them. Against a real broker, which writes cursors once a minute, it is stopped instead.
+The tests share one restart. A real broker writes cursors once a minute, so the tests stop the real broker instead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def texts(numbers: Iterable[int]) -> list[str]:
 
 
 def goes(number: int) -> bool:
-    """Whether it is acknowledged: every third message, and the second of three batches."""
+    """Return whether the message is acknowledged: every third message, and the second of three batches."""
     return number % 3 == 0 or number // 10 == 1
 
 
@@ -48,16 +48,16 @@ def topic(*words: str) -> str:
 
 
 class Client(Protocol):
-    """The steps around the restart; each subscribes from the earliest message on."""
+    """A client's steps around the restart. Each consumer starts at the earliest message."""
 
     def publish(self, name: str) -> None:
-        """MESSAGES of them, ten in a batch."""
+        """Publish MESSAGES messages, ten in a batch."""
 
     def acknowledge(self, name: str, kind: str, opted: bool) -> None:
-        """Receives all and acknowledges those that go, with acknowledgements of parts of batches or without."""
+        """Receive all messages and acknowledge those that go. `opted` enables acknowledgement of batch indexes."""
 
     def rest(self, name: str, kind: str, wanted: list[str]) -> None:
-        """Receives `wanted`, in this order, and nothing more."""
+        """Receive the `wanted` messages, in this order, and no others."""
 
 
 class Python:
@@ -91,7 +91,7 @@ class Python:
 
 
 class Java:
-    """The same with the Java client: java/BatchIndex.java."""
+    """The steps of the Java client, which are in java/BatchIndex.java."""
 
     def __init__(self, program: LineProgram) -> None:
         self._program = program
@@ -108,12 +108,12 @@ class Java:
 
 Clients: TypeAlias = dict[str, Client]
 COMBINATIONS = list(itertools.product(CLIENTS, CLIENTS, KINDS))
-"""Publishing client, consuming client, subscription type (S54-23)."""
+"""Combinations of publishing client, consuming client and subscription type (S54-23)."""
 EVERYDAY = pairwise(CLIENTS, CLIENTS, tuple(KINDS))
 
 
 class Delayed:
-    """A delayed message and a plain one behind it, and when they come after the restart."""
+    """A delayed message, a plain one behind it, and the times of their arrivals after the restart."""
 
     def __init__(self, client: Any) -> None:
         client.subscribe(topic("delayed"), "s", pulsar.ConsumerType.Shared).close()
@@ -124,7 +124,7 @@ class Delayed:
         self.arrivals: dict[bytes, float] = {}
 
     def subscribe(self, client: Any) -> None:
-        """At once, so that nobody need wait for them alone."""
+        """Subscribe right after the restart, so that the delay passes during other tests."""
 
         def arrived(consumer: Any, message: Any) -> None:
             self.arrivals[message.data()] = time.monotonic()
@@ -134,7 +134,7 @@ class Delayed:
 
 @dataclass
 class Kept:
-    """New clients of the broker after the restart, and what comes of the delayed messages."""
+    """New clients of the broker after the restart, and the arrivals of the delayed messages."""
 
     clients: Clients
     python: Any
@@ -143,10 +143,10 @@ class Kept:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
-    """All that is done before the restart, then the restart."""
+    """Prepare all topics, restart the broker, and yield new clients."""
     if given_address() is not None:
         pytest.skip(f"needs brokers of its own: {COMMAND} can start them, {ADDRESS} cannot")
-    require(JAVA)  # before anything runs that would be left behind
+    require(JAVA)  # a skip after this would leave a broker behind
     folder = tmp_path_factory.mktemp("kept")
     broker = BrokerProcess(folder, ["--data", str(folder / "data")], free_port(), free_port())
     java = java_program(broker.address, folder)
@@ -185,7 +185,7 @@ def prepare_batches(clients: Clients, admin: Admin) -> None:
         clients[consumer].acknowledge(topic("whole", consumer), "Shared", opted=False)
     for publisher, consumer, kind in COMBINATIONS:
         name = topic(publisher, consumer, kind)
-        # A batch of which a part is left counts whole (B-17).
+        # A partly acknowledged batch counts with all of its messages (B-17).
         eventually(lambda: admin.backlog(name, "s") <= 20, what=f"the acknowledgements of {name}")  # noqa: B023
 
 
@@ -235,5 +235,5 @@ def test_sequence_ids(kept: Kept) -> None:
 def test_a_delayed_message_arrives_when_due_after_a_restart(kept: Kept) -> None:
     arrivals = kept.delayed.arrivals
     eventually(lambda: len(arrivals) == 2, what="the delayed message and the plain one")
-    # A tick early at most, and two hundredths for the time between the producer's clock and ours.
+    # A message may be a tick early. The 0.02 s are the time between the producer's clock and this one.
     assert arrivals[b"delayed"] >= kept.delayed.due - 1.02

@@ -1,4 +1,4 @@
-"""Official clients break no rule of the protocol but those that docs/lint.md names, with what comes of them."""
+"""Official clients under the linter: they break only the rules that docs/lint.md names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .toolchains import GO, require
 pytestmark = pytest.mark.heavy
 
 KNOWN = {("Pulsar-Go", "redeliver-ids-ignored"), ("Pulsar-Java", "ack-after-close")}
-"""Client and rule, as docs/lint.md has them."""
+"""Client and rule of each violation that docs/lint.md names."""
 
 PYTHON = Path(__file__).parent / "python"
 PYTHON_TESTS = [
@@ -39,7 +39,7 @@ PYTHON_TESTS = [
     "redelivery",
     "seek",
 ]
-# Java's that have most to say of what rules look at; all of them take a minute.
+# The scenarios of Java to which most rules apply. All scenarios would take a minute.
 JAVA_ALONE = (
     "access-fencing",
     "access-waiting",
@@ -75,7 +75,7 @@ MESSAGES = 500
 
 @pytest.fixture
 def judged(launch: Launch) -> BrokerProcess:
-    """A broker whose linter runs."""
+    """Start a broker whose linter runs."""
     if os.environ.get(COMMAND):
         pytest.skip("another broker has no linter")
     process = launch()
@@ -84,7 +84,7 @@ def judged(launch: Launch) -> BrokerProcess:
 
 
 def findings(address: Address) -> set[tuple[str, str]]:
-    """Client and rule of everything that was found, with all there is to say in a failure."""
+    """Return client and rule of each violation, and print the violations for the report of a failure."""
     said: dict[str, Any] = Admin(address.admin_url).call("GET", "/lab/violations")
     for each in said["violations"]:
         print(each)
@@ -127,16 +127,16 @@ def test_scenarios_of_go_break_only_known_rules(judged: BrokerProcess, tmp_path:
     run_all(program, address, GO_ALONE, GO_ON_EACH)
     found = findings(address)
     assert found <= KNOWN
-    assert ("Pulsar-Go", "redeliver-ids-ignored") in found  # or the page says what is no more
+    assert ("Pulsar-Go", "redeliver-ids-ignored") in found  # otherwise docs/lint.md names a violation that is gone
 
 
 def test_tests_in_python_break_only_known_rules(judged: BrokerProcess) -> None:
-    """The tests of python/, against the broker with the linter."""
+    """The tests of python/ run again, on the broker with the linter."""
     address = judged.address
     files = [str(PYTHON / f"test_{name}.py") for name in PYTHON_TESTS]
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
     environment[ADDRESS] = f"{address.service_url},{address.admin_url}"
-    # Failover waits a second for each consumer, and is to the rules as Exclusive is.
+    # Failover waits a second for each consumer, and the rules treat Failover like Exclusive.
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-m", "not heavy", "-k", "not Failover", *files]
     root = Path(__file__).parents[2]
     run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600, check=False)

@@ -1,4 +1,4 @@
-"""The official Python client against a broker that looks older, as a whole or to it alone; and across a reset."""
+"""The official Python client with a broker that looks older, to all clients or to this one, and after a reset."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def client_of(broker: BrokerProcess) -> pulsar.Client:
 
 
 def there_and_back(client: pulsar.Client, topic: str) -> None:
-    """Publish, receive, acknowledge, the last message id, a reader."""
+    """Publish, receive, acknowledge, ask for the last message id, and read."""
     consumer = client.subscribe(topic, "s", consumer_type=pulsar.ConsumerType.Shared)
     producer = client.create_producer(topic)
     for number in range(5):

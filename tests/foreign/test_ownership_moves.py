@@ -1,4 +1,4 @@
-"""Three brokers, and topics that are moved between them again and again while official clients produce and consume."""
+"""Topics that move between three brokers again and again, while official clients produce and consume."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ KINDS = {
     "shared": pulsar.ConsumerType.Shared,
     "key-shared": pulsar.ConsumerType.KeyShared,
 }
-BETWEEN = 10  # messages a topic between two moves
+BETWEEN = 10  # messages with a receipt between two moves of a topic
 
 pytestmark = pytest.mark.skipif(not is_pulsarium(), reason="needs three brokers in one process")
 
 
 @dataclass
 class Publisher:
-    """Sends numbers to a topic without pause, until told to stop; a few wait for their receipts at any time."""
+    """A producer that sends numbers to a topic until `stop` is set. Some messages always wait for receipts."""
 
     producer: pulsar.Producer
     sent: int = 0
@@ -52,7 +52,7 @@ class Publisher:
         self.producer.flush()
 
     def goes_on(self) -> None:
-        """Wait until some messages more are confirmed."""
+        """Wait until `BETWEEN` more messages have receipts."""
         wanted = self.receipts.total() + BETWEEN
         eventually(lambda: self.receipts.total() >= wanted or None, what="receipts after a move", seconds=30.0)
 
@@ -62,7 +62,7 @@ class Publisher:
 
 @dataclass
 class Reception:
-    """What a consumer got, each acknowledged at once."""
+    """A consumer that acknowledges each message at once, and keeps the numbers."""
 
     consumer: pulsar.Consumer
     contents: list[int] = field(default_factory=list)
@@ -117,7 +117,7 @@ def test_nothing_is_lost_or_doubled_through_a_hundred_moves(launch: Launch) -> N
     threads += [threading.Thread(target=each.run, args=(done,), daemon=True) for each in receptions]
     owners: set[str] = set()
     with running(*threads):
-        for each in publishers:  # the C++ client gives numbers out twice when it reconnects before its first receipt
+        for each in publishers:  # the C++ client uses sequence ids twice when it reconnects before its first receipt
             each.goes_on()
         for _ in range(MOVES):
             topic = chance.choice(TOPICS)
@@ -172,4 +172,4 @@ def test_a_client_that_starts_anywhere_finds_its_topic(launch: Launch) -> None:
         client.close()
         over_http.close()
     assert owner_of(admin, TOPICS[0]) == f"http://127.0.0.1:{brokers.addresses[2].http_port}"
-    assert admin.stats(TOPICS[0])["msgInCounter"] == 6  # asked of the first broker, answered by the third
+    assert admin.stats(TOPICS[0])["msgInCounter"] == 6  # the first broker gets the request, and the third one answers

@@ -1,4 +1,4 @@
-"""The official command line, pulsar-admin and pulsar-client 4.0.8: a script, and what it prints on a real broker."""
+"""A script for the official pulsar-admin and pulsar-client 4.0.8, compared with its output on a real broker."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .toolchains import CLI, require
 pytestmark = [pytest.mark.timeout(SECONDS + 60), pytest.mark.heavy]
 
 DIFFERENT = {
-    # There the interceptor's count is shown as it was when a ledger was last opened or closed.
+    # A real broker shows the index of the time when a ledger was last opened or closed.
     "pulsar-admin topics get-properties persistent://clit/ns/t1": [
         r".stdout: 'a    b\nindex    3\n' there, 'index    -1\na    b\n' here"
     ],
 }
-"""Commands that print something else here, and what."""
+"""Commands whose output differs here, and the differences."""
 
 WANTED = [json.loads(line) for line in EXPECTED.read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict[str, Any]]]:
-    """What each command gave: one JVM, on a broker of its own, because the script looks at lists of everything."""
+    """Run the script once, and yield the results. It needs a broker of its own, because it lists everything."""
     require(CLI)
     if given_address() is not None:
         pytest.skip(f"needs a broker of its own: {COMMAND} can start it")

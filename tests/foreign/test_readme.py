@@ -19,14 +19,14 @@ from .toolchains import GO, JAVA, require
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = re.compile(r"<!-- example: (?P<file>\S+) -->\n```\w+\n(?P<code>.*?)^```", re.M | re.S)
-SECONDS = 400  # the Go compiler may have nothing cached, on a busy machine
+SECONDS = 400  # the Go compiler is slow with an empty cache on a busy machine
 
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def test_pages_show_the_programs_of_examples() -> None:
-    """Each program is in examples/ too, so that it can be run, and both are the same."""
+    """A program that a page shows is also a file of examples/, with the same text, so that it can be run."""
     shown = [(found["file"], found["code"]) for page in PAGES for found in EXAMPLE.finditer(page.read_text())]
     assert sorted({file for file, _ in shown}) == [
         "examples/go-test/orders_test.go",
@@ -54,7 +54,7 @@ def test_pages_show_the_programs_of_examples() -> None:
 
 @pytest.fixture
 def program(broker: Address, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A copy of an example that goes to the tests' broker."""
+    """Return a copy of an example that connects to the tests' broker."""
     source = ROOT / str(request.param)
     copy = tmp_path / source.name
     text = source.read_text()
@@ -80,7 +80,7 @@ COMMAND = re.compile(r"^pulsarium ((?:admin|client|fault|clock|why|mask|state|ca
     "page", ["README.md", "docs/tutorial.md", "docs/administer.md", "docs/operate.md", "docs/scalable-topics.md"]
 )
 def test_commands_of_a_page_succeed_in_its_order(page: str, launch: Launch, tmp_path: Path) -> None:
-    """The environment says where the broker is."""
+    """The commands take the broker's URLs from the environment."""
     broker = launch().address
     where = {"PULSARIUM_ADMIN_URL": broker.admin_url, "PULSARIUM_SERVICE_URL": broker.service_url}
     lines = [line for block in BLOCK.findall((ROOT / page).read_text()) for line in COMMAND.findall(block)]
@@ -105,7 +105,7 @@ def test_the_example_of_a_scalable_topic(program: Path) -> None:
 
 
 def test_the_transaction_example_commits(launch: Launch, tmp_path: Path) -> None:
-    """Against a broker of its own: their numbers count."""
+    """The program prints the transaction's id, which is known only on a new broker."""
     broker = launch().address
     text = (ROOT / "examples/python/transactions.py").read_text()
     program = tmp_path / "transactions.py"

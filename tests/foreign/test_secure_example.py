@@ -1,4 +1,4 @@
-"""examples/secure, run as it stands there, with only the port replaced."""
+"""Run examples/secure unchanged, except for the port."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not is_pulsarium(), reason="the example is about
 
 def test_the_secure_example_runs_with_its_own_keys(tmp_path: Path) -> None:
     folder = shutil.copytree(EXAMPLE, tmp_path / "secure")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # its python3 is to have the extra
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # keys.sh needs a python3 with jwt
     subprocess.run(["./keys.sh"], cwd=folder, env={**os.environ, "PATH": path}, check=True, capture_output=True)
     broker = BrokerProcess(folder, ["--config", "secure.conf", *FREE])
     try:

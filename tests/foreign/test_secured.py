@@ -1,4 +1,4 @@
-"""An encrypted broker with tokens, passwords, certificates and grants, and the official Python client."""
+"""The official Python client and a broker with TLS: tokens, passwords, certificates and permissions."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_wrong_credentials_are_refused_by_their_code(case: str, secured: Secured
 
 
 def test_the_client_gives_up_with_wrong_credentials(secured: Secured) -> None:
-    """It tries again until its time is over, also with a broker of Pulsar's, and then says no more than that."""
+    """The client tries again until its timeout, also with a real broker, and its error does not give the reason."""
     wrong = secured.client(by_token("admin", key=OTHER), operation_timeout_seconds=1)
     with wrong as client, pytest.raises(pulsar.PulsarException):
         client.create_producer(topic())
@@ -196,11 +196,11 @@ def test_lookup_over_https(secured: Secured) -> None:
         client.create_producer(topic()).send(b"x")
 
 
-SHUTDOWN = "/admin/v2/brokers/shutdown"  # what it is for
+SHUTDOWN = "/admin/v2/brokers/shutdown"  # this route would stop the broker
 
 
 class Knocking:
-    """One connection after the other to HTTPS, and a request on it at a time."""
+    """An HTTPS client with one connection and one request at a time. After an error, it connects again."""
 
     def __init__(self, secured: Secured) -> None:
         self._secured = secured
@@ -208,7 +208,7 @@ class Knocking:
         self._connection: http.client.HTTPSConnection | None = None
 
     def ask(self, request: Bad) -> tuple[int, bytes]:
-        """Status and body; a request that is none of HTTP costs its connection."""
+        """Send a request, and return status and body. Return status 0 when an invalid request costs the connection."""
         if self._connection is None:
             port = urlsplit(self._secured.admin_url).port
             self._connection = http.client.HTTPSConnection("localhost", port, timeout=90, context=self._context)
@@ -227,12 +227,12 @@ class Knocking:
 
 
 def survives(secured: Secured, count: int) -> None:
-    """Random requests, and then the official client."""
+    """Send random requests, and check that the official client still works."""
     faults: list[str] = []
     admin = token("admin", key=SECRET_OF_TEST)
 
     def signed(headers: Mapping[str, str]) -> dict[str, str]:
-        """The same roles as tests without ports have, by the key of this broker."""
+        """Replace a token of the tests without ports by one of the same role that this broker accepts."""
         found = dict(headers)
         for role in ("admin", "tadmin", "user", "nobody"):
             if found.get("authorization") == f"Bearer {token(role)}":

@@ -38,7 +38,7 @@ def controlled() -> Iterator[PulsarBroker]:
 
 @pytest.fixture
 def echo() -> Iterator[str]:
-    """The address of a server that sends each byte back."""
+    """Start a server that sends each byte back, and yield its address."""
 
     class Echo(StreamRequestHandler):
         def handle(self) -> None:
@@ -60,7 +60,7 @@ def echo() -> Iterator[str]:
 
 
 def steps(*command: str, **environment: str) -> list[str]:
-    """The steps that a program has done."""
+    """Run a program, and return the steps that it has done."""
     run = subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment}
     )

@@ -1,4 +1,4 @@
-"""Transactions of the official Java and Go clients, on a broker that has them."""
+"""Transactions of the official Java and Go clients."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .python.message_index import STAMPING
 from .transactional import switched_on
 
 ABORTED_BY_GO = {"transaction-commit", "transaction-topics", "transaction-timeout"}
-"""Go says whose a message is in SEND and not in its metadata, by which a real broker knows what was aborted."""
+"""Scenarios in which Go aborts. A real broker delivers the messages, because only SEND names the transaction."""
 
 pytestmark = pytest.mark.req("B-29")
 
 
 @pytest.fixture(scope="module")
 def transactional(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    """A broker with transactions, for all tests here."""
+    """Start a broker with transactions, for all tests here."""
     if (given := given_address()) is not None:
         yield given
         return
@@ -78,16 +78,16 @@ def test_a_transaction_of_go_passes(go: LineProgram, new_topic: str, scenario: s
 
 @pytest.fixture(scope="module")
 def stamping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    """A broker with transactions whose entries have an index."""
+    """Start a broker with transactions whose entries have an index."""
     process = BrokerProcess(tmp_path_factory.mktemp("stamping"), [*switched_on(), *STAMPING])
     yield process.address
     assert process.stop() == 0
 
 
 BY_SCENARIO = {
-    # Five aborted messages, the marker of their end, five committed ones and theirs.
+    # The entries: five aborted messages, their marker, five committed messages, their marker.
     "go": ("transaction-commit", [*range(5), 6, *range(6, 11), None]),
-    # A batch of ten, a marker, a batch of ten, a marker.
+    # The entries: a batch of ten, its marker, a batch of ten, its marker.
     "java": ("transaction-commit-batched", [*[0] * 10, 2, *[2] * 10, None]),
 }
 

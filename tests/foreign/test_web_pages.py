@@ -1,6 +1,6 @@
-"""A page of a stranger, open in a real browser on this machine, tries to wipe, read and fault a broker on loopback.
+"""A stranger's page, open in a real browser on this machine, tries to wipe, read and fault a broker on loopback.
 
-Each attack also meets a broker that allows every host, where the attack succeeds: that shows that it is one.
+Each attack also runs against a broker that allows every host. The attack succeeds there, which shows that it works.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.foreign.browser import site, visit
 pytestmark = [pytest.mark.heavy, pytest.mark.foreign]
 STRANGER = "evil.example"
 
-# Each attempt is a request that browsers send without asking the broker first.
+# Browsers send text, blob and reset at once. Before json and put, they send the broker an OPTIONS request.
 ATTACK = """<!doctype html><title>attack</title><pre id="said">nothing</pre><script>
 const broker = "http://127.0.0.1:PORT";
 const quiet = {method: "POST", mode: "no-cors"};
@@ -57,14 +57,14 @@ def broker_with_something_to_lose(**set_: str) -> Iterator[PulsarBroker]:
 
 
 def attacked_by(page: str, broker: PulsarBroker, profile: Path) -> str:
-    """Have a browser show a stranger's page, and return its document afterwards."""
+    """Show a stranger's page in a browser, and return the page's document afterwards."""
     port = broker.admin_url.rpartition(":")[2]
     with site(page.replace("PORT", port)) as own:
         return visit(f"http://{STRANGER}:{own}/", profile, resolve=STRANGER)
 
 
 def asked(broker: PulsarBroker, path: str) -> list[str]:
-    """Return a list that the admin API gives a program."""
+    """Return a list from the admin API."""
     with urllib.request.urlopen(f"{broker.admin_url}/admin/v2/{path}", timeout=30) as answer:
         found: list[str] = json.load(answer)
     return found
@@ -77,7 +77,7 @@ def namespaces(broker: PulsarBroker) -> list[str]:
 def test_scripts_of_a_page_change_nothing(tmp_path: Path) -> None:
     with broker_with_something_to_lose() as broker:
         said = attacked_by(ATTACK, broker, tmp_path)
-        assert "text opaque" in said, said  # the request was made, and its answer kept from the page
+        assert "text opaque" in said, said  # the browser sent the request, and hid the answer from the page
         assert "public/mine" in namespaces(broker)
         assert asked(broker, "tenants") == ["public", "pulsar"]
         assert broker.call(lambda running: len(running.lab.faults.rules)) == 0
@@ -102,7 +102,7 @@ def test_the_same_form_wipes_a_broker_that_allows_every_host(tmp_path: Path) -> 
 
 
 def subscriptions_after_a_frame(broker: PulsarBroker, profile: Path) -> list[str]:
-    """Have a stranger's page embed what peeks, which makes a subscription; return those that there are then."""
+    """Show a stranger's page with a frame that peeks, and return the subscriptions. A peek creates one."""
     broker.create_topic("public/mine/seen")
     attacked_by(FRAME, broker, profile)
     return asked(broker, "persistent/public/mine/seen/subscriptions")

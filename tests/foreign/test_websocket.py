@@ -1,4 +1,4 @@
-"""WebSocket clients of others run the examples of docs/websocket.md unchanged."""
+"""WebSocket clients of other projects run the examples of docs/websocket.md unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAID = ["ok 5", "Hello World"]
 
 
 def run(command: list[str], example: Path, broker: Address, folder: Path, **environment: str) -> list[str]:
-    """Run an example on the tests' broker. Return the first words of its lines."""
+    """Run an example on the tests' broker, and return the first words of its lines."""
     copy = folder / example.name
     text = example.read_text()
     assert "ws://localhost:8080" in text

@@ -1,4 +1,4 @@
-"""What the Java and Go tests need beside Python, and what happens when it is missing."""
+"""Toolchains that the tests in Java, Go and other languages need. A test without its toolchain skips or fails."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ JAVA_OPTIONS = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    # They print the whole configuration of each producer and consumer.
+    # These classes log the whole configuration of each producer and consumer.
     "-Dorg.slf4j.simpleLogger.log.org.apache.pulsar.client.impl.ProducerStatsRecorderImpl=warn",
     "-Dorg.slf4j.simpleLogger.log.org.apache.pulsar.client.impl.ConsumerStatsRecorderImpl=warn",
 )
-"""What `java` runs the clients with."""
+"""Options with which `java` runs the clients."""
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A language's folder here: the tools it builds and runs with, its sources, and what its `fetch` builds."""
+    """A folder of foreign code, the tools that build and run it, its sources, and the path that its `fetch` builds."""
 
     folder: Path
     tools: tuple[str, ...]
@@ -49,7 +49,7 @@ class Toolchain:
         return self.product.parent / "stamp"
 
     def fingerprint(self) -> str:
-        """SHA-256 over the sources' contents, sorted by path, as the `fetch` scripts write it to `stamp`."""
+        """Return the SHA-256 of the sources' contents, sorted by path, as the `fetch` scripts write it to `stamp`."""
         names = sorted(
             path.relative_to(self.folder).as_posix()
             for pattern in self.sources
@@ -67,11 +67,11 @@ V5 = Toolchain(FOLDER / "java-v5", JAVA.tools, JAVA.sources, JAVA.built)
 """The client of Pulsar 5, for scalable topics."""
 JUNIT = Toolchain(ROOT / "examples" / "java-junit", JAVA.tools, JAVA.sources, "target/test-classes")
 REFERENCE = Toolchain(ROOT / "bench" / "reference", ("java", "mvn"), ("pom.xml",), str(stamp(CACHE)))
-"""A real broker, whose jars only `scripts/setup --foreign` fetches, to where `scripts/reference-pulsar` has them."""
+"""A real broker. Only `scripts/setup --foreign` fetches its jars, to the cache of `scripts/reference-pulsar`."""
 PERF = Toolchain(
     ROOT / "bench" / "reference" / "perf", REFERENCE.tools, REFERENCE.sources, str(stamp(CACHE, PERF_JARS))
 )
-"""pulsar-perf, which stands on the jars of REFERENCE."""
+"""The program pulsar-perf, which also needs the jars of REFERENCE."""
 NODE = Toolchain(FOLDER / "node", ("node", "npm"), ("package.json", "package-lock.json"), "node_modules/ws")
 GO = Toolchain(FOLDER / "go", ("go",), ("go.mod", "go.sum", "*.go"), "build/client")
 
@@ -85,7 +85,7 @@ TOXIPROXY = (TOXIPROXY_JAVA, TOXIPROXY_GO, TOXIPROXY_PYTHON)
 
 
 def missing(toolchain: Toolchain) -> str:
-    """Why tests of `toolchain` cannot run here, "" when they can. Only `java` runs; the rest builds."""
+    """Return why tests of `toolchain` cannot run here, or "". Tests run only `java`; the other tools build."""
     if not toolchain.product.exists():
         absent = [tool for tool in toolchain.tools if shutil.which(tool) is None]
         lacks = f"no {', '.join(absent)} on PATH; then " if absent else ""
@@ -100,7 +100,7 @@ def missing(toolchain: Toolchain) -> str:
 def missing_toolchains(
     toolchains: Iterable[Toolchain] = (JAVA, RECORDS, ADMIN, CLI, V5, JUNIT, GO, NODE, *TOXIPROXY),
 ) -> list[str]:
-    """The reasons of all that lack something, for a summary before a run."""
+    """Return why tests of toolchains cannot run here, for a summary before a run."""
     return [reason for reason in map(missing, toolchains) if reason]
 
 
@@ -109,7 +109,7 @@ def in_ci() -> bool:
 
 
 def require(toolchain: Toolchain) -> Path:
-    """What the toolchain's `fetch` built. Without it the test skips with the reason, and fails where CI=true."""
+    """Return the path that the toolchain's `fetch` built. Without it, skip the test, or fail it where CI=true."""
     reason = missing(toolchain)
     if reason and in_ci():
         pytest.fail(reason)
@@ -119,7 +119,7 @@ def require(toolchain: Toolchain) -> Path:
 
 
 def java_command(toolchain: Toolchain, main: str) -> list[str]:
-    """What runs the class `main` of a Java toolchain, or a skip."""
+    """Return the command that runs the class `main` of a Java toolchain, or skip the test."""
     target = require(toolchain).parent
     return ["java", *JAVA_OPTIONS, "-cp", f"{target}/classes:{target}/lib/*", main]
 
@@ -128,7 +128,7 @@ ADAPTER = ROOT / "kit" / "adapters" / "java" / "src" / "main" / "java" / "pulsar
 
 
 def kit_adapter(folder: Path) -> list[str]:
-    """Compile the conformance kit's adapter of the V5 client into `folder`. What starts it, or a skip."""
+    """Build the conformance kit's adapter of the V5 client in `folder`. Return its command, or skip the test."""
     jars = require(V5).parent / "lib" / "*"
     subprocess.run(["javac", "-proc:none", "-cp", str(jars), "-d", str(folder), str(ADAPTER)], check=True)
     return ["java", *JAVA_OPTIONS, "-cp", f"{folder}:{jars}", "pulsarium.Adapter"]

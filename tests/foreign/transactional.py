@@ -1,4 +1,4 @@
-"""Brokers with transactions, which are off by default."""
+"""Options that enable transactions, which are off by default."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ KEYS = ("transactionCoordinatorEnabled=true", "acknowledgmentAtBatchIndexLevelEn
 
 
 def switched_on() -> tuple[str, ...]:
-    """The options of `BrokerProcess`; scripts/reference-pulsar has both keys in its configuration."""
+    """Return the options for `BrokerProcess`. A real broker needs none: scripts/reference-pulsar sets both keys."""
     return tuple(word for key in KEYS for word in ("--set", key)) if is_pulsarium() else ()

@@ -1,1 +1,1 @@
-"""Coverage-guided fuzzing of everything that takes bytes from strangers, and the corpus that it left."""
+"""Coverage-guided fuzzing of all code that takes bytes from unknown clients, and its corpus."""

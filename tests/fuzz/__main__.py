@@ -1,4 +1,4 @@
-"""scripts/fuzz: look for inputs that break something."""
+"""The command scripts/fuzz: look for inputs that break something."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ Fuzzes what takes bytes from strangers, guided by coverage (atheris, that is lib
   entries    entries that are published, consumed, compacted, peeked over REST, read by our client
   batches    entries through all that takes them apart, without a broker
   rest       REST requests on every route
+  websocket  paths and frames of producers, consumers and readers over WebSocket
 
   scripts/fuzz                            a minute of each
   scripts/fuzz --target rest --seconds 600
@@ -33,7 +34,7 @@ Exit code 0: nothing was found. 1: something was.
 """
 WORK = ROOT / "build" / "fuzz"
 LIBRARY = WORK / "lib"
-SPARE = 120  # seconds that it may take longer
+SPARE = 120  # seconds that a run may take beyond --seconds
 
 
 def arguments() -> argparse.Namespace:
@@ -46,7 +47,7 @@ def arguments() -> argparse.Namespace:
 
 
 def install() -> None:
-    """atheris, in a folder of its own: it is large, and not for every platform that Pulsarium runs on."""
+    """Install atheris in a folder of its own, because atheris is large and does not support every platform."""
     if not (LIBRARY / "atheris").is_dir():
         wanted = ["-r", str(Path(__file__).parent / "requirements.txt")]
         pip = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
@@ -54,7 +55,10 @@ def install() -> None:
 
 
 def fuzz(target: Target, seconds: int, seed: int) -> int:
-    """Fuzz it in a process of its own; how many findings are new."""
+    """Run the fuzzer for a target in a process of its own, and return the number of new findings.
+
+    A process that fails counts as a finding.
+    """
     folder = WORK / target.name
     before = len(findings_of(target))
     print(f"{target.name}: {seconds} s", flush=True)
@@ -69,7 +73,7 @@ def fuzz(target: Target, seconds: int, seed: int) -> int:
 
 
 def minimize(target: Target) -> None:
-    """The fewest inputs that reach as much as the corpus, the seeds and what libFuzzer kept."""
+    """Replace the corpus by the few inputs that reach all that the corpus, the seeds and libFuzzer's inputs reach."""
     kept = [path.read_bytes() for path in sorted((WORK / target.name / "kept").glob("*"))]
     before = inputs_of(target)
     after = fewest(target, [*before, *target.seeds(), *(data for data in kept if len(data) <= target.largest)])

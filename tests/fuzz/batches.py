@@ -1,5 +1,8 @@
-"""Target: one entry through all that takes entries apart without a broker: our client's decoder, compaction, the
-formats of compacted batches. Much quicker than `entries`, which has the same inputs."""
+"""Fuzz target that passes an entry to all code that takes entries apart without a broker.
+
+This code is our client's decoder, compaction, and the formats of compacted batches. The target is much quicker than
+`entries`, which also runs entries.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class Batches(Target):
 
 
 def as_broker(entry: bytes) -> None:
-    """What the broker asks of an entry."""
+    """Read all that the broker reads from an entry."""
     with suppress(EntryError):
         entries.checksum_matches(entry)
     with suppress(EntryError):
@@ -70,7 +73,7 @@ def as_broker(entry: bytes) -> None:
 
 
 class Key:
-    """A private key of the recorded vectors, whatever name is asked for."""
+    """A private key of the recorded vectors, which serves every key name."""
 
     def __init__(self, kind: str) -> None:
         self._pem = (VECTORS / f"{kind}-private.pem").read_bytes()
@@ -83,7 +86,7 @@ class Key:
 
 
 def as_client(entry: bytes) -> None:
-    """What a consumer of ours does with it, whole and as a chunk."""
+    """Decode an entry with each decoder of our client, and join a chunk with itself."""
     for decoder in (Decoder(), Decoder(Key("rsa")), Decoder(Key("ec")), RawDecoder()):
         with suppress(PulsarError):
             decoded = decoder.decode(entry)
@@ -95,7 +98,7 @@ def as_client(entry: bytes) -> None:
 
 
 def as_compaction(entry: bytes) -> None:
-    """Only some messages are left, in either format; what is left can be read again."""
+    """Compact an entry to some of its messages, and check that these can be read again in both formats."""
     opened = open_entry(entry)
     to_batch(entry)
     if opened is None or opened.messages is None:

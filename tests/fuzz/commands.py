@@ -1,4 +1,4 @@
-"""Target: what clients write to a whole broker. Only their own connections may suffer."""
+"""Fuzz target of bytes that clients write to a whole broker. Only the clients' own connections may fail."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tests.fuzz.recorded import Chunk, conversations
 from tests.fuzz.target import Target
 
 CONNECTIONS = 3
-TIME_PASSES = 3  # in place of a connection
-SECONDS = (0.1, 1.0, 40.0)  # that may pass, by how many bytes there are
+TIME_PASSES = 3  # connection number of a chunk that lets time pass instead of writing bytes
+SECONDS = (0.1, 1.0, 40.0)  # times that such a chunk lets pass, chosen by the chunk's size
 LOOKED_AT = ("/metrics", "/", f"{TOPICS}/t/stats", f"{TOPICS}/t/internalStats")
 FROM_CLIENTS = [number for number, spec in COMMANDS.items() if spec.direction is not Direction.BROKER]
 CONFIG = Config(
@@ -40,7 +40,10 @@ CONFIG = Config(
 
 
 class Commands(Target):
-    """An input is a row of `[connection u8][size u16][bytes]`; no bytes: it hangs up."""
+    """The target of client connections.
+
+    An input is a sequence of chunks `[connection u8][size u16][bytes]`. A chunk without bytes closes its connection.
+    """
 
     name = "commands"
     fresh = 400
@@ -106,7 +109,7 @@ def data_of(chunks: Iterable[Chunk]) -> bytes:
 
 
 def changed(chunk: Chunk, random: Random) -> Chunk:
-    """Another chunk: mostly one of its frames is changed."""
+    """Return a changed chunk, mostly one in which one frame is changed."""
     number, data = chunk
     kind = random.random()
     if kind < 0.05:
@@ -124,7 +127,7 @@ def changed(chunk: Chunk, random: Random) -> Chunk:
 
 
 async def play(chunks: Iterable[Chunk]) -> None:
-    """Let them write, then see whether the broker is as before."""
+    """Write the chunks to a broker, and check that it still serves another client and has closed all other sessions."""
     async with serving(CONFIG) as bed, trio.open_nursery() as nursery:
         calm = Calm(bed)
         await calm.connect(nursery)
@@ -143,7 +146,7 @@ async def play(chunks: Iterable[Chunk]) -> None:
             if not data or wire.ended:
                 await wires.pop(number).aclose()
             await trio.testing.wait_all_tasks_blocked()
-        await trio.sleep(1)  # timers of what was begun
+        await trio.sleep(1)  # timers that the chunks started fire
         await calm.goes_on()
         for wire in wires.values():
             await wire.aclose()
@@ -154,12 +157,12 @@ async def play(chunks: Iterable[Chunk]) -> None:
         nursery.cancel_scope.cancel()
 
 
-# How the broker answers HTTP and TLS at its port.
+# Answers of the broker to HTTP and TLS at its binary port.
 TO_STRANGERS = (b"HTTP/1.1 400 ", b"no TLS here")
 
 
 async def listen(wire: Wire) -> None:
-    """Read what the broker says: whole frames, and only what brokers say."""
+    """Read the broker's answers, and check that they are whole frames with commands of a broker."""
     decoder, command = FrameDecoder(), pb.BaseCommand()
     with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
         while data := await wire.stream.receive_some(1 << 20):
@@ -175,7 +178,7 @@ async def listen(wire: Wire) -> None:
 
 
 class Calm:
-    """A client that does nothing odd, and somebody who looks at the broker."""
+    """A client that does nothing odd, and that also looks at the broker over REST."""
 
     def __init__(self, bed: Bed) -> None:
         self._bed = bed
@@ -197,7 +200,7 @@ class Calm:
                 raise Finding("the other connection", str(received.command))
 
     async def goes_on(self) -> None:
-        """It is answered, and the broker can say how it is."""
+        """Check that the broker answers PING, and that its metrics and its REST API work."""
         self._answered = trio.Event()
         await self._wire.send(Type.PING)
         with trio.fail_after(PATIENCE):

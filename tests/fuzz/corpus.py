@@ -1,4 +1,4 @@
-"""The corpus: of each target a file of inputs that reach something of their own, and one of those that failed."""
+"""Read and write the corpus of each target: a file of inputs that reach lines of their own, and a file of findings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parent / "corpus"
 
 
 def corpus_of(target: Target) -> list[bytes]:
-    """What the target is begun with, its findings too."""
+    """Return the inputs with which a run of the target begins, including those of its findings."""
     return [*inputs_of(target), *(data for _, data in findings_of(target))]
 
 
@@ -20,19 +20,19 @@ def inputs_of(target: Target) -> list[bytes]:
 
 
 def findings_of(target: Target) -> list[tuple[str, bytes]]:
-    """What once went wrong, by the finding's key, with an input that showed it."""
+    """Return the key of each finding of the past, and an input that showed the finding."""
     lines = _lines(_findings(target))
     return [(key.removeprefix("# "), target.of_line(line)) for key, line in zip(lines[::2], lines[1::2], strict=True)]
 
 
 def write_inputs(target: Target, inputs: Iterable[bytes]) -> None:
-    """Smallest first, so that a change shows as one."""
+    """Write the inputs sorted by size, so that a diff shows only the lines that changed."""
     lines = sorted({target.to_line(data) for data in inputs}, key=lambda line: (len(line), line))
     _inputs(target).write_text("".join(f"{line}\n" for line in lines))
 
 
 def add_finding(target: Target, key: str, data: bytes) -> bool:
-    """Keep an input, unless another one showed the same; whether it is new."""
+    """Add an input to the findings unless another input showed the same one, and return whether it was added."""
     if key in dict(findings_of(target)):
         return False
     with _findings(target).open("a") as file:

@@ -1,4 +1,4 @@
-"""Which lines inputs reach, and the few inputs that reach what all of them do."""
+"""Trace which lines inputs reach, and select the few inputs that together reach all of these lines."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from typing import Any
 from tests.fuzz.oracle import Finding
 from tests.fuzz.target import Target
 
-PARTS = {"pulsarium.broker", "pulsarium.proto", "pulsarium.client"}  # whose lines count
+PARTS = {"pulsarium.broker", "pulsarium.proto", "pulsarium.client"}  # packages whose lines count
 
 
 class Coverage:
-    """The lines of Pulsarium that were reached so far. A function is watched until all of its lines were."""
+    """The lines of Pulsarium that inputs have reached so far.
+
+    A function is traced until all of its lines have been reached.
+    """
 
     def __init__(self) -> None:
         self.new = 0
         self._left: dict[CodeType, set[int]] = {}
 
     def adds(self, target: Target, data: bytes) -> bool:
-        """Whether an input reaches a line that none before did."""
+        """Run an input, and return whether it reaches a line that no earlier input reached."""
         self.new = 0
         before = sys.gettrace()
         sys.settrace(self._entered)
         try:
             target.run(data)
-        except Finding:  # it is kept elsewhere
+        except Finding:  # inputs with findings are kept in the file of findings
             return False
         finally:
             sys.settrace(before)
@@ -51,7 +54,10 @@ class Coverage:
 
 
 def fewest(target: Target, inputs: Iterable[bytes]) -> list[bytes]:
-    """Inputs that reach all lines together: the small ones first, and of those the ones that others do not replace."""
+    """Return the few inputs that together reach all lines that `inputs` reach.
+
+    The first pass prefers small inputs. The second one drops those of them that larger inputs replace.
+    """
     kept = sorted(set(inputs), key=lambda data: (len(data), data))
     for _ in range(2):
         coverage = Coverage()

@@ -1,7 +1,7 @@
 """A process that fuzzes one target with atheris: `python -m tests.fuzz.engine TARGET SECONDS FOLDER`.
 
-libFuzzer says which inputs are worth keeping and how long to go on; what is made of them is the target's own `mutate`.
-A finding does not end it: it is kept in the corpus and told once. Inputs that reach something new go to FOLDER.
+libFuzzer decides which inputs to keep and when to end. The target's own `mutate` changes the inputs. A finding does not
+end the process, which adds the finding to the corpus and prints it once. Inputs that reach new lines go to FOLDER.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from random import Random
 
-TIMEOUT = 120  # seconds for one input: longer is for ever
-MEMORY = 2000  # MB of the process
+TIMEOUT = 120  # seconds for one input; one that takes longer counts as endless
+MEMORY = 2000  # MB that the process may use
 
 
 def main(name: str, seconds: int, folder: Path, *options: str) -> None:
@@ -24,7 +24,7 @@ def main(name: str, seconds: int, folder: Path, *options: str) -> None:
     from tests.fuzz.corpus import add_finding, corpus_of
     from tests.fuzz.oracle import Finding
 
-    logging.getLogger("pulsarium").setLevel(logging.ERROR)  # nobody reads the rest
+    logging.getLogger("pulsarium").setLevel(logging.ERROR)  # only errors are findings
     logging.getLogger("pulsarium").addHandler(logging.NullHandler())
     target = TARGETS[name]
     others = list(dict.fromkeys([*corpus_of(target), *target.seeds()]))

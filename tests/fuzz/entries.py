@@ -1,5 +1,7 @@
-"""Target: entries, published to a broker and then looked at by everybody who does: consumers of each kind, compaction,
-REST, our client."""
+"""Fuzz target of entries that are published to a broker.
+
+Consumers of each kind, compaction, REST and our client then read the entries.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,17 @@ from tests.fuzz.oracle import Finding, watched
 from tests.fuzz.recorded import conversations
 from tests.fuzz.target import Target
 
-MOST = 12  # entries of one input
+MOST = 12  # entries of one input, at most
 KINDS = (pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared)
 KINDS_OF_COMPRESSION = (pb.NONE, pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY)
 CONFIG = Config(transactionCoordinatorEnabled=True, acknowledgmentAtBatchIndexLevelEnabled=True)
 
 
 class Entries(Target):
-    """An input is SEND frames; their ids are put right, so that the entries are what matters."""
+    """The target of published entries.
+
+    An input is a sequence of SEND frames. Their producer ids are corrected, so that the broker stores the entries.
+    """
 
     name = "entries"
     fresh = 120
@@ -70,7 +75,7 @@ class Entries(Target):
 
 
 def odd_entries() -> Iterable[bytes]:
-    """What claims more than there is."""
+    """Yield entries with odd metadata, most of which claim more than the entry contains."""
     packed = batch.pack([(pb.SingleMessageMetadata(payload_size=0, partition_key="k"), b"v%d" % i) for i in range(3)])
     for count in (-1, 0, 2, 4, 100_000, 2**31 - 1):
         yield plain(packed, num_messages_in_batch=count)
@@ -94,7 +99,7 @@ def odd_entries() -> Iterable[bytes]:
 
 
 def entry_like(entry: bytes, random: Random) -> bytes:
-    """Another entry: its metadata, its payload, the messages of its batch, or its bytes are changed."""
+    """Return a changed entry: its metadata, its payload, the messages of its batch, or its bytes are changed."""
     kind = random.random()
     metadata = pb.MessageMetadata()
     try:
@@ -123,11 +128,11 @@ def entry_like(entry: bytes, random: Random) -> bytes:
 
 
 def batch_like(payload: bytes, metadata: pb.MessageMetadata, random: Random) -> bytes:
-    """Another batch, in the format of what was one, or a new one."""
+    """Return the payload of a changed batch, or of a new batch if `payload` is not a batch."""
     try:
         opened = compression.decompress(metadata.compression, payload, metadata.uncompressed_size)
         singles = batch.unpack(opened, metadata.num_messages_in_batch)
-    except Exception:  # any reason will do
+    except Exception:  # whatever the error, the payload is not a batch
         singles = []
     if not singles:
         singles = [(pb.SingleMessageMetadata(payload_size=0), b"v")] * random.choice((1, 2, 3, 70))
@@ -151,7 +156,7 @@ def _single(found: pb.SingleMessageMetadata, size: int, random: Random) -> pb.Si
 
 
 def _packed(found: pb.SingleMessageMetadata, value: bytes, random: Random) -> bytes:
-    """As `batch.pack`, also where something is missing."""
+    """Pack a message as `batch.pack` does, even if a required field is missing, and spoil some of its texts."""
     encoded = found.SerializePartialToString()
     if random.random() < 0.05:
         encoded = mutations.spoiled(encoded, random)
@@ -159,7 +164,7 @@ def _packed(found: pb.SingleMessageMetadata, value: bytes, random: Random) -> by
 
 
 def sends_of(data: bytes) -> list[bytes]:
-    """The SENDs of an input, of producer 0."""
+    """Return the frames of an input as SEND frames of producer 0."""
     made: list[bytes] = []
     for head, entry in cut(data)[0][:MOST]:
         base = pb.BaseCommand()
@@ -205,7 +210,7 @@ async def play(sends: Sequence[bytes]) -> None:
 
 
 async def publish(bed: Bed, sends: Sequence[bytes]) -> None:
-    """Send them all, on another connection when one of them ended the first."""
+    """Publish all entries, on a new connection whenever the broker has closed the last one."""
     left = list(sends)
     while left:
         sender = await bed.connect()
@@ -219,7 +224,7 @@ async def publish(bed: Bed, sends: Sequence[bytes]) -> None:
 
 
 async def take(wire: Wire, consumer_id: int) -> None:
-    """Take messages, ask for half of them again, acknowledge the first of each batch, then all."""
+    """Receive messages in groups of four: ask to redeliver one, acknowledge batch index 0 of one, acknowledge two."""
     await wire.flow(10, consumer_id)
     decoder, seen = FrameDecoder(), 0
     with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
@@ -244,7 +249,7 @@ async def take(wire: Wire, consumer_id: int) -> None:
 
 
 async def looked_at(rest: Rest) -> None:
-    """What REST says of the topic and of its entries."""
+    """Check that no REST request for the topic or for its entries fails with a server error."""
     urls = [
         f"{TOPICS}/t/stats?getPreciseBacklog=true",
         f"{TOPICS}/t/internalStats?metadata=true",
@@ -280,7 +285,7 @@ async def compacted(bed: Bed, rest: Rest) -> None:
 
 
 async def read_by(client: Client, *, read_compacted: bool = False) -> None:
-    """Read everything with our client."""
+    """Read and acknowledge all messages with our client."""
     name, kind = ("x", ConsumerType.Exclusive) if read_compacted else ("y", ConsumerType.Shared)
     async with client.subscribe(
         TOPIC, name, consumer_type=kind, initial_position=InitialPosition.Earliest, read_compacted=read_compacted

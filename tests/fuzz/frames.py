@@ -1,4 +1,7 @@
-"""Target: bytes to frames to commands. However the bytes are cut, the same comes out."""
+"""Fuzz target that splits bytes into frames and parses their commands.
+
+The frames must be the same however the bytes are cut into pieces.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from tests.fuzz.recorded import conversations
 from tests.fuzz.target import Target
 from tests.proto.golden import golden_frames
 
-LIMIT = 4096  # so that small inputs reach it
+LIMIT = 4096  # bytes of a frame, so few that small inputs reach the limit
 
 
 class Frames(Target):
@@ -57,21 +60,21 @@ class Frames(Target):
 
 
 def decoded(pieces: Iterable[bytes]) -> tuple[list[tuple[bytes, bytes]], str, int]:
-    """The frames, what was wrong, and how much is not complete."""
+    """Return the frames, the decoder's error, and the number of bytes of an incomplete frame."""
     decoder = FrameDecoder(LIMIT)
     frames = [found for piece in pieces for found in decoder.feed(piece)]
     return frames, str(decoder.error), decoder.pending
 
 
 def cut(data: bytes) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """The frames of an input, and what is behind them."""
+    """Return the whole frames of an input, and the bytes behind them."""
     decoder = FrameDecoder()
     frames = decoder.feed(data)
     return frames, data[sum(8 + len(head) + len(trailing) for head, trailing in frames) :]
 
 
 def understood(head: bytes, trailing: bytes) -> None:
-    """It is a command with its body, or CommandError says why not."""
+    """Check that a frame is a command with its body, or that `parse` refuses the frame."""
     command = pb.BaseCommand()
     try:
         spec = parse(head, command, trailing)

@@ -1,4 +1,4 @@
-"""How inputs are changed: bytes, numbers, texts, protobuf messages by their descriptors."""
+"""Change inputs at random: bytes, numbers, texts, and protobuf messages by their descriptors."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _BITS = {
 
 
 def any_bytes(data: bytes, random: Random) -> bytes:
-    """Bytes with a little damage."""
+    """Return the bytes with one small change."""
     at = random.randint(0, len(data))
     some = random.choice((1, 1, 2, 4, 8, 64))
     match random.randrange(6):
@@ -118,20 +118,20 @@ def any_bytes(data: bytes, random: Random) -> bytes:
 
 
 def spoiled(data: bytes, random: Random) -> bytes:
-    """A serialized message in which a text, most likely, is no UTF-8 any more."""
+    """Return a serialized message in which a text is most likely no longer valid UTF-8."""
     letters = [at for at, byte in enumerate(data) if byte > 96]
     at = random.choice(letters or [0])
     return data[:at] + random.choice((b"\xff", b"\0", b"\xed")) + data[at + 1 :]
 
 
 def number(random: Random, bits: int, *, signed: bool) -> int:
-    """Mostly one that means something."""
+    """Return a number of `bits` bits, mostly a small one, and otherwise one that is likely to be a limit somewhere."""
     value: int = random.choice(SMALL if random.random() < 0.6 else LARGE) % 2**bits
     return value - 2**bits if signed and value >> (bits - 1) else value
 
 
 def list_of(items: Sequence[Any], others: Sequence[Any], random: Random, change: Callable[[Any], Any]) -> list[Any]:
-    """A list with something left out, told twice, in another place, taken from others, or changed."""
+    """Return a list with one change: items are taken from `others`, deleted, repeated, moved or changed."""
     made = list(items)
     at = random.randint(0, len(made))
     kind = random.random()
@@ -153,7 +153,7 @@ def list_of(items: Sequence[Any], others: Sequence[Any], random: Random, change:
 
 
 def message(found: Message, random: Random, depth: int = 0) -> None:
-    """Change one field, here or deeper."""
+    """Change one field of a message, or of a message inside it."""
     inner = [
         value
         for field, values in found.ListFields()
@@ -180,7 +180,7 @@ def message(found: Message, random: Random, depth: int = 0) -> None:
 
 
 def fill(made: Message, random: Random, depth: int = 0) -> None:
-    """Set what has to be set, and a little of the rest."""
+    """Set the required fields of a message, and a few of the optional ones."""
     field: Any
     for field in made.DESCRIPTOR.fields:
         if not field.is_required and random.random() < 0.75:
@@ -224,11 +224,11 @@ def _value(field: Any, random: Random) -> Any:
 
 
 def head(data: bytes, random: Random) -> bytes:
-    """Another command of a serialized BaseCommand: a field changed, now and then to something that no proto knows."""
+    """Return a serialized BaseCommand with one change: mostly of a field, sometimes to bytes that no .proto allows."""
     base = pb.BaseCommand()
     try:
         base.ParseFromString(data)
-    except Exception:  # whatever it is, it is no command
+    except Exception:  # whatever the error, the bytes are not a command
         return any_bytes(data, random)
     kind = random.random()
     if kind < 0.1:
@@ -236,7 +236,7 @@ def head(data: bytes, random: Random) -> bytes:
     body = next((field for field, _ in base.ListFields() if field.cpp_type == Field.CPPTYPE_MESSAGE), None)
     if kind < 0.15 or body is None:
         message(base, random)
-    elif kind < 0.25:  # a second body behind it is one with the first: here fields have any type and value
+    elif kind < 0.25:  # protobuf merges a second body into the first one, here with a field of any number and value
         raw = _varint(random.randint(1, 12) << 3) + _varint(number(random, 64, signed=False))
         return data + _varint(body.number << 3 | 2) + _varint(len(raw)) + raw
     else:
@@ -245,7 +245,7 @@ def head(data: bytes, random: Random) -> bytes:
 
 
 def any_command(types: Sequence[int], random: Random) -> bytes:
-    """A command of one of these types, out of nothing."""
+    """Return a new command of one of these types."""
     base = pb.BaseCommand()
     base.type = random.choice(types)  # type: ignore[assignment]
     body = getattr(base, base.DESCRIPTOR.fields_by_number[base.type].name)

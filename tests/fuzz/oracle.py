@@ -1,4 +1,4 @@
-"""What no input may do, whatever it is: fail inside, cost much time, cost much memory."""
+"""Check that no input causes an internal error, or takes much time or much memory."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-MOST_SECONDS = 20.0  # of CPU for one input; usual are a few milliseconds, under instrumentation too
-MOST_MEMORY = 256 << 20  # bytes that one input of a few KB may add to what the process ever had
+MOST_SECONDS = 20.0  # CPU time of one input, which is usually a few milliseconds, even under instrumentation
+MOST_MEMORY = 256 << 20  # bytes that one input of a few KB may add to the peak memory of the process
 ROOT = Path(__file__).parents[2]
 
 
 class Finding(Exception):
-    """An input did what no input may. `key` is the same for inputs that do it at the same place."""
+    """A fault that an input caused. Inputs that cause the same fault at the same place have the same `key`."""
 
     def __init__(self, key: str, text: str) -> None:
         super().__init__(f"{key}\n{text}")
@@ -25,7 +25,7 @@ class Finding(Exception):
 
 
 class _Errors(logging.Handler):
-    """Keeps the first error that the broker wrote into its log."""
+    """A log handler that keeps the first error that the broker logged."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -38,7 +38,7 @@ class _Errors(logging.Handler):
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Finding for what the block lets escape, for errors in the log, and for what it costs."""
+    """Raise `Finding` when the block raises an exception, logs an error, or takes too much CPU time or memory."""
     errors, logger = _Errors(), logging.getLogger("pulsarium")
     logger.addHandler(errors)
     memory, begin = _most_memory(), time.process_time()

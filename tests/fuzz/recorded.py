@@ -1,4 +1,4 @@
-"""What clients said in the recorded transcripts, as if it had been to a broker of today."""
+"""Bytes that clients sent in the recorded transcripts, adapted to a new broker."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
-LONGEST = 60  # chunks of one conversation
+LONGEST = 60  # chunks of one conversation, at most
 
-#: Of which connection, and the bytes.
+#: The number of a connection, and bytes that its client sent.
 Chunk = tuple[int, bytes]
 
 
 @cache
 def conversations() -> list[list[Chunk]]:
-    """What the clients of each transcript wrote."""
+    """Return the chunks that the clients of each transcript sent."""
     return [_conversation(path) for path in sorted(TRANSCRIPTS.glob("*.jsonl"))]
 
 
@@ -37,21 +37,21 @@ def _conversation(path: Path) -> list[Chunk]:
             continue
         try:
             data = bytes.fromhex(raw)
-        except ValueError:  # shortened
+        except ValueError:  # the transcript has only a part of the bytes
             continue
         chunks.append((connections.setdefault(event["conn"], len(connections)), names.renamed(data)))
     return chunks[:LONGEST]
 
 
 class Names:
-    """Namespaces and ledgers of the broker that was recorded, and ours in their place."""
+    """Replace the namespace and the ledgers of the recorded broker by those of the new broker."""
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
         self._ledgers: dict[int, int] = {}
 
     def renamed(self, data: bytes) -> bytes:
-        """A frame that speaks of public/default and of the ledgers that will be there."""
+        """Return frames with public/default and the new broker's ledgers. Return bytes that are no frames unchanged."""
         decoder = FrameDecoder()
         made = []
         for head, trailing in (frames := decoder.feed(data)):

@@ -1,6 +1,6 @@
-"""Target: REST requests to a broker that has a little of everything. Whatever they say, it is no fault of the broker's.
+"""Fuzz target of REST requests to a broker that has a little of everything. No request may make the broker fail.
 
-An input is JSON: a list of `[method, url, body, headers]`; a body is text, of which each letter is one byte.
+An input is JSON: a list of `[method, url, body, headers]`. A body is a text in which each character is one byte.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.fuzz.oracle import Finding, watched
 from tests.fuzz.target import Target
 
 RECORDED = Path(__file__).parents[1] / "conformance" / "rest" / "recorded"
-MOST = 8  # requests of one input
+MOST = 8  # requests of one input, at most
 ROUTES = sorted({(route.method, route.path) for route in (*(route for route, _ in all_routes()), *pulsar_routes())})
 FIELDS = NAMES_OF_FIELDS.split()
 LEAVES: list[Any] = [None, True, False, 0, 1, -1, 2**31, 2**63, 2**70, 1.5, 1e300, float("nan"), "", *VALUES, [], {}]
@@ -54,7 +54,7 @@ CONFIG = Config(
     transactionCoordinatorEnabled=True, forceDeleteTenantAllowed=True, forceDeleteNamespaceAllowed=True
 )  # fmt: skip
 
-Request: TypeAlias = list[Any]  # as in an input
+Request: TypeAlias = list[Any]  # method, URL, body and headers
 
 
 class Requests(Target):
@@ -99,7 +99,7 @@ def _recorded(call: Any) -> Request:
 
 
 def requests_of(data: bytes) -> list[Request]:
-    """The requests of an input; none of what is no input."""
+    """Return the requests of an input, or none if the input is not a list in JSON."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -108,7 +108,7 @@ def requests_of(data: bytes) -> list[Request]:
 
 
 def any_request(method: str, path: str, random: Random, *, odd: bool = True) -> Request:
-    """Of a route, mostly about what there is."""
+    """Return a request on a route, mostly with names that exist in the broker."""
     parts = [_part(part, random, odd=odd) for part in path.split("/")]
     body = "" if method in ("GET", "DELETE") and random.random() < 0.9 else json.dumps(any_json(random))
     query = "&".join(
@@ -137,7 +137,7 @@ def any_json(random: Random, depth: int = 0) -> Any:
 
 
 def changed(request: Request, random: Random) -> Request:
-    """Another request of the same kind."""
+    """Return a request with one change: another method, URL, body or header."""
     method, url, body, headers = (str(part) if index < 3 else part for index, part in enumerate(request))
     match random.randrange(8):
         case 0:
@@ -173,7 +173,7 @@ def _changed_url(url: str, random: Random) -> str:
 
 
 def changed_json(value: Any, random: Random) -> Any:
-    """The same with something else in one place."""
+    """Return a JSON value with one change."""
     if isinstance(value, dict) and value and random.random() < 0.85:
         key = random.choice(list(value))
         kind = random.random()
@@ -188,7 +188,7 @@ def changed_json(value: Any, random: Random) -> Any:
     return any_json(random, 1)
 
 
-# Seconds of a clock that jumps whenever the loop has nothing to do, also while a thread writes a body to a file.
+# Seconds of the mock clock. So many, because the clock jumps while a thread writes a body to a file and the loop idles.
 PATIENCE = 10_000_000
 
 

@@ -1,4 +1,4 @@
-"""What is fuzzed: takes inputs, makes others of them, and has the first ones."""
+"""Base class of fuzz targets, which run inputs, change inputs, and provide the first ones."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import ClassVar
 
 
 class Target(ABC):
-    """One thing that takes bytes from strangers."""
+    """A part of Pulsarium that takes bytes from unknown clients."""
 
     name: ClassVar[str]
-    largest: ClassVar[int] = 16_384  # bytes of an input
-    fresh: ClassVar[int]  # inputs of a short run
+    largest: ClassVar[int] = 16_384  # bytes of an input, at most
+    fresh: ClassVar[int]  # number of inputs in a short run
 
     @abstractmethod
     def run(self, data: bytes) -> None:
-        """Take an input; `Finding`, or any exception, for what it must not do. The same each time."""
+        """Run an input. Raise `Finding` or another exception if it causes a fault, and do the same each time."""
 
     @abstractmethod
     def mutate(self, data: bytes, others: Sequence[bytes], random: Random) -> bytes:
-        """Another input, made of this one, with parts of others."""
+        """Return a changed input, which may contain parts of `others`."""
 
     @abstractmethod
     def seeds(self) -> Iterable[bytes]:
-        """Inputs to begin with: what was recorded, or is known to be odd."""
+        """Yield the first inputs, which are recorded or known to be odd."""
 
     def to_line(self, data: bytes) -> str:
-        """An input as a line of the corpus."""
+        """Return an input as a line of the corpus."""
         return base64.b64encode(data).decode()
 
     def of_line(self, line: str) -> bytes:
-        """An input of the corpus."""
+        """Return the input of a line of the corpus."""
         return base64.b64decode(line)

@@ -1,4 +1,4 @@
-"""Everything that is fuzzed."""
+"""The fuzz targets, by name."""
 
 from __future__ import annotations
 

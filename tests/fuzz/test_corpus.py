@@ -1,4 +1,4 @@
-"""Every input that once reached something of its own, or found a fault, is taken again."""
+"""Tests that run every input of the corpus, each of which reached lines of its own or found a fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A short run of new inputs, the same each time: without coverage as a guide, but from a corpus that had it."""
+"""Tests that run a few new inputs for each target, the same ones each time.
+
+Coverage does not guide these inputs, but they are made from a corpus that coverage has guided.
+"""
 
 from __future__ import annotations
 

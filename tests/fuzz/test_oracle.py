@@ -1,4 +1,4 @@
-"""What the fuzzing looks for is seen when it happens."""
+"""Tests that fuzzing finds the faults that it looks for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.fuzz.targets import TARGETS
 
 
 class Fault(Exception):
-    """That was put into the broker."""
+    """A fault that a test puts into the broker."""
 
 
 def fail() -> None:

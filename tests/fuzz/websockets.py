@@ -1,7 +1,7 @@
-"""Target: a WebSocket with any path, query and frames. Whatever a client sends, the broker goes on.
+"""Fuzz target of a WebSocket with any path, query and frames. No client may stop the broker.
 
-An input is JSON: `[path, frame, ...]`. A frame is a text, of which each letter is one byte. A text that begins with a
-blank is sent as it is; the others are text messages.
+An input is JSON: `[path, frame, ...]`. A frame is a text in which each character is one byte. A text that begins with a
+space is sent as raw bytes without this space. All other texts are sent as text messages.
 """
 
 from __future__ import annotations
@@ -104,42 +104,45 @@ def parts_of(data: bytes) -> list[str]:
 
 
 async def play(parts: list[str]) -> None:
-    """Send an input on one connection. Another one must be served afterwards."""
+    """Send an input on one connection, and then talk to the broker on another one."""
     async with serving() as bed, trio.open_nursery() as nursery:
         wire = await bed.connect()
         await wire.producer()
         await wire.publish(plain(b"before"))
         await _talk(bed, nursery, parts[0], parts[1:])
-        await _talk(bed, nursery, PATHS[0], [])
+        assert await _talk(bed, nursery, PATHS[0], []), "the broker answers no other connection any more"
         nursery.cancel_scope.cancel()
 
 
-async def _talk(bed: Bed, nursery: trio.Nursery, path: str, frames: Sequence[str]) -> None:
+async def _talk(bed: Bed, nursery: trio.Nursery, path: str, frames: Sequence[str]) -> bool:
+    """Open a WebSocket, send frames on it, and return whether the broker answered its handshake."""
     near, far = memory_stream_pair()
     site = site_of(bed.broker)
     connection = Connection(site, far, Caller("test", 1))  # type: ignore[arg-type]
     nursery.start_soon(connection.serve)
     client = WSConnection(ConnectionType.CLIENT)
+    is_answered = False
     target = "".join(letter if " " < letter < "\x7f" else "%20" for letter in f"/ws/{path}")
     try:
         await near.send_all(client.send(Upgrade(host="localhost", target=target)))
-        if await _until(near, client, AcceptConnection, RejectConnection):
+        if is_answered := await _until(near, client, AcceptConnection, RejectConnection):
             for frame in frames:
                 raw = frame.startswith(" ")
                 data = frame[1:].encode("latin-1", "replace") if raw else client.send(TextMessage(data=frame))
                 await near.send_all(data)
             await near.send_all(client.send(Ping()))
-            with trio.move_on_after(5):  # of the test's clock: timers of the broker fire meanwhile
+            with trio.move_on_after(5):  # seconds of the mock clock, in which timers of the broker fire
                 await _until(near, client, CloseConnection)
     except (trio.BrokenResourceError, trio.ClosedResourceError, LocalProtocolError, RemoteProtocolError):
         pass
     finally:
         await trio.aclose_forcefully(near)
         site.stop()
+    return is_answered
 
 
 async def _until(stream: trio.abc.Stream, client: WSConnection, *wanted: type) -> bool:
-    """Read until one of these events came, or the broker hung up."""
+    """Read until one of these events comes, and return False if the broker closes the connection before."""
     while True:
         data = bytes(await stream.receive_some(1 << 16))
         if not data:

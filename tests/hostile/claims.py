@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def frugal(most: int) -> Iterator[None]:
-    """It takes no more memory at once."""
+    """Check that the block never has as many as `most` bytes allocated at once."""
     tracemalloc.start()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Brokers for tests that treat one badly."""
+"""Fixtures for tests that treat a broker badly."""
 
 from tests.broker.conftest import bed, pytest_itemcollected, wire
 

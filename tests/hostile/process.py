@@ -1,4 +1,4 @@
-"""`pulsarium serve` as a process of its own, whose memory, time and files can be looked at from outside."""
+"""Run `pulsarium serve` in a process of its own, and measure its memory and its files from outside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMITED = 'ulimit -Sn "$1"; ulimit -Hn "$2"; shift 2; exec "$@"'
 
 @dataclass
 class Served:
-    """A broker that said it is ready."""
+    """A broker process that has printed that it is ready."""
 
     pid: int
     log: Path
@@ -28,22 +28,22 @@ class Served:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Of the binary port."""
+        """Return the address of the binary port."""
         return _address(self.service_url)
 
     @property
     def web_address(self) -> tuple[str, int]:
-        """Of HTTP."""
+        """Return the address of the HTTP port."""
         return _address(self.admin_url)
 
     @property
     def memory(self) -> int:
-        """Bytes that no file backs."""
+        """Return the bytes of memory that no file backs."""
         return self._status("RssAnon")
 
     @property
     def peak(self) -> int:
-        """The most bytes that it ever had, since `forget_peak`."""
+        """Return the peak memory since `forget_peak`, in bytes."""
         return self._status("VmHWM")
 
     def forget_peak(self) -> None:
@@ -51,7 +51,7 @@ class Served:
 
     @property
     def files(self) -> int:
-        """Open file descriptors."""
+        """Return the number of open file descriptors."""
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def _status(self, name: str) -> int:
@@ -68,7 +68,10 @@ def _address(url: str) -> tuple[str, int]:
 
 @contextmanager
 def serving(home: Path, *options: str, files: tuple[int, int] | None = None) -> Iterator[Served]:
-    """A broker, until the block is left; `files`: its soft and hard limits of file descriptors."""
+    """Run a broker during the block, and check that it stops without an error.
+
+    `files` is the soft and the hard limit of the broker's file descriptors.
+    """
     log = home / "stderr"
     limited = () if files is None else ("sh", "-c", LIMITED, "sh", *map(str, files))
     with (

@@ -1,5 +1,8 @@
-"""Entries that claim to be larger than they are, or become larger than anybody wants: compaction passes over them, REST
-says what is wrong, nobody allocates what they claim. What our client does: tests/client/hostile/test_claims.py."""
+"""Entries that claim to be larger than they are, or that decompress to very many bytes.
+
+Compaction keeps such entries whole, REST reports the fault, and no part of the broker allocates the bytes that an entry
+claims. The tests of our client are in tests/client/hostile/test_claims.py.
+"""
 
 from __future__ import annotations
 
@@ -36,23 +39,23 @@ kinds = pytest.mark.parametrize("kind", KINDS, ids=pb.CompressionType.Name)
 
 
 def keyed(*messages: tuple[str, bytes]) -> bytes:
-    """The payload of a batch."""
+    """Return the payload of a batch with these keys and values."""
     return batch.pack([(pb.SingleMessageMetadata(partition_key=key, payload_size=0), value) for key, value in messages])
 
 
 def liar(kind: pb.CompressionType, claim: int) -> bytes:
-    """A batch of two that says it becomes `claim` bytes."""
+    """Return a batch of two messages that claims to have `claim` bytes after decompression."""
     payload = compress(kind, keyed(("a", b"1" * 300), ("b", b"2" * 300)))
     return plain(payload, num_messages_in_batch=2, compression=kind, uncompressed_size=claim)
 
 
 def bomb(kind: pb.CompressionType, size: int) -> bytes:
-    """Zeros, told truly."""
+    """Return a batch of compressed zeros with its true uncompressed size."""
     return plain(compress(kind, bytes(size)), num_messages_in_batch=2, compression=kind, uncompressed_size=size)
 
 
 def empty_messages(count: int, claim: int | None = None) -> bytes:
-    """A batch of so many messages without anything."""
+    """Return a batch of `count` empty messages that claims to have `claim` messages."""
     single = pb.SingleMessageMetadata(payload_size=0).SerializeToString()
     payload = (U32.pack(len(single)) + single) * count
     return plain(
@@ -69,10 +72,10 @@ def topic_of(bed: Bed) -> PersistentTopic:
     return topic
 
 
-@pytest.mark.req("B-32", "S429-30")
+@pytest.mark.req("B-32")
 @kinds
 async def test_compaction_passes_over_lies(kind: pb.CompressionType, bed: Bed, wire: Wire) -> None:
-    """They stay whole, as all that cannot be read; what comes after them is compacted."""
+    """Compaction keeps entries whole that it cannot read, and compacts the entries behind them."""
     lies = [liar(kind, claim) for claim in LIES]
     await wire.producer()
     with frugal(30 * MB):
@@ -86,7 +89,7 @@ async def test_compaction_passes_over_lies(kind: pb.CompressionType, bed: Bed, w
 
 @kinds
 async def test_compaction_takes_one_bomb_at_a_time(kind: pb.CompressionType, bed: Bed, wire: Wire) -> None:
-    """What one becomes is bounded (128 MiB), and gone before the next one is looked at."""
+    """Compaction decompresses an entry to at most 128 MiB, and frees these bytes before it reads the next entry."""
     await wire.producer()
     with frugal(2 * 20 * MB + 15 * MB):
         await wire.publish(*[bomb(kind, 20 * MB)] * 3, plain(b"v", partition_key="k"))
@@ -113,7 +116,7 @@ def test_the_largest_batch_is_taken_apart() -> None:
 
 
 def test_its_last_message_is_found_without_keeping_the_others() -> None:
-    """PIP-429: a client looks into the last entry where nothing else tells."""
+    """The last compacted entry (PIP-429) has to be taken apart when nothing else gives its last batch index."""
     parts = last_entry.take_apart(empty_messages(30_000))
     with frugal(2 * MB):
         assert last_entry.last_batch_index(parts.metadata, parts.payload) == 29_999
@@ -140,7 +143,7 @@ async def test_rest_says_what_is_wrong(kind: pb.CompressionType, claim: int, bed
             assert answer.status == 400, answer
 
 
-# a process of its own
+# Tests of a broker in a process of its own.
 
 
 def awaited(client: socket.socket, decoder: FrameDecoder, type: int, count: int = 1) -> None:

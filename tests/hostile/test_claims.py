@@ -1,9 +1,9 @@
-"""What claims to be large, deep or many is refused, or done without believing the claim.
+"""Input that claims to be large, deep or many. The broker refuses it, or handles it without trusting the claim.
 
-Work that grows with a claim, or with the square of what was sent, runs into the time limit of its test.
+If the broker's work grew with a claim, or with the square of the bytes sent, the test would reach its time limit.
 
-Frames that are too large or broken: tests/broker/session/test_wrong_frames.py; bodies of HTTP that are:
-tests/broker/http/test_resource.py; what brokers claim to our client: tests/client/hostile/test_claims.py.
+Other tests: frames that are too large or broken are in tests/broker/session/test_wrong_frames.py, such bodies of HTTP
+in tests/broker/http/test_resource.py, and claims of brokers to our client in tests/client/hostile/test_claims.py.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ async def test_patterns_that_take_other_engines_for_ever(pattern: str, bed: Bed,
     "head",
     [
         b"\x0b" * (4 * MB),  # groups within groups
-        b"\x08\x06" + b"\x7b" * MB,  # a SEND, and groups nobody knows
-        b"\x08\x06\x3a" + b"\xff\xff\xff\xff\x0f",  # a field that is longer than everything
-        b"\x08\x06" + b"\xfa\x7f\x01\x00" * MB,  # a million fields nobody knows
+        b"\x08\x06" + b"\x7b" * MB,  # a SEND with unknown groups
+        b"\x08\x06\x3a" + b"\xff\xff\xff\xff\x0f",  # a field that claims to be longer than its frame
+        b"\x08\x06" + b"\xfa\x7f\x01\x00" * MB,  # a million unknown fields
     ],
     ids=["groups", "unknown groups", "a long field", "many fields"],
 )
@@ -98,15 +98,15 @@ async def test_nested_and_endless_commands(head: bytes, bed: Bed, caplog: pytest
 @pytest.mark.parametrize(
     "entry",
     [
-        b"\x00\x10\x00\x00" + b"\x0b" * MB,  # 1 MB of metadata, groups within groups
-        b"\x7f\xff\xff\xff" + b"\x00" * 100,  # metadata beyond its frame
-        b"\x0e\x01\x00\x00\x00\x00\x7f\xff\xff\xff",  # with a checksum that does not fit either
-        b"\x0e\x02\x7f\xff\xff\xff\x00",  # metadata of a broker, from a client
+        b"\x00\x10\x00\x00" + b"\x0b" * MB,  # 1 MB of metadata: groups within groups
+        b"\x7f\xff\xff\xff" + b"\x00" * 100,  # metadata that claims to be longer than its frame
+        b"\x0e\x01\x00\x00\x00\x00\x7f\xff\xff\xff",  # the same with a wrong checksum
+        b"\x0e\x02\x7f\xff\xff\xff\x00",  # broker entry metadata from a client
     ],
     ids=["groups", "beyond", "checksum", "broker's"],
 )
 async def test_metadata_that_cannot_be(entry: bytes, bed: Bed) -> None:
-    """Whatever is made of it, by its topic, its consumers and its readers over REST: others go on."""
+    """The topic, its consumers and REST may do anything with the entry, but later messages must still be delivered."""
     wire, other = await bed.connect(), await bed.connect()
     await other.producer(producer_id=1)
     await other.subscribe(initialPosition=Earliest)
@@ -154,7 +154,7 @@ async def test_schemas_that_nest_deeper_than_anything(definition: bytes, bed: Be
 
 
 async def test_a_gigabyte_of_http_is_not_waited_for(bed: Bed) -> None:
-    """Pieces without an announced length: what is kept is bounded, whatever goes on coming."""
+    """The body comes in pieces, without an announced length. The broker keeps only a bounded part of it."""
     rest = rest_of(bed)
     pieces = 0
 
@@ -186,7 +186,7 @@ async def test_a_body_that_is_refused_anyway_is_not_kept(path: str, status: int)
 
 
 async def test_names_of_megabytes(bed: Bed, wire: Wire) -> None:
-    """They are refused, or taken, and leave others alone."""
+    """The broker may refuse or accept such names, but must still serve other connections."""
     other = await bed.connect()
     name = f"persistent://public/default/{'n' * (2 * MB)}"
     await wire.write(wire.numbered(Type.PRODUCER, topic=name, producer_id=0))

@@ -1,7 +1,7 @@
-"""A fault of the broker in one place: its own connection ends, or its request fails, and the server goes on.
+"""Faults inside the broker: the connection or the request with the fault ends, and the broker serves all others.
 
-Faults of timers, of housekeeping, of dispatch and of a commit's callbacks: tests/broker/test_clock.py, test_turn.py;
-of a REST handler: tests/broker/http/. Here is what stands between them and other people's connections.
+Faults of timers, of housekeeping, of dispatch and of a commit's callbacks are tested in tests/broker/test_clock.py and
+test_turn.py, and faults of REST handlers in tests/broker/http/. The tests here check what protects other connections.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from pulsarium.broker.model import upkeep
 from pulsarium.broker.model.ledger.managed_ledger import ManagedLedger
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.persistent import PersistentSubscription
+from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.session.outgoing import Outgoing
 from pulsarium.broker.session.session import Session
 from pulsarium.broker.session.transport import SocketTransport
 from pulsarium.proto.commands import Direction
+from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.held import HeldStorage
 from tests.broker.http.served import TENANTS, answer, served
 from tests.broker.loopback import Loopback, listening
@@ -37,7 +39,7 @@ def fault(*_: object, **__: object) -> Any:
 
 @contextmanager
 def once(owner: Any, name: str) -> Iterator[None]:
-    """The first call raises, the others are as ever."""
+    """Make the first call of a method raise an error. All later calls work as usual."""
     as_ever = getattr(owner, name)
     calls = iter([fault])
 
@@ -49,13 +51,13 @@ def once(owner: Any, name: str) -> Iterator[None]:
 
 
 async def end(loopback: Loopback, wire: Wire) -> None:
-    """It is cut off."""
+    """Wait until the broker closes a connection, and hang up."""
     await wire.closed()
     await loopback.hang_up(wire)
 
 
 async def goes_on(loopback: Loopback, other: Wire) -> None:
-    """Who was there is served, and so is who comes."""
+    """Check that the broker still serves an existing connection and a new one."""
     await other.publish(plain(b"x"))
     newcomer = await loopback.connect()
     await newcomer.producer()
@@ -83,7 +85,7 @@ async def test_a_connection_ends_alone(part: str, caplog: pytest.LogCaptureFixtu
         await other.producer()
         with once(*PARTS[part]):
             wire = await loopback.dial()
-            with trio.move_on_after(5):  # a fault may come before the answer
+            with trio.move_on_after(5):  # a fault may prevent the answer
                 try:
                     await wire.connect()
                     await wire.subscribe(name=part)
@@ -99,7 +101,7 @@ async def test_a_connection_ends_alone(part: str, caplog: pytest.LogCaptureFixtu
 
 
 class Tap:
-    """What a lab puts between a session and its transport; a faulty one."""
+    """A faulty observer that a lab puts between a session and its transport."""
 
     held = 0
     may_read = True
@@ -152,14 +154,14 @@ async def test_a_fault_at_one_consumer_frees_the_rest_of_its_connection(
 
 
 async def test_a_store_that_raises_at_once(caplog: pytest.LogCaptureFixture, autojump_clock: object) -> None:
-    """As one that says later that it failed: who waits is told, and what comes then is kept."""
+    """The broker treats the exception like a commit that fails later, and stores later messages."""
     storage = HeldStorage()
     async with serving(storage=storage) as bed:
         wire = await bed.connect()
         await wire.producer()
         with once(storage, "commit"):
             await wire.write(wire.sends(plain(b"lost")))
-            await wire.rest()
+            assert (await wire.expect(Type.SEND_ERROR)).error == pb.PersistenceError
         assert "a fault in the broker" in caplog.text
         other = await bed.connect()
         await other.producer()
@@ -169,7 +171,7 @@ async def test_a_store_that_raises_at_once(caplog: pytest.LogCaptureFixture, aut
 async def test_a_fault_of_a_dispatcher_ends_one_connection_only(
     bed: Bed, wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its subscription is served again with the next reason for it."""
+    """The subscription delivers again with the next event that dispatches, such as a publish or a FLOW."""
     await wire.subscribe(type=Shared, initialPosition=Earliest)
     await wire.producer()
     with once(PersistentSubscription, "dispatch"):
@@ -185,15 +187,26 @@ async def test_a_fault_of_a_dispatcher_ends_one_connection_only(
 async def test_a_fault_of_upkeep_in_one_topic_spares_the_others(
     what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, autojump_clock: object
 ) -> None:
-    """One topic's fault, again and again."""
-    monkeypatch.setattr(upkeep, what, fault)
+    """The check of the topic that was loaded first fails each time that it runs."""
+    check = getattr(upkeep, what)
+    spared = []
+
+    def check_all_but_one(topic: PersistentTopic) -> None:
+        if topic.name.local_name == "faulty":
+            fault()
+        check(topic)
+        spared.append(topic.name.local_name)
+
+    monkeypatch.setattr(upkeep, what, check_all_but_one)
     async with serving() as bed:
         wire = await bed.connect()
-        await wire.producer()
+        for number, name in enumerate(["faulty", "spared"]):
+            await wire.producer(f"persistent://public/default/{name}", producer_id=number)
         for _ in range(20):
             await trio.sleep(29)
             await wire.send(Type.PONG)
-        assert "a fault in the broker" in caplog.text
+        assert caplog.text.count("a periodic check of a topic failed") == len(spared) > 1
+        assert set(spared) == {"spared"}
         await wire.rest()
         await wire.publish(plain(b"x"))
 
@@ -209,7 +222,7 @@ async def test_an_answer_of_http_that_cannot_be_made(caplog: pytest.LogCaptureFi
 async def test_a_fault_of_one_topic_keeps_no_broker_from_ending(
     autojump_clock: object, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What goes wrong with one topic keeps neither the others nor another broker from what they do."""
+    """A fault while one topic is unloaded affects neither the other topics nor another broker."""
     async with serving(brokers=2) as bed:
         wire = await bed.connect()
         for number in range(3):

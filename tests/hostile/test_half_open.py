@@ -1,4 +1,4 @@
-"""Who asks, and reads no answer: memory is bounded, and keep-alive ends it."""
+"""Clients that send requests and read no answers. Their memory is bounded, and keep-alive closes their connections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def schema_of_a_megabyte(bed: Bed) -> None:
 
 
 async def test_short_questions_with_long_answers(full: Full, bed: Bed) -> None:
-    """Thousands of them in one read: no more is answered than waits for a client that reads, and all if it does."""
+    """The broker reads hundreds of requests at once, and answers only a bufferful until the client reads."""
     await schema_of_a_megabyte(bed)
     full.give(ASK * 500)
     assert full.session.outgoing.size < MOST_WAITING + 2 * MB
@@ -45,7 +45,7 @@ async def test_short_questions_with_long_answers(full: Full, bed: Bed) -> None:
 
 
 async def test_they_wait_for_a_commit_and_are_bounded_too(autojump_clock: object) -> None:
-    """Answers that wait for what came before to be kept are counted before they are there."""
+    """The broker also counts the bytes of answers that wait for the commit of an earlier message."""
     storage = HeldStorage()
     async with listening(storage=storage) as loopback:
         wire = await loopback.connect()
@@ -65,7 +65,7 @@ async def test_they_wait_for_a_commit_and_are_bounded_too(autojump_clock: object
 
 @pytest.mark.req("W-12")
 async def test_keep_alive_ends_it(full: Full, bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
-    """It is not read any more: that is no reason to wait for it, as it would be while it publishes too fast."""
+    """The broker reads no PONG from this client. It would wait longer only for a client over a publish limit."""
     await schema_of_a_megabyte(bed)
     full.give(ASK * 500)
     assert not full.session.may_read
@@ -80,13 +80,13 @@ async def test_others_have_their_turn_between_long_answers() -> None:
         greedy, other = await loopback.connect(), await loopback.connect()
         await greedy.producer(schema={"name": "s", "schema_data": DEFINITION, "type": pb.Schema.Avro})
         await greedy.write(ASK * 200)
-        await other.alive()  # before the greedy one has read any, so before all is answered
+        await other.alive()  # the greedy client has read nothing yet, so the broker has not answered all its requests
         for _ in range(200):
             await greedy.expect(Type.GET_SCHEMA_RESPONSE)
 
 
 async def test_a_half_open_watcher_does_not_hold_up_others(full: Full, bed: Bed) -> None:
-    """What was asked before is still told; keep-alive bounds for how long."""
+    """The broker still sends updates to the watcher, until keep-alive closes its connection."""
     full.give(
         frame_of(Type.WATCH_TOPIC_LIST, namespace="public/default", topics_pattern=".*", request_id=1, watcher_id=1)
     )
@@ -99,13 +99,13 @@ async def test_a_half_open_watcher_does_not_hold_up_others(full: Full, bed: Bed)
 
 @pytest.mark.req("W-12")
 async def test_a_peer_that_vanished_is_found_out_and_owes_nothing() -> None:
-    """No FIN ever came: within two intervals its consumers, and what they had, are free for others."""
+    """The peer never sends a FIN. After two keep-alive intervals, its subscription is free for other consumers."""
     async with listening(Config(keepAliveIntervalSeconds=1)) as loopback:
         gone = await loopback.connect(receive_buffer=4096)
         await gone.producer()
         await gone.publish(*[plain(bytes(MB))] * 4)
         await gone.subscribe(initialPosition=pb.CommandSubscribe.Earliest)
         await gone.flow()
-        await loopback.sessions(0)  # it neither reads nor says anything
+        await loopback.sessions(0)  # the peer neither reads nor writes
         other = await loopback.connect()
         await other.subscribe()

@@ -1,4 +1,4 @@
-"""The lab over HTTP in the hands of somebody who means harm to the machine behind it."""
+"""The lab over HTTP, used by an attacker of the machine on which the broker runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="looks into /proc, w
 
 
 def post(served: Served, path: str, body: bytes, kind: str = "application/json") -> tuple[int, str]:
-    """Status and body of an answer."""
+    """Send a POST request, and return the status and the body of the answer."""
     request = Request(f"{served.admin_url}{path}", body, {"Content-Type": kind}, method="POST")
     try:
         with urlopen(request, timeout=60) as answer:
@@ -47,7 +47,7 @@ def test_a_broker_writes_files_below_one_folder_alone(tmp_path: Path) -> None:
 
 def test_a_large_body_for_a_restore_goes_to_the_disk(tmp_path: Path) -> None:
     with serving(tmp_path) as served:
-        assert post(served, "/lab/restore", b"zeros", "application/octet-stream")[0] == 400  # all is imported
+        assert post(served, "/lab/restore", b"zeros", "application/octet-stream")[0] == 400  # imports all modules
         served.forget_peak()
         before = served.peak
         assert post(served, "/lab/restore", bytes(200 * MB), "application/octet-stream")[0] == 400

@@ -1,4 +1,4 @@
-"""What a client may use: Pulsar's own keys, and their words."""
+"""Limits on the connections and requests of clients, with Pulsar's own configuration keys and error texts."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_without_the_keys_any_number(autojump_clock: object) -> None:
 
 
 async def test_a_port_serves_so_many_http_connections_at_once() -> None:
-    """Those that are too many wait, as behind Jetty's limit of connections."""
+    """Connections beyond the limit wait, as with Jetty's limit of connections."""
     async with served(Config(maxHttpServerConnections=2)) as http:
         first, second, third = [await http.connect() for _ in range(3)]
         for stream in (first, second):
@@ -117,7 +117,7 @@ async def test_an_http_connection_beyond_the_maximum_of_its_address_is_refused(
         assert len([each for each in caplog.records if "refusing HTTP connections" in each.getMessage()]) == 1
         assert (await answer(second))[0].startswith(b"HTTP/1.1 200")
         await first.aclose()
-        while True:  # once the broker has seen that the first one is gone
+        while True:  # until the broker has noticed that the first connection is closed
             async with await http.connect() as next_one:
                 if (await answer(next_one))[0].startswith(b"HTTP/1.1 200"):
                     break

@@ -1,4 +1,4 @@
-"""Thousands of connections that say nothing, and a process that has no file descriptor left."""
+"""Thousands of idle connections, and a process that has no file descriptor left."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ping(client: socket.socket) -> None:
 
 
 class Steps(trio.abc.Instrument):
-    """Counts what the event loop does."""
+    """A counter of the steps that the event loop takes."""
 
     number = 0
 
@@ -77,12 +77,12 @@ def idle_connections(home: Path, count: int) -> None:
             assert growth < MOST_MEMORY
         eventually(lambda: served.files <= files, what="all are let go")
         most = served.memory
-        with ExitStack() as stack:  # as many again take the place of those
+        with ExitStack() as stack:  # the same number of new connections
             for _ in range(count):
                 stack.enter_context(socket.create_connection(served.address))
             eventually(lambda: served.files >= files + count, what="all are served again")
         eventually(lambda: served.files <= files, what="all are let go again")
-        assert served.memory < most + count * MOST_MEMORY // 4  # what was freed is used again
+        assert served.memory < most + count * MOST_MEMORY // 4  # the new connections use the freed memory
         ping(other)
 
 
@@ -96,7 +96,7 @@ def test_thousands_of_idle_connections(tmp_path: Path) -> None:
 
 
 def test_the_broker_raises_its_soft_limit_of_files(tmp_path: Path) -> None:
-    """As a JVM does: the soft limit is for programs that still use select."""
+    """A JVM also raises its soft limit, which is meant for programs that still use select."""
     with serving(tmp_path, files=(64, 1024)) as served, ExitStack() as stack:
         for _ in range(200):
             stack.enter_context(connected(served))
@@ -115,14 +115,14 @@ def test_idle_http_connections_of_one_address_leave_room_for_others(tmp_path: Pa
 
 
 def status(client: socket.socket) -> bytes:
-    """The first words of an answer."""
+    """Send a request, and return the version and the status of the answer."""
     client.sendall(GET)
     return client.recv(4096)[:12]
 
 
 @contextmanager
 def too_many(address: tuple[str, int], served: Served) -> Iterator[None]:
-    """Connections until the broker has no file descriptor left, and some more that it cannot accept."""
+    """Open connections until the broker has no file descriptor left, and some more that it cannot accept."""
     with ExitStack() as stack:
         for _ in range(120):
             stack.enter_context(socket.create_connection(address, timeout=30))
@@ -132,15 +132,17 @@ def too_many(address: tuple[str, int], served: Served) -> Iterator[None]:
 
 @pytest.mark.parametrize("web", [False, True], ids=["binary", "http"])
 def test_without_a_file_descriptor_left_it_goes_on(tmp_path: Path, web: bool) -> None:
-    """Who is there is served, and who comes when others have gone is so too (tests/broker/test_accepting.py: it does
-    not spin meanwhile)."""
+    """The broker serves existing connections, and new ones once others have closed.
+
+    tests/broker/test_accepting.py tests that the broker does not spin meanwhile.
+    """
     with serving(tmp_path, files=(100, 100)) as served, connected(served) as other:
         address = served.web_address if web else served.address
         with socket.create_connection(served.web_address, timeout=30) as http:
-            http.sendall(GET)  # what it opens for HTTP is open
+            http.sendall(GET)  # makes the broker open all files that HTTP needs
             assert http.recv(4096).startswith(b"HTTP/1.1 200")
         with too_many(address, served):
             ping(other)
-        assert served.log.read_text().count("cannot accept connections") <= 3  # once each time, not ten times a second
+        assert served.log.read_text().count("cannot accept connections") <= 3  # not ten times a second
         with connected(served):
             pass

@@ -1,4 +1,4 @@
-"""Who begins something and never ends it, byte by byte: it costs what was sent, and nobody else waits."""
+"""Peers that send or read very slowly, or never finish. They cost only the bytes sent, and no other client waits."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from contextlib import suppress
 
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, lockstep_stream_pair
 
 from pulsarium.broker.http import connection
+from pulsarium.broker.http.request import Caller
+from pulsarium.broker.web import site_of
 from tests.broker.http.served import GET, TENANTS, answer, served
 from tests.broker.wire import Bed, Type, Wire, frame_of, plain
 
@@ -20,7 +22,7 @@ CONNECT = frame_of(Type.CONNECT, client_version="slow" * 20, protocol_version=21
 @pytest.mark.req("W-12", "W-06")
 @pytest.mark.parametrize("frame", [CONNECT, ANNOUNCED + bytes(200)], ids=["CONNECT", "5 MB announced"])
 async def test_a_connect_that_comes_byte_by_byte(frame: bytes, bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
-    """Its bytes are no CONNECT: one interval, however busy it is."""
+    """The broker closes a connection without a whole CONNECT after one interval, even if bytes keep coming."""
     slow, other = bed.dial(), await bed.connect()
     started = bed.broker.clock.monotonic()
     with suppress(trio.BrokenResourceError):
@@ -37,7 +39,7 @@ async def test_a_connect_that_comes_byte_by_byte(frame: bytes, bed: Bed, caplog:
 
 @pytest.mark.req("W-12", "W-01")
 async def test_a_frame_that_never_ends(bed: Bed, wire: Wire) -> None:
-    """Its bytes are signs of life, and it keeps what they take, not what they announce."""
+    """The bytes keep the connection alive. The broker buffers only the bytes that came, not the announced size."""
     slow = await bed.connect()
     (session,) = (each for each in bed.broker.sessions if each.address.endswith(":2"))
     await slow.write(ANNOUNCED)
@@ -61,7 +63,7 @@ async def test_a_frame_that_stops_in_the_middle(bed: Bed) -> None:
 
 
 async def test_a_head_of_http_that_never_ends(mock_clock: MockClock) -> None:
-    """However many bytes keep coming, and others are served meanwhile."""
+    """Bytes that keep coming do not extend the time limit of the head, and other clients are served meanwhile."""
     async with served() as http, await http.connect() as slow:
         await slow.send_all(b"GET /admin/v2/tenants HTTP/1.1\r\n")
         for _ in range(4):
@@ -91,14 +93,21 @@ async def test_an_http_client_that_takes_no_answer(
         await stuck.aclose()
 
 
-async def test_an_http_client_that_takes_its_answer_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time counts from piece to piece."""
+async def test_an_http_client_that_takes_its_answer_slowly(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The time limit begins again with each piece of the answer."""
     monkeypatch.setattr(connection, "PIECE", 1000)
-    async with served() as http, await http.connect(receive_buffer=4096) as slow:
-        for index in range(300):
-            http.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})
+    for index in range(100):
+        bed.broker.metadata.put_tenant(f"{'tenant' * 20}{index}", {})
+    slow, far = lockstep_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(connection.Connection(site_of(bed.broker), far, Caller("slow", 1)).serve)  # type: ignore[arg-type]
         await slow.send_all(GET)
         data = b""
         while not data.endswith(b"]"):
-            data += bytes(await slow.receive_some(500))
-        assert len(data) > 30_000
+            await trio.sleep(0.9 * connection.SEND_SECONDS)
+            data += bytes(await slow.receive_some(1000))
+        assert len(data) > 10_000
+        assert "does not read its answer" not in caplog.text
+        nursery.cancel_scope.cancel()

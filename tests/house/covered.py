@@ -20,13 +20,13 @@ class Share(NamedTuple):
     branches_run: int = 0
 
     def __add__(self, other: object) -> Share:
-        """Return both together."""
+        """Add the numbers of both shares."""
         assert isinstance(other, Share)
         return Share(*(one + another for one, another in zip(self, other, strict=True)))
 
     @property
     def percent(self) -> float:
-        """Return how much of it ran; all of what is empty."""
+        """Return the percentage of lines and branches that ran, or 100 when there are none."""
         there = self.lines + self.branches
         return 100 * (self.lines_run + self.branches_run) / there if there else 100.0
 
@@ -42,7 +42,7 @@ def by_folder(report: dict[str, Any]) -> dict[str, Share]:
 
 
 def table(shares: dict[str, Share]) -> str:
-    """Return a line for each folder: its share, and what of it did not run."""
+    """Return a table with a line for each folder: its share, and the lines and branches that did not run."""
     width = max(map(len, shares))
     lines = [f"{'':{width}}  ran  lines  not run  branches  not run"]
     for folder, each in shares.items():

@@ -1,4 +1,4 @@
-"""Turns every skip into a failure, for runs where all has to be there."""
+"""Turn every skip into a failure, for runs that must have all toolchains."""
 
 from __future__ import annotations
 

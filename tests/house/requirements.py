@@ -1,4 +1,4 @@
-"""Which requirement rows have a test: `@pytest.mark.req("W-05")` counts when that test ran and passed."""
+"""Requirement rows and their tests: `@pytest.mark.req("W-05")` counts when that test ran and passed."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class RequirementRows:
         self.passed: set[str] = set()
         self.failed: set[str] = set()
 
-    @pytest.hookimpl(tryfirst=True)  # before -m and -k take items away: each ID is checked in every run
+    @pytest.hookimpl(tryfirst=True)  # before -m and -k deselect tests, so that every run checks each ID
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             ids = tuple(_ids_of(item))
             unknown = sorted(set(ids) - self.rows.keys())
             if unknown:
                 raise pytest.UsageError(f"{item.nodeid}: no row {', '.join(unknown)} in tests/requirements.tsv")
-            item.user_properties.extend((PROPERTY, row) for row in ids)  # reports carry them out of other processes
+            item.user_properties.extend((PROPERTY, row) for row in ids)  # reports bring them from worker processes
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         ids = {str(row) for name, row in report.user_properties if name == PROPERTY}
@@ -52,7 +52,7 @@ class RequirementRows:
             self.passed.update(ids)
 
     def missing(self) -> list[str]:
-        """IDs without a passed test, in the table's order."""
+        """Return the ids of rows without a passed test, in the order of the table."""
         return [row for row in self.rows if row not in self.passed or row in self.failed]
 
     @pytest.hookimpl(tryfirst=True)
@@ -62,7 +62,7 @@ class RequirementRows:
 
     def _must_fail(self, config: pytest.Config) -> bool:
         """Return whether this run may end well only when each row has a passed test."""
-        is_worker = hasattr(config, "workerinput")  # of several processes; the one that started them hears all reports
+        is_worker = hasattr(config, "workerinput")  # only the main process gets all reports
         return self.must_be_all and not is_worker and _is_whole_suite(config) and not config.getoption("markexpr")
 
     def pytest_terminal_summary(

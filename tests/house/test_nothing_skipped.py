@@ -1,4 +1,4 @@
-"""Where all has to be there, skips fail."""
+"""Skipped tests fail in CI, where all toolchains must exist."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ for line in sys.stdin:
 
 
 def adapter(**answers: Any) -> Sequence[str]:
-    """The command of an adapter with these answers, by operation. None ends the adapter."""
+    """Return the command of an adapter with these answers, by operation. None ends the adapter."""
     told = {name.replace("_", "-"): answer for name, answer in answers.items()}
     told.setdefault(
         "hello", {"ok": {"client": "played", "version": "1", "operations": ["open", "close", "producer", "send"]}}
@@ -30,7 +30,7 @@ def adapter(**answers: Any) -> Sequence[str]:
 
 
 class PlayedSide:
-    """Brokers that remember what was asked of them. `frames` are the records of each scenario."""
+    """Brokers that record all calls. `frames` are the records of each scenario."""
 
     urls = ("pulsar://a:1", "pulsar://b:2")
 

@@ -1,4 +1,4 @@
-"""A small matrix, for the tests of what is made of it."""
+"""A small matrix, for the tests of reports."""
 
 from __future__ import annotations
 

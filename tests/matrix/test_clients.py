@@ -1,4 +1,4 @@
-"""What programs are built from, and when they are built anew."""
+"""Builds of scenario programs: their sources, and when they are built anew."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_change_of_the_sources_asks_for_a_new_build(client: Client) -> None:
     assert client.missing() == "not on PATH: no-such-tool"
     client.stamp.write_text(client.fingerprint())
     assert client.missing() == ""
-    build(client)  # does nothing, or it would not find its tool
+    build(client)  # a build that did anything would miss its tool
     (client.folder / "other.go").write_text("1")
     assert client.missing() == "not on PATH: no-such-tool"
 

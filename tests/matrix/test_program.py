@@ -1,4 +1,4 @@
-"""What is said to a scenario program, and what becomes of one that hangs or ends."""
+"""Conversations with a scenario program, also with a program that hangs or ends."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ SCENARIOS = [
 
 
 class Fake(Client):
-    """Runs SOURCE."""
+    """A client whose program is SOURCE."""
 
     def command(self) -> list[str]:
         return [sys.executable, "-P", "-c", SOURCE]
@@ -60,7 +60,7 @@ class Fake(Client):
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, object]]:
-    """The calls of the admin API, which all succeed."""
+    """Return a list of the calls of the admin API, which all succeed."""
     made: list[tuple[str, str, object]] = []
 
     def call(url: str, method: str, path: str, body: object = None, *, token: str = "") -> Any:
@@ -138,7 +138,7 @@ def test_a_client_that_is_not_there_is_skipped(tmp_path: Path, calls: list[tuple
 def test_scenarios_beyond_a_released_broker_do_not_count(
     tmp_path: Path, calls: list[tuple[str, str, object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broker that is given is taken for one; the profile pip is none."""
+    """The runner takes a given broker for a released one. The profile pip is none."""
 
     class Ours:
         address = ADDRESS
@@ -174,7 +174,7 @@ def test_scenarios_beyond_a_released_broker_do_not_count(
 def test_messages_that_a_client_left_uncompressed_do_not_count(
     tmp_path: Path, calls: object, monkeypatch: pytest.MonkeyPatch, wanted: str, outcome: Outcome
 ) -> None:
-    """Clients leave small messages as they are; the capture shows it."""
+    """Clients do not compress small messages, as the capture shows."""
     talk = Talk()
     talk.greet()
     talk.produce()

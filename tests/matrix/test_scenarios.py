@@ -1,4 +1,4 @@
-"""The list of scenarios, and that every client's program has what the list does not excuse it from."""
+"""The list of scenarios: each client's program has all of them, but for excused ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_our_program() -> None:
 
 @pytest.mark.parametrize("client", ["java", "go", "rust", "node"])
 def test_programs_of_other_languages(client: str) -> None:
-    """Their sources name each scenario; compressions are named by the client's own list in some."""
+    """Sources name each scenario. Some name compressions only by the list of the client."""
     sources = (path for path in (FOLDER / client).rglob("*") if path.suffix in (".java", ".go", ".rs", ".js"))
     text = "".join(path.read_text() for path in sources)
     # In JavaScript a name of one word is the name of a method.

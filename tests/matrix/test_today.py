@@ -1,4 +1,4 @@
-"""Two dozen cells of docs/matrix.md once more: what it says is what happens."""
+"""Two dozen cells of docs/matrix.md, run again: the page still tells the truth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pulsarium.matrix.scenarios import SCENARIOS, matching
 from tests.foreign.toolchains import in_ci
 
 RECORD = Path(__file__).parents[2] / "docs" / "matrix.md"
-# Of each client what it does in a way of its own, and quickly; the slow ones (a JVM, time-outs) are a few.
+# For each client, quick cells with behavior of its own. A few cells are slow (a JVM, time-outs).
 CHOSEN = {
     "python": ["batch-index-ack", "chunking", "key-shared", "table-view", "schema-json", "terminated"],
     "go": ["encryption", "retry-letter", "message-index", "transactions", "unload"],

@@ -1,4 +1,4 @@
-"""scripts/mutate: whether the everyday tests notice what is broken on purpose."""
+"""scripts/mutate: measure whether the everyday tests notice mutants."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.mutants.mutant import Mutant, MutantError
 from tests.mutants.rows import MUTANTS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-LEAST: Final = 58  # of all mutants that must be caught
+LEAST: Final = 58  # so many mutants must be caught
 ABOUT: Final = f"""\
 Breaks the broker and the client on purpose, one small change at a time, and runs the everyday tests: at least
 {LEAST} of {len(MUTANTS)} changes must make a test fail. tests/mutants/rows.py lists them.
@@ -41,11 +41,11 @@ REST: Final = {
 }
 LEFT_OUT: Final = (".git", ".venv*", "build", "__pycache__", ".hypothesis", "*.egg-info")
 PYTEST: Final = ("-m", "pytest", "-q", "-x", "--hypothesis-seed=0")
-PASSED, FAILED = 0, 1  # exit codes of pytest; others say that it could not run the tests
+PASSED, FAILED = 0, 1  # other exit codes of pytest mean that the tests could not run
 
 
 class Outcome(NamedTuple):
-    """The end of a mutant. `by`: the test that failed, "" where none did. `problem`: why it could not be tried."""
+    """The result of a mutant: `by` is the test that failed, or "". `problem` says why the mutant could not be tried."""
 
     mutant: Mutant
     by: str = ""
@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
 
 
 class Tree:
-    """A copy of the checkout with an environment whose packages are those of the checkout, but for its own sources."""
+    """A copy of the checkout, with an environment that imports the copied sources and the checkout's packages."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -66,14 +66,14 @@ class Tree:
         self._changes = 0
 
     def change(self, file: str, text: str) -> None:
-        """Write a source file. Byte code goes by its time in seconds, so that each change has another one."""
+        """Write a source file. Byte code is compared by time in seconds, so each change gets its own second."""
         self._changes += 1
         path, now = self.root / file, int(time.time()) + self._changes
         path.write_text(text, encoding="utf-8")
         os.utime(path, (now, now))
 
     def test(self, paths: Sequence[str]) -> tuple[int, str]:
-        """Run tests up to the first that fails; pytest's exit code, and the test's name or the last of what it said."""
+        """Run tests up to the first failure. Return the exit code, and the failed test or the last lines of output."""
         environment = {key: value for key, value in os.environ.items() if key not in ("CI", "PYTHONPATH")}
         command = [str(self._python), "-P", *PYTEST, *paths]
         run = subprocess.run(
@@ -89,13 +89,13 @@ class Tree:
         return run.returncode, failed[1] if failed else "\n".join((run.stdout + run.stderr).splitlines()[-5:])
 
     def rest_of(self, mutant: Mutant) -> list[str]:
-        """Return the everyday tests of its side that are not the first."""
+        """Return the everyday tests of the mutant's side, without the tests that run first."""
         tests = self.root / "tests"
         found = [str(path.relative_to(self.root)) for each in REST[mutant.side] for path in sorted(tests.glob(each))]
         return [*found, *(f"--deselect={path}" for path in mutant.first)]
 
     def try_out(self, mutant: Mutant) -> Outcome:
-        """Break it, run its tests, and mend it."""
+        """Apply a mutant, run its tests, and restore the file."""
         before = (self.root / mutant.file).read_text(encoding="utf-8")
         self.change(mutant.file, mutant.applied(self.root))
         try:
@@ -121,7 +121,7 @@ def arguments() -> argparse.Namespace:
 
 
 def check_unchanged(tree: Tree, mutants: Iterable[Mutant], jobs: int) -> None:
-    """Raise MutantError where a test that should notice a change fails without any."""
+    """Raise `MutantError` when a test that should notice a mutant fails without a mutant."""
     paths = sorted({path for mutant in mutants for path in mutant.first})
     status, said = tree.test(["-n", str(jobs), "--dist", "loadfile", *paths])
     if status != PASSED:
@@ -129,7 +129,7 @@ def check_unchanged(tree: Tree, mutants: Iterable[Mutant], jobs: int) -> None:
 
 
 def try_all(mutants: Sequence[Mutant], jobs: int) -> list[Outcome]:
-    """Try each, several at a time, and say what became of it."""
+    """Try all mutants, `jobs` at a time, and print and return the outcomes."""
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder, ThreadPoolExecutor(jobs) as pool:
         free: SimpleQueue[Tree] = SimpleQueue()
@@ -158,7 +158,7 @@ def try_all(mutants: Sequence[Mutant], jobs: int) -> list[Outcome]:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """Return how many were caught, and which were not."""
+    """Return a text with the number of caught mutants, and the mutants that were not caught."""
     left = [each for each in outcomes if not each.by]
     lines = [f"{len(outcomes) - len(left)} of {len(outcomes)} mutants were caught"]
     for outcome in left:

@@ -26,11 +26,11 @@ class Mutant(NamedTuple):
 
     @property
     def side(self) -> str:
-        """Return whose behavior it breaks: "client" or "broker"."""
+        """Return the side whose behavior the mutant breaks: "client" or "broker"."""
         return "client" if self.file.startswith("client/") else "broker"
 
     def applied(self, root: Path) -> str:
-        """Return the text of its file in a tree, with the change; MutantError where that no longer applies."""
+        """Return the text of the mutant's file with the change. Raise `MutantError` when the change does not apply."""
         try:
             text = (root / self.file).read_text(encoding="utf-8")
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""One Spark session and one broker for all tests of the pipeline: a session costs as much as hundreds of jobs."""
+"""Fixtures of the pipeline tests, which share one Spark session: a session costs as much as hundreds of jobs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MASTER = "PULSARIUM_TEST_SPARK_MASTER"
-"""Environment: spark://host:port of a running Spark (`scripts/spark-cluster`), in the place of one in this process."""
+"""Environment variable with the spark://host:port of a running Spark (`scripts/spark-cluster`) for the tests."""
 
 CLUSTER_CONFIG = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""What executors on this machine find the driver with."""
+"""Addresses at which executors on this machine find the driver."""
 
 INDEX = "brokerEntryMetadataInterceptors=org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
 
 
 SPARK_TIMEOUT = 300.0
-"""Seconds of a test with Spark: the first also waits for its JVM, and each query starts some Python processes."""
+"""Timeout of a test with Spark, in seconds. The first test waits for the JVM, and queries start Python processes."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session of this process, on two cores or on the Spark that the environment names."""
+    """Yield the Spark session of this process, on two cores or on the cluster that the environment names."""
     from pulsarium.pipeline import session
 
     warehouse = tmp_path_factory.mktemp("warehouse")
@@ -49,7 +49,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.local.dir": str(warehouse / "local"),
             "spark.sql.shuffle.partitions": "2",
             **CLUSTER_CONFIG,
-            "spark.task.maxFailures": "1",  # on a cluster too: a test that has a task fail wants to see it
+            "spark.task.maxFailures": "1",  # tasks are not retried, so that a test sees the first failure
             "spark.driver.memory": "1g",
         },
     )
@@ -67,19 +67,19 @@ def broker_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerP
 
 @pytest.fixture
 def broker(broker_process: BrokerProcess) -> Address:
-    """A broker that numbers messages (PIP-415)."""
+    """Return the address of a broker that numbers messages (PIP-415)."""
     return broker_process.address
 
 
 @pytest.fixture
 def topic() -> str:
-    """A name that no other test uses."""
+    """Return the name of a topic that no other test uses."""
     return f"persistent://public/default/t-{uuid4().hex[:12]}"
 
 
 @pytest.fixture
 def deduplicated(broker: Address, topic: str) -> str:
-    """A topic in a namespace that deduplicates."""
+    """Return the name of a topic in a namespace with deduplication."""
     namespace = f"public/{topic[-12:]}"
     admin = Admin(broker.admin_url)
     admin.call("PUT", f"/admin/v2/namespaces/{namespace}")

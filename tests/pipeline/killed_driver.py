@@ -1,4 +1,4 @@
-"""The program that test_killed.py kills: from one topic to another, message by message, until the first has no more.
+"""The program that test_killed.py kills: a copy of all messages from one topic to another.
 
 python -P killed_driver.py '{"master": ..., "source": {option: value}, "sink": {option: value}, "checkpoint": ...}'
 """
@@ -14,7 +14,7 @@ from pyspark.sql.functions import concat, lit
 from pulsarium.pipeline import session
 
 MARK = b"seen "
-"""What the transformation puts before each value, so that it is known to have run, and once."""
+"""Prefix that the transformation adds to each value. A single prefix proves that the transformation ran once."""
 
 
 def main(given: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A Spark of several processes: a master, and two workers with an executor each."""
+"""Reads and writes on a Spark cluster of a master and two workers, each with an executor."""
 
 from __future__ import annotations
 

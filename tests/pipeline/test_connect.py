@@ -1,4 +1,4 @@
-"""Spark Connect: clients without Java, and a server that is a process of its own."""
+"""Clients of Spark Connect, which need no Java, and a server in its own process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Run = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server that `start-connect-server.sh` would start."""
+    """Start a server as `start-connect-server.sh` does, and yield its URL."""
     folder, port = tmp_path_factory.mktemp("connect"), free_port()
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -84,7 +84,7 @@ def without_java(*program: str) -> str:
 
 @pytest.fixture
 def run(server: str, broker: Address, topic: str) -> Run:
-    """Runs a program of connect_client.py on a topic, and returns its findings."""
+    """Return a function that runs a program of connect_client.py on a topic and returns its findings."""
 
     def run(program: str, **given: Any) -> dict[str, Any]:
         where = {"service.url": broker.service_url, "admin.url": broker.admin_url, "topic": topic}

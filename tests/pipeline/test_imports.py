@@ -51,9 +51,9 @@ HEAVY = ("numpy", "pandas", "pyarrow", "pulsarium.client")
 @pytest.mark.parametrize(
     ("module", "needed"),
     [
-        ("pyspark_pulsar", set()),  # looks for formats
-        ("pulsarium.pipeline.sink.writers", set()),  # plans a write, and commits
-        ("pulsarium.pipeline.source.topics", {"pulsarium.client"}),  # looks up the columns
+        ("pyspark_pulsar", set()),  # the process looks for formats
+        ("pulsarium.pipeline.sink.writers", set()),  # the process plans a write, and commits
+        ("pulsarium.pipeline.source.topics", {"pulsarium.client"}),  # the process looks up the columns
     ],
 )
 def test_a_process_of_spark_imports_no_more_than_its_part_needs(module: str, needed: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""kill -9 of the driver in the middle, twice: the target holds exactly the input, as if nothing had happened."""
+"""A driver that is killed twice in the middle of a copy loses no message and repeats no message."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ BATCHES = 8
 SOURCE, TARGET = "persistent://public/default/source", "persistent://public/default/target"
 RUN_SECONDS = 600.0
 KILLS = ((0.15, 0.45), (0.55, 0.85))
-"""Between which parts of the target each kill comes."""
+"""For each kill, the least and the greatest share of the messages that are in the target by then."""
 
 
 @pytest.fixture(params=["pulsarium", "pulsar"])
 def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]:
-    """A broker of either kind, in memory or with its files in the test's folder, that refuses duplicates."""
+    """Start Pulsarium or a real Pulsar with deduplication, and yield its address."""
     if request.param == "pulsar":
         require(REFERENCE)
     (tmp_path / "broker.conf").write_text(configuration(transactions=False))
@@ -54,7 +54,7 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Address]:
 
 
 class Driver:
-    """A run of the program; it and its JVM are one process group, Spark's workers are not."""
+    """A run of the program. The program and its JVM are one process group, without Spark's workers."""
 
     def __init__(self, given: dict[str, object], log: Path) -> None:
         self._log = log
@@ -132,7 +132,7 @@ def test_a_driver_killed_twice_loses_nothing_and_doubles_nothing(
 
 
 async def produce(broker: Address) -> None:
-    """Numbers from 0 on, each to the partition that it leaves a remainder of, keyed by it."""
+    """Publish the numbers from 0 on to the partitions in turn. The key of a number is its remainder by 1000."""
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(connect(broker.service_url))
         producers = [
@@ -147,7 +147,7 @@ async def produce(broker: Address) -> None:
 
 
 def partitioned(admin: Admin, topic: str, figure: str) -> int:
-    """A figure of all partitions together."""
+    """Return a figure of the topic's partitioned stats, which covers all partitions."""
     path = topic.replace("persistent://", "/admin/v2/persistent/")
     return int(admin.call("GET", f"{path}/partitioned-stats")[figure])
 
@@ -158,7 +158,7 @@ def reached(driver: Driver, admin: Admin, point: int) -> bool:
 
 
 def assert_exactly_the_input(broker: Address) -> None:
-    """Each number once; in each partition of the target, those of one partition of the source in their order."""
+    """Assert that each number arrived once. Each target partition keeps the order of each source partition."""
     arrived = bytearray(MESSAGES)
     with closing(pulsar.Client(broker.service_url)) as client:
         for partition in range(PARTITIONS):

@@ -1,4 +1,4 @@
-"""Options of the data source that all of it shares."""
+"""Options of the data source that its source and its sink share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET = "s3cret"
 
 
 def connection(**options: str) -> Connection:
-    """Of options of Pulsar's client, by the ends of their names."""
+    """Return a connection with options of Pulsar's client. Their names lack the prefix `pulsar.client.`."""
     return Connection.of(Options(URL | {f"pulsar.client.{name}": value for name, value in options.items()}))
 
 
@@ -104,7 +104,7 @@ def test_the_options_of_a_connection_are_read() -> None:
 
 
 def test_each_documented_option_takes_effect() -> None:
-    """Each option of the table is looked at: a value that makes no sense is refused, or is in the connection."""
+    """A nonsense value of an option in the table is refused, or appears in the connection."""
     for described in CONNECTION:
         given = Options(URL | {described.name: "nonsense"})
         if described.name == "pulsar.client.authParams":

@@ -1,4 +1,4 @@
-"""docs/outgrow.md: its commands move a topic with its subscription from Pulsarium to a real Pulsar."""
+"""Commands of docs/outgrow.md move a topic with its subscription from Pulsarium to a real Pulsar."""
 
 from __future__ import annotations
 

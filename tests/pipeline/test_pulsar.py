@@ -1,4 +1,4 @@
-"""The client for code that cannot await."""
+"""The blocking client, for code that cannot await."""
 
 from __future__ import annotations
 

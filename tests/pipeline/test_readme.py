@@ -1,4 +1,4 @@
-"""What the README and docs/pipeline.md show, as it stands there, with only the addresses replaced."""
+"""Examples of the README and docs/pipeline.md run unchanged, except for their addresses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHARED_CONF = ("spark.sql.shuffle.partitions",)
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    """A broker that drops duplicates, and has none of the topics that the README names."""
+    """Start a broker that drops duplicates and has none of the README's topics, and yield its address."""
     process = BrokerProcess(tmp_path_factory.mktemp("readme"))
     Admin(process.address.admin_url).call("POST", "/admin/v2/namespaces/public/default/deduplication", True)
     yield process.address
@@ -31,7 +31,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
 
 @pytest.fixture
 def run(spark: SparkSession, fresh: Address, tmp_path: Path) -> Iterator[Callable[[str], None]]:
-    """Runs an example in this process: `session()` gives it the tests' session."""
+    """Yield a function that runs an example in this process, where `session()` returns the session of the tests."""
     before = {key: spark.conf.get(key) for key in SHARED_CONF}
 
     def run(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Sessions, and the Java that they need."""
+"""Spark sessions, and the Java that they need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGE = "openjdk-17-jre-headless"
 
 
 def fake_java(home: Path, said: str, mode: int = 0o755) -> None:
-    """A `java` that says this about itself."""
+    """Write a `java` program that prints `said` as its version."""
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f"#!/bin/sh\necho '{said}' >&2\n", encoding="utf-8")
@@ -94,4 +94,4 @@ def test_the_session_of_this_process(spark: SparkSession) -> None:
     assert spark.conf.get("spark.driver.host") == "127.0.0.1"
     assert spark.conf.get("spark.ui.enabled") == "false"
     assert spark.conf.get("spark.log.level") == "ERROR"
-    assert spark.conf.get("spark.sql.shuffle.partitions") == "2", "what was given wins"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2", "a given setting overrides the default"

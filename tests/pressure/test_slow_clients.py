@@ -1,4 +1,4 @@
-"""Consumers that stop reading, publishers that never stop, applications that are slow: others go on."""
+"""Consumers that stop reading, publishers that never stop, and slow applications: other clients go on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONFIG = Config(managedLedgerCacheSizeMB=2, maxMessagePublishBufferSizeInMB=2)
 
 @pytest.mark.parametrize("type", [pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared])
 async def test_a_consumer_that_stops_reading(type: int) -> None:
-    """It has all permits there are; what waits for it is bounded, and what it cannot take goes to others."""
+    """The consumer has all permits. Its queue has a limit, and other consumers get the messages beyond."""
     async with listening(CONFIG) as loopback:
         stuck = await loopback.connect(receive_buffer=4096)
         await stuck.subscribe(type=type)
@@ -70,7 +70,7 @@ def _name(wire: Wire) -> str:
 
 
 async def test_a_flood_is_read_in_turn_with_others() -> None:
-    """Between somebody's request and its answer a flood gets a few reads, however much of it waits."""
+    """The broker serves a request after at most a few reads of the flood, however long the flood is."""
     async with listening() as loopback, trio.open_nursery() as nursery:
         fast, other = await loopback.connect(), await loopback.connect()
         await fast.producer()
@@ -91,7 +91,7 @@ async def test_a_flood_is_read_in_turn_with_others() -> None:
 
 @pytest.mark.usefixtures("autojump_clock")
 async def test_a_slow_application_has_a_bounded_queue() -> None:
-    """And another consumer on the same connection goes on."""
+    """Another consumer on the same connection still receives messages."""
     async with in_process() as inside, inside.client() as client, AsyncExitStack() as stack:
         consumers = [
             await stack.enter_async_context(
@@ -121,7 +121,7 @@ async def test_a_slow_application_has_a_bounded_queue() -> None:
 
 
 async def _waiting(broker: Broker, name: str) -> int:
-    """Messages that a subscription's only consumer was sent and has not acknowledged."""
+    """Return the number of unacknowledged messages of a subscription's only consumer."""
     await trio.testing.wait_all_tasks_blocked()
     (topic,) = broker.cluster.topics.loaded.values()
     assert isinstance(topic, PersistentTopic)

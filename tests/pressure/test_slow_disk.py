@@ -1,4 +1,4 @@
-"""Publishers that are faster than the disk: they wait, in bounded memory, and nobody else does."""
+"""Publishers that are faster than the disk: they wait, in bounded memory, and no other client waits."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ pytestmark = pytest.mark.usefixtures("autojump_clock")
 
 
 def session_of(bed: Bed, number: int) -> Session:
-    """Of the connection that was opened as this one, counted from 1."""
+    """Return the session of the connection with this number, counted from 1 in the order of opening."""
     (found,) = (each for each in bed.broker.sessions if each.address.endswith(f":{number}"))
     return found
 
 
 async def flood(wire: Wire, nursery: trio.Nursery) -> None:
-    """Much more than may wait; it is on its way until the broker reads it."""
+    """Send far more messages than the broker lets wait. The rest is on its way until the broker reads it."""
     nursery.start_soon(wire.write, wire.sends(*[ENTRY] * FLOOD))
     await trio.testing.wait_all_tasks_blocked()
 
 
 class Flooded(NamedTuple):
-    """A broker whose store holds what it is given, and the one connection that floods it, as far as it is read."""
+    """A broker with a slow store, and the single connection that floods it, as far as the broker reads."""
 
     store: HeldStorage
     bed: Bed
@@ -253,7 +253,7 @@ async def test_no_buffer_no_limit() -> None:
 
 
 class SlowSpill(MemoryStorage):
-    """Spills when the test says so."""
+    """A spill that finishes when the test says so."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -264,7 +264,7 @@ class SlowSpill(MemoryStorage):
 
     def go_on(self) -> None:
         spills, self.spills = self.spills, []
-        for _, _, done in spills:  # nobody reads it again
+        for _, _, done in spills:  # no consumer reads the entries again
             done(None)
 
 
@@ -273,7 +273,7 @@ async def test_without_a_data_directory_the_spill_is_waited_for() -> None:
     async with serving(CONFIG, storage=store) as bed, trio.open_nursery() as nursery:
         wire = await bed.connect()
         await wire.producer()
-        await wire.subscribe()  # keeps what is not acknowledged
+        await wire.subscribe()  # keeps unacknowledged entries
         await flood(wire, nursery)
         assert BUFFER * MB < bed.broker.cluster.cache.size - MB < BOUND + MB
         received = len([each for each in await wire.rest() if each.command.type == Type.SEND_RECEIPT])
@@ -285,7 +285,7 @@ async def test_without_a_data_directory_the_spill_is_waited_for() -> None:
             rest.extend(await wire.receipts(FLOOD - received))
 
         nursery.start_soon(take_rest)
-        for _ in range(5_000):  # all tasks are never blocked, so that no timer comes to help
+        for _ in range(5_000):  # some task is always ready, so that no timer fires
             store.go_on()
             await trio.lowlevel.checkpoint()
         assert len(rest) == FLOOD - received
@@ -293,7 +293,7 @@ async def test_without_a_data_directory_the_spill_is_waited_for() -> None:
 
 
 async def test_pings_of_the_broker_do_not_end_a_publisher_that_waits() -> None:
-    """It cannot answer them: nobody reads it."""
+    """The publisher cannot answer the PINGs, because the broker does not read from its connection."""
     async with flooded() as (store, bed, wire):
         await trio.sleep(bed.broker.config.keepAliveIntervalSeconds * 3.5)
         assert bed.broker.sessions

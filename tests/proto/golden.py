@@ -9,7 +9,7 @@ VECTORS = Path(__file__).parent / "vectors"
 
 
 class Golden(NamedTuple):
-    """A recorded frame. `kind`: its type, and for entries what they are like (see frames.txt)."""
+    """A recorded frame. `kind` is the frame's type and, for an entry, its properties (see frames.txt)."""
 
     kind: str
     transcript: str
@@ -31,7 +31,7 @@ def golden_frames() -> list[Golden]:
 
 
 def golden_entries() -> list[Golden]:
-    """What trails the recorded SENDs and MESSAGEs; `frame` is the entry alone."""
+    """Return the recorded SENDs and MESSAGEs, each with only its entry as `frame`."""
     return [
         golden._replace(frame=golden.frame[8 + int.from_bytes(golden.frame[4:8], "big") :])
         for golden in golden_frames()

@@ -28,7 +28,7 @@ def test_a_packed_batch_has_these_bytes() -> None:
 
 
 def test_fewer_than_there_are() -> None:
-    """The count is the metadata's, and Pulsar lets it be anything."""
+    """The count comes from the metadata, where Pulsar accepts any number."""
     assert batch.unpack(TWO, 1) == [(single("a", 5), b"first")]
     assert batch.unpack(TWO, 0) == []
     assert batch.unpack(TWO, -1) == []

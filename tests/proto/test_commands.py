@@ -34,7 +34,7 @@ def test_every_body_belongs_to_a_type() -> None:
 def test_each_declared_command_fits_the_proto_file(spec: CommandSpec) -> None:
     field = BaseCommand.DESCRIPTOR.fields_by_name[spec.field]
     assert field.number == spec.type
-    # SEND_RECEIPT: send_receipt; WATCH_TOPIC_LIST: watchTopicList; three have a longer field than type
+    # SEND_RECEIPT has the field send_receipt, WATCH_TOPIC_LIST watchTopicList. Three fields are longer than the type.
     longer = {"lookup": "lookuptopic", "lookupresponse": "lookuptopicresponse"}
     squeezed = spec.name.replace("_", "").lower().replace("partitionedmetadata", "partitionmetadata")
     assert spec.field.replace("_", "").lower() == longer.get(squeezed, squeezed)
@@ -47,7 +47,7 @@ def test_each_declared_command_fits_the_proto_file(spec: CommandSpec) -> None:
             reply.direction,
         )
     if spec.field.endswith("Response"):
-        assert [asked for asked in COMMANDS.values() if asked.reply == spec.type], "nobody asks for it"
+        assert [asked for asked in COMMANDS.values() if asked.reply == spec.type], "no request has this reply"
 
 
 def test_the_registry_has_the_fields_of_send() -> None:
@@ -66,7 +66,7 @@ def test_the_registry_has_the_fields_of_send() -> None:
 
 
 def test_protocol_version_22() -> None:
-    """PIP-429 draft."""
+    """The draft of PIP-429 adds version 22."""
     assert max(ProtocolVersion.values()) == ProtocolVersion.Value("v22") == 22
     assert ProtocolVersion.values() == list(range(23))
 
@@ -100,7 +100,7 @@ def test_each_required_field_is_required(spec: CommandSpec) -> None:
         "0badf00d", "0817ba01030a0174", "0817ba01021001", "0817", "0812", "ba01050a01741001",
         "08042209120173180020002801", "080a52020801", "", "0804220b0a017412017318092000",
         "052a2c0a2870657273697374656e743a2f2f74722f6d697373696e672d7265",
-        # and, asked for this test: a body that is not its type's
+        # bodies of another type, which a released broker refused too
         "0812920100ba0100", "0812920100ba01030a0174", "0802", "0812ba01050a01741001",
     ],
 )  # fmt: skip
@@ -119,7 +119,7 @@ def test_odd_pings_are_pings(data: str) -> None:
 
 
 def test_a_field_may_run_into_what_trails() -> None:
-    """Transcript 010: the command's size was one short, and PONG came."""
+    """A released broker answered with PONG although the command's size was one byte short (transcript 010)."""
     [(command, trailing)] = FrameDecoder().feed(bytes.fromhex("0000000b000000040812920100616263"[:30]))
     assert (command.hex(), trailing.hex()) == ("08129201", "006162")
     assert parse(command, BaseCommand(), trailing).name == "PING"
@@ -138,7 +138,7 @@ def test_reused_message_forgets() -> None:
 
 
 def test_every_recorded_frame() -> None:
-    """What brokers and clients sent each other in all transcripts comes out as it went in."""
+    """Commands of all transcripts are the same bytes after they are parsed and serialized."""
     command, count = BaseCommand(), 0
     for path in sorted(TRANSCRIPTS.glob("*.jsonl")):
         for record in map(json.loads, path.read_text().splitlines()):
@@ -175,9 +175,9 @@ def test_a_plain_send_is_parsed_as_any_other(producer_id: int, sequence_id: int,
         b"\x08\x06\x32\x02\x08\x00",  # no sequence id
         b"\x08\x06\x32\x04\x08\x00\x10",  # cut off
         b"\x08\x06\x32\x04\x08\x00\x10\x80",
-        b"\x08\x06\x32\x03\x08\x00\x10\x00",  # a body that ends inside
-        b"\x08\x06\x32\x05\x08\x00\x10\x00",  # a body that runs over the end
-        b"\x08\x06\x32\x04\x10\x00\x08\x00",  # another order
+        b"\x08\x06\x32\x03\x08\x00\x10\x00",  # the body ends inside a field
+        b"\x08\x06\x32\x05\x08\x00\x10\x00",  # the body is longer than the command
+        b"\x08\x06\x32\x04\x10\x00\x08\x00",  # the fields are in another order
         b"\x08\x06\x32\x04\x08\x00\x10\x00\x0a",
         b"\x08\x07\x32\x04\x08\x00\x10\x00",  # SEND_RECEIPT
     ],

@@ -36,7 +36,7 @@ def test_the_values_that_compaction_keeps_come_back(
 
 
 def with_bytes_for(entry: bytes, key: str) -> bytes:
-    """The entry of a batch with keys that are no UTF-8, as only other clients can write them."""
+    """Return the entry of a batch with keys that are not UTF-8. Only other clients can write such keys."""
     metadata = parse_metadata(entry)
     return build(metadata, payload_of(entry).replace(key.encode(), NO_UTF_8))
 
@@ -52,7 +52,7 @@ def with_bytes_for(entry: bytes, key: str) -> bytes:
 def test_batches_of_other_producers_are_converted_and_back(
     messages: Sequence[Single], key: str, value: str, times: int, field_31: Sequence[int], data: st.DataObject
 ) -> None:
-    """Bytes for keys, and what is in this format's places by chance: never an error, and it comes back."""
+    """Keys may be any bytes, and a producer may set the property of this format by chance."""
     named: dict[str, Any] = {"properties": [{"key": PROPERTY, "value": value}] * times}
     kept = data.draw(st.sets(st.integers(0, len(messages)), min_size=1))
     published = with_bytes_for(keyed_batch((key, b"v"), *messages, **named), "ZZ")
@@ -97,7 +97,7 @@ def test_a_payload_of_others(payload: bytes) -> None:
     [
         plain(b"v"),
         plain(b"v", num_messages_in_batch=2),
-        # a few bytes that would be placeholders without end
+        # a few bytes that would expand to 2**31 placeholders
         plain(b'[["", {}]]', num_messages_in_batch=2**31 - 1, properties=[{"key": PROPERTY, "value": "0"}]),
         plain(b"", num_messages_in_batch=1, properties=[{"key": PROPERTY, "value": "?"}]).replace(b"?", b"\xff"),
         plain(b"", marker_type=1),

@@ -1,4 +1,4 @@
-"""One entry: which keys it holds, and what is left of it."""
+"""Compaction of one entry: the keys in it, and the entry that remains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLE = (("k0", b"v0"), ("k0", b"v1"), ("k1", b"v0"), ("k1", b""))
 
 
 def recorded(type: str, **fields: Any) -> bytes:
-    """The entry in the first frame of the recording that has such metadata."""
+    """Return the first recorded entry whose metadata has these fields."""
     for line in TRANSCRIPT.read_text().splitlines():
         step = json.loads(line)
         if step.get("type") == type and step["metadata"].items() >= fields.items():
@@ -119,8 +119,8 @@ def test_messages_without_a_value_delete() -> None:
 
     assert has_value(plain(b"", partition_key="k")) == [False]
     assert has_value(plain(b"", partition_key="k", null_value=True)) == [False]
-    assert has_value(plain(b"x", partition_key="k", null_value=True)) == [False]  # a real broker was asked
-    assert has_value(plain(b"sealed", partition_key="k", uncompressed_size=0)) == [False]  # what was encrypted is 0
+    assert has_value(plain(b"x", partition_key="k", null_value=True)) == [False]  # as a real broker does
+    assert has_value(plain(b"sealed", partition_key="k", uncompressed_size=0)) == [False]  # empty before encryption
     assert has_value(plain(b"v", partition_key="k")) == [True]
     assert has_value(keyed_batch(*EXAMPLE)) == [True, True, True, False]
 

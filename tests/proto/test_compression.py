@@ -1,4 +1,4 @@
-"""Each compression there and back; sizes that lie cost neither memory nor patience."""
+"""Compression and decompression of each type. Wrong sizes cost neither memory nor time."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_compressed_bytes_come_back_as_they_went(kind: CompressionType, data: by
 @kinds
 @pytest.mark.parametrize("size", [0, 1, 255, 128 * 1024, 5 * MIB])
 def test_zeros_of_each_size_come_back(kind: CompressionType, size: int) -> None:
-    """Zeros: what grows most."""
+    """Zeros grow most when they are decompressed."""
     data = bytes(size)
     packed = compression.compress(kind, data)
     assert compression.decompress(kind, packed, size) == data
 
 
 def test_without_compression_the_size_is_ignored() -> None:
-    """Pulsar does not look at the size then."""
+    """Pulsar ignores the size of uncompressed messages."""
     assert compression.compress(NONE, b"abc") == b"abc"
     assert compression.decompress(NONE, b"abc", 2**32 - 1) == b"abc"
 
@@ -84,7 +84,7 @@ def test_truncated_or_damaged(kind: CompressionType) -> None:
 @kinds
 @given(st.data())
 def test_any_damage_is_an_error_or_harmless(kind: CompressionType, data: st.DataObject) -> None:
-    """Not all formats have checksums: but nothing else is raised, and the size holds."""
+    """Damage that a format without a checksum does not notice changes bytes, and never the size."""
     packed = bytearray(compression.compress(kind, bytes(range(100)) * 3))
     packed[data.draw(st.integers(0, len(packed) - 1))] = data.draw(st.integers(0, 255))
     with suppress(CompressionError):
@@ -136,7 +136,7 @@ def test_unknown_type() -> None:
 
 
 def test_bytes_behind_a_zlib_stream_do_no_harm() -> None:
-    """As with Pulsar, which stops when it has what the metadata promised."""
+    """Pulsar too stops after the number of bytes that the metadata promised."""
     assert compression.decompress(ZLIB, zlib.compress(b"abc") + b"more", 3) == b"abc"
 
 

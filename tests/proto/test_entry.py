@@ -57,7 +57,7 @@ def test_one_wrong_bit_is_found(bit: int) -> None:
     assert entries.checksum_matches(bytes(wrong)) is (None if bit < 16 else False)
 
 
-# What a released broker did with a SEND that carried no more than this: a receipt, ChecksumError, or the end.
+# A released broker answered a SEND with only these bytes by a receipt or ChecksumError, or closed the connection.
 @pytest.mark.parametrize(
     ("data", "matches"),
     [

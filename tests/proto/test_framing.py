@@ -66,7 +66,7 @@ def test_golden_frames_in_one_stream_cut_everywhere() -> None:
     st.lists(st.integers(0, 4000), max_size=20),
 )
 def test_any_frames_in_any_pieces(frames: Frames, rest: bytes, cuts: list[int]) -> None:
-    """`rest` begins a frame that never ends, or one with a broken length."""
+    """The bytes of `rest` begin a frame that never ends, or a frame with a broken length."""
     stream = b"".join(frame(*found) for found in frames) + rest
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     once, decoder = decode(stream)
@@ -77,10 +77,10 @@ def test_any_frames_in_any_pieces(frames: Frames, rest: bytes, cuts: list[int]) 
     assert other.pending == decoder.pending
 
 
-# The lengths a released broker was shown (transcript 010), and what it made of them.
+# Sizes of commands and of trailing bytes, each repeated up to five times.
 @given(st.lists(st.tuples(st.sampled_from([0, 1, 9]), st.sampled_from([0, 1, 300])), max_size=3), st.data())
 def test_frames_of_one_size_in_a_row(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
-    """Cut such frames in another way than the first of them."""
+    """Frames of the same size have a fast path, which a cut between or inside the frames must not break."""
     frames = [
         (data.draw(st.binary(min_size=command, max_size=command)), bytes([number]) * trailing)
         for command, trailing in sizes
@@ -130,7 +130,7 @@ def test_incomplete_frames_wait(data: str, pending: int) -> None:
 
 
 def test_empty_command_is_a_frame() -> None:
-    """It is the parser that refuses it."""
+    """The parser refuses an empty command, not the decoder of frames."""
     assert decode(bytes.fromhex("0000000400000000"))[0] == [(b"", b"")]
 
 
@@ -170,7 +170,7 @@ def test_other_limits() -> None:
 
 @pytest.mark.timeout(15)
 def test_a_big_frame_in_small_pieces() -> None:
-    """Takes a fraction of a second; copying all that came before at each piece would take minutes."""
+    """A decoder that copied all earlier bytes for each piece would take minutes."""
     big = frame(PING[8:], bytes(5_000_000))
     frames, _ = decode(*(big[at : at + 64] for at in range(0, len(big), 64)))
     assert [len(trailing) for _, trailing in frames] == [5_000_000]
@@ -189,7 +189,7 @@ def test_memory_follows_what_arrived() -> None:
 
 
 def test_results_are_bytes_of_their_own() -> None:
-    """Not views of a buffer that goes on changing."""
+    """A view would change with the decoder's buffer."""
     for pieces in ([PING + b"\0"], [PING[:5], PING[5:] + b"\0"]):
         frames, _ = decode(*pieces)
         assert [(type(command), type(trailing)) for command, trailing in frames] == [(bytes, bytes)]

@@ -1,4 +1,4 @@
-"""The checked-in protobuf code, and the script that makes it."""
+"""The checked-in protobuf code, and the script that generates the code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_names_of_our_own() -> None:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """As much of the project as the script needs; returns the script."""
+    """Copy the files that the script needs, and return the path of the script."""
     pytest.importorskip("grpc_tools")
     shutil.copytree(ROOT / "proto", tmp_path / "proto", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "scripts").mkdir()

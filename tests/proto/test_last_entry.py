@@ -1,4 +1,4 @@
-"""What follows GET_LAST_MESSAGE_ID_RESPONSE, and which message of it is the last (PIP-429)."""
+"""The entry behind GET_LAST_MESSAGE_ID_RESPONSE, and the last message in the entry (PIP-429)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pulsarium.proto.framing import FrameDecoder, frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.last_entry import buffer_of, last_batch_index, last_kept, take_apart
 
-EXAMPLE = (True, False, True, True)  # k0=v0, k0=v1, k1=v0, k1=null of the PIP: which of them are compacted out
+EXAMPLE = (True, False, True, True)  # whether k0=v0, k0=v1, k1=v0 and k1=null of the PIP are compacted out
 
 
 def metadata_of(**fields: Any) -> pb.MessageMetadata:
@@ -26,7 +26,7 @@ def metadata_of(**fields: Any) -> pb.MessageMetadata:
 
 
 def batch_with(*compacted_out: bool) -> bytes:
-    """A batch as compaction leaves it: placeholders keep neither key nor message (X-23)."""
+    """Build a batch as compaction leaves it: placeholders keep neither key nor message (X-23)."""
     return pack(
         (pb.SingleMessageMetadata(payload_size=0, compacted_out=True), b"")
         if out
@@ -37,7 +37,7 @@ def batch_with(*compacted_out: bool) -> bytes:
 
 @pytest.fixture
 def decompressed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The compression type of each payload that was decompressed."""
+    """Return a list that gets the compression type of each decompressed payload."""
     calls: list[int] = []
     real = compression.decompress
 
@@ -59,7 +59,7 @@ def test_one_message_has_no_index(decompressed: list[int], fields: dict[str, int
 
 @pytest.mark.req("S429-16", "S429-19")
 def test_the_indexes_of_the_metadata_come_first(decompressed: list[int]) -> None:
-    """Before encryption, and whatever the payload is: another compaction service has its own form."""
+    """The indexes come first even in encrypted entries, and for payloads in a form of another compaction service."""
     metadata = metadata_of(num_messages_in_batch=4, compacted_batch_indexes=[0, 2], compression=pb.LZ4)
     assert last_batch_index(metadata, b"of another form") == 2
     metadata.encryption_keys.add(key="k", value=b"v")
@@ -78,7 +78,7 @@ def test_an_encrypted_batch_was_not_compacted(decompressed: list[int]) -> None:
 @pytest.mark.req("S429-16", "S429-20")
 @pytest.mark.parametrize("kind", [pb.NONE, pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY], ids=pb.CompressionType.Name)
 def test_else_the_batch_is_looked_through(decompressed: list[int], kind: pb.CompressionType) -> None:
-    """Entries of compactors that did not write field 31 yet."""
+    """Older compactors did not write field 31."""
     plain = batch_with(*EXAMPLE)
     metadata = metadata_of(num_messages_in_batch=4, compression=kind, uncompressed_size=len(plain))
     assert last_batch_index(metadata, compress(kind, plain)) == 1
@@ -178,7 +178,7 @@ def test_the_frame_byte_for_byte() -> None:
 @pytest.mark.req("S429-06")
 @pytest.mark.parametrize("cut", range(len(FRAME) + 1))
 def test_the_frame_cut_anywhere(cut: int) -> None:
-    """As a client reads it: the sizes say where the entry ends, and the next frame begins."""
+    """A client finds the end of the entry, and the next frame, by the sizes."""
     decoder = FrameDecoder()
     pong = bytes.fromhex("000000090000000508139a0100")
     frames = [*decoder.feed(FRAME[:cut]), *decoder.feed(FRAME[cut:] + pong)]

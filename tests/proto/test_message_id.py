@@ -32,9 +32,9 @@ ids = plain | st.builds(MessageId, I64, I64, I32, first_chunk=plain)
         ("CAAQACAA", MessageId(0, 0, -1, 0)),
         ("CP///////////wEQ////////////AQ==", MessageId.EARLIEST),
         ("CP//////////fxD//////////38=", MessageId.LATEST),
-        # Go sets all it has
+        # Go sets all fields
         ("CAEQAhj///////////8BIP///////////wEwAA==", MessageId(1, 2)),
-        # fields of the future
+        # unknown fields of later versions
         ("CAEQAkIFdG9waWM=", MessageId(1, 2)),
     ],
 )

@@ -14,7 +14,7 @@ VECTORS = [tuple(line.split("\t")) for line in LINES if not line.startswith("#")
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector[0] or "the empty key")
 def test_a_key_has_the_segment_and_the_bucket_of_pulsars_clients(vector: tuple[str, ...]) -> None:
-    """As Murmur3_32Hash of Pulsar 5.0.0-M1 gave them."""
+    """The expected hashes are those of Murmur3_32Hash of Pulsar 5.0.0-M1."""
     key, raw, m1, segment, bucket, of_three, of_four = vector
     assert murmur3(key) == murmur3(key.encode()) == int(raw, 16)
     assert (m1_segment_hash(key), segment_hash(key), bucket_hash(key)) == (

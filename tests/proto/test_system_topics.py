@@ -1,4 +1,4 @@
-"""Which topics are the brokers' own."""
+"""Names of system topics."""
 
 from __future__ import annotations
 

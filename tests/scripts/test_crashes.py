@@ -25,7 +25,7 @@ def test_a_fault():
 
 
 def told(tmp_path: Path) -> list[str]:
-    """Return what is said of `tmp_path`/below, with a gdb that only repeats what it was asked."""
+    """Return the report on `tmp_path`/below, with a gdb that only repeats its arguments."""
     gdb = tmp_path / "bin" / "gdb"
     gdb.parent.mkdir()
     gdb.write_text(GDB)

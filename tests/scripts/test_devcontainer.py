@@ -51,7 +51,7 @@ def install(prefix: Path, package: str, serve: str) -> subprocess.CompletedProce
 
 @contextmanager
 def started(prefix: Path) -> Iterator[str]:
-    """The first line of a broker that starts beside the command of the container."""
+    """Yield the first line of a broker that starts beside the command of the container."""
     log = prefix / "pulsarium.log"
     os.mkfifo(log)
     environment = {**os.environ, "TMPDIR": str(prefix), "PYTHONPATH": sysconfig.get_path("purelib")}

@@ -1,4 +1,4 @@
-"""`scripts/release`: what it refuses, what it cuts, and that two builds are the same."""
+"""The command `scripts/release`: its refusals, its version cuts, and identical builds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ What users notice.
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository with one commit."""
+    """Make a repository with one commit."""
     root = tmp_path / "repository"
     root.mkdir()
     (root / "file").write_text("content\n")
@@ -54,7 +54,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def packed(files: Mapping[str, bytes], *, mtime: int = 0, mode: int = 0o644) -> bytes:
-    """A source distribution."""
+    """Return the bytes of a source distribution."""
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w:gz") as archive:
         for name, content in files.items():
@@ -173,7 +173,7 @@ def test_a_tag_is_made_once_and_not_under_development(version: str, repository: 
 
 
 def test_a_refusal_is_no_traceback(repository: Path) -> None:
-    """The command is run beside a work tree with a change, so that it ends before it builds anything."""
+    """The work tree has a change, so that the command ends before it builds anything."""
     (repository / "scripts").mkdir()
     (repository / "scripts" / "release.py").write_text((ROOT / "scripts" / "release.py").read_text())
     command = [sys.executable, "-P", str(repository / "scripts" / "release.py"), "--tag"]

@@ -1,4 +1,4 @@
-"""`scripts/screenshots`: the pictures that the README and the tutorial show."""
+"""The script `scripts/screenshots`: the pictures of the README and the tutorial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scripts/setup`: which lock goes into which environment, and when nothing is to do."""
+"""The script `scripts/setup`: the lock of each environment, and runs that need no change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ esac
 
 
 class Checkout:
-    """As much of the project as the script needs, with an interpreter that only writes down what it does."""
+    """A checkout with the files that the script needs, and an interpreter that only records its commands."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -48,7 +48,7 @@ class Checkout:
         )
 
     def done(self, *options: str, **environment: str) -> list[str]:
-        """Return what a successful run asked pip for."""
+        """Return the requests of a successful run to pip."""
         run = self.setup(*options, **environment)
         assert (run.returncode, run.stdout) == (0, ""), run.stderr
         log = self.root / "log"

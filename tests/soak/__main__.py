@@ -1,4 +1,4 @@
-"""scripts/soak: a broker under mixed load for a long time; nothing may get lost, and nothing may grow."""
+"""The command scripts/soak: run a broker under mixed load for long. No message may be lost, and nothing may grow."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ Exit code 0: all is well. 1: it is not, and what. 2: there is no broker to run a
 """
 SECONDS = 1800.0
 SCALABLE_SECONDS = 600.0
-REPORTED_SECONDS = 60.0  # between two lines about progress, where nobody looks on
-WIDTH = 30  # of the progress bar
+REPORTED_SECONDS = 60.0  # between two lines about progress, when stderr is no terminal
+WIDTH = 30  # columns of the progress bar
 TYPES_SHOWN = 12
 
 

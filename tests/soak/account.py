@@ -1,22 +1,22 @@
-"""What becomes of the numbered messages of one stream: what was confirmed, what was seen, and how often."""
+"""Account for the numbered messages of one stream: which ones were confirmed, which were seen, and how often."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-MOST_TOLD = 5  # violations of a stream: one of them is usually the cause of the others
+MOST_TOLD = 5  # violations that a stream reports; the first one usually causes the others
 
 
 @dataclass
 class Seen:
-    """Numbers from 0, in a few bytes: all below `low`, and some above."""
+    """A set of numbers from 0 in little memory: all numbers below `low`, and some above."""
 
     low: int = 0
     above: set[int] = field(default_factory=set)
 
     def add(self, number: int) -> bool:
-        """Whether it is new."""
+        """Add a number, and return whether the number is new."""
         if number < self.low or number in self.above:
             return False
         self.above.add(number)
@@ -27,9 +27,9 @@ class Seen:
 
 
 class Account:
-    """Of a stream whose lanes (keys; one, where there are none) are numbered from 0, each for itself.
+    """The account of a stream in lanes. A lane is a key, or the whole stream without keys, and numbers from 0.
 
-    `ordered`: what is new in a lane is the one after the last. `once`: nothing comes twice.
+    With `ordered`, each new message of a lane must have the next number. With `once`, no message may come twice.
     """
 
     def __init__(self, name: str, *, ordered: bool = False, once: bool = False) -> None:
@@ -44,12 +44,12 @@ class Account:
         self._lanes: defaultdict[int, Seen] = defaultdict(Seen)
 
     def publish(self, number: int, lane: int = 0) -> None:
-        """It has its receipt."""
+        """Record that a message has its receipt."""
         if self._published[lane].add(number):
             self.confirmed += 1
 
     def saw(self, number: int, lane: int = 0) -> bool:
-        """A consumer has it; whether for the first time."""
+        """Record that a consumer received a message, and return whether for the first time."""
         found = self._lanes[lane]
         expected = found.low
         if not found.add(number):
@@ -63,7 +63,7 @@ class Account:
         return True
 
     def forget(self, lane: int) -> None:
-        """It is over, and what is missing of it is told."""
+        """Forget a lane that has ended, and report a violation if a confirmed message of it was never seen."""
         if self._published[lane].low > self._lanes[lane].low:
             self.violate(f"{self._lanes[lane].low} of lane {lane} was never seen")
         del self._published[lane], self._lanes[lane]
@@ -74,7 +74,7 @@ class Account:
 
     @property
     def missing(self) -> list[tuple[int, int]]:
-        """The first of those that were confirmed and not seen: lane and number."""
+        """Return the lane and the number of the first messages that were confirmed and not seen."""
         found: list[tuple[int, int]] = []
         for lane, published in self._published.items():
             seen = self._lanes[lane]

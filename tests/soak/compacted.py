@@ -1,4 +1,4 @@
-"""Compaction: the newest message of each key stays, and nobody who reads loses one."""
+"""A load of compaction, which must keep the newest message of each key for all readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ KEYS = 50
 
 
 class Compacted(Load):
-    """A topic that is compacted again and again; a table view, and in the end a reader, see the newest."""
+    """A topic that is compacted again and again.
+
+    A table view, and a reader at the end, must see the newest message of each key.
+    """
 
     def __init__(self, site: Site) -> None:
         super().__init__(site, "compacted")

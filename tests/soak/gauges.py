@@ -1,4 +1,4 @@
-"""What the broker's process is made of, second by second, and whether it grows."""
+"""Measure the memory, tasks, threads and files of the broker's process, and judge whether they grow."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bench.accounting import cpu_seconds, memory
 
 MB = 1 << 20
 MEMORY_GROWTH = 0.10, 5 * MB
-"""What the median of the last quarter may be above that of the second: a part of it, and so many bytes."""
+"""How far the median of the last quarter may exceed that of the second one: by a fraction, plus a number of bytes."""
 COUNT_GROWTH = 0.10, 5
-"""The same of tasks, threads and open files; with clients that come and go these swing."""
+"""The same limit for tasks, threads and open files, whose numbers swing because clients come and go."""
 ASK_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Sample:
-    """At one moment."""
+    """The figures of a broker's process at one moment."""
 
     seconds: float
     memory: int  # RssAnon
@@ -33,7 +33,7 @@ class Sample:
 
 
 class Gauges:
-    """Of a broker's process, seen from outside but for what only it can tell (GET /lab/process)."""
+    """Gauges of a broker's process, read from outside or, where only the broker knows, over GET /lab/process."""
 
     def __init__(self, pid: int, admin_url: str) -> None:
         self._pid = pid
@@ -45,12 +45,12 @@ class Gauges:
         return found
 
     def census(self) -> dict[str, int]:
-        """How many objects of each type it has."""
+        """Return the number of objects of each type in the process."""
         found: dict[str, dict[str, int]] = self.ask("?census=true")  # type: ignore[assignment]
         return found["objects"]
 
     def sample(self, seconds: float) -> Sample:
-        files = len(os.listdir(f"/proc/{self._pid}/fd"))  # first: to ask takes a connection
+        files = len(os.listdir(f"/proc/{self._pid}/fd"))  # counted first, because the request opens a connection
         told = self.ask()
         threads = len(os.listdir(f"/proc/{self._pid}/task"))
         used = memory(self._pid).anonymous
@@ -62,7 +62,7 @@ GAUGES = {"memory": MEMORY_GROWTH, "tasks": COUNT_GROWTH, "threads": COUNT_GROWT
 
 @dataclass(frozen=True)
 class Trend:
-    """Of one gauge: the medians of the second quarter, after which it should not rise, and of the last one."""
+    """The medians of one gauge in the second and in the last quarter, between which the gauge must not rise."""
 
     name: str
     early: float
@@ -76,7 +76,7 @@ class Trend:
 
 
 def trends(samples: Sequence[Sample]) -> list[Trend]:
-    """The first quarter is for warming up."""
+    """Return the trend of each gauge. The first quarter does not count, because the broker warms up."""
     found = []
     for name, (part, more) in GAUGES.items():
         values = [asdict(sample)[name] for sample in samples]
@@ -87,11 +87,11 @@ def trends(samples: Sequence[Sample]) -> list[Trend]:
 
 
 LEFT = {"tasks": 0, "files": 0, "threads": 2}
-"""What may be more in the end than at the start. Threads: trio keeps idle ones for a while."""
+"""How much each gauge may be higher at the end than at the start. trio keeps idle threads for a while."""
 
 
 def left_over(start: Sample, end: Sample) -> list[str]:
-    """What is more than it was before the first client came, now that the last one has gone."""
+    """Return a violation for each gauge that is higher after the last client left than before the first one came."""
     before, after = asdict(start), asdict(end)
     return [
         f"{after[name] - before[name]} {name} are left over: {before[name]} before, {after[name]} after"
@@ -101,11 +101,11 @@ def left_over(start: Sample, end: Sample) -> list[str]:
 
 
 KINDS = {"Session", "SocketTransport", "Producer", "Consumer", "PersistentTopic", "PersistentSubscription"}
-"""Types of objects of which none may be left but those that were there before."""
+"""Types of which no new object may be left at the end."""
 
 
 def objects_left(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
-    """What is still in memory, though it was closed or deleted; of counts by type."""
+    """Return a violation for each type with closed or deleted objects in memory, from the counts by type."""
     return [
         f"{count - before.get(name, 0)} objects are left over of {name}"
         for name, count in after.items()

@@ -1,4 +1,4 @@
-"""What comes and goes as a whole: topics, subscriptions, clients."""
+"""Loads of topics, subscriptions and clients that come and go."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pulsarium.client.admin.errors import NotFound
 
 from .load import Load, Site, burst, politely, producing, taken
 
-EXPIRING = "soak/expiring"  # a namespace with a short time to live
+EXPIRING = "soak/expiring"  # a namespace with a short message TTL
 SUBSCRIPTION = "soak"
 
 
 class Topics(Load):
-    """Topics that are made, used and deleted, with and without partitions; nothing of them stays."""
+    """Topics with and without partitions that are created, used and deleted, and leave nothing behind."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site, "topics")
@@ -40,7 +40,7 @@ class Topics(Load):
             await self.site.pause(self.chance.random() * 0.5)
 
     async def _use(self, topic: str, made: int) -> None:
-        """Everything is seen, but not all of it acknowledged: it goes with the topic."""
+        """Publish and receive messages, and acknowledge about half of them. The others are deleted with the topic."""
         account = self._account
         async with (
             self.site.client.subscribe(topic, SUBSCRIPTION, consumer_type=ConsumerType.Shared) as consumer,
@@ -60,7 +60,7 @@ class Topics(Load):
 
 
 class Expiring(Load):
-    """A subscription that nobody reads: its backlog goes by time to live, and on request."""
+    """A subscription without consumers, whose backlog expires by TTL and on request."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site, "expiring")
@@ -77,7 +77,7 @@ class Expiring(Load):
                 some = range(number, number + self.chance.randrange(1, 60))
                 number = some.stop
                 await burst(producer, self._account, [(each, 0, self.content(each), {}) for each in some])
-                for each in some:  # nobody is to see it
+                for each in some:  # no consumer is to receive them, so they count as seen
                     self._account.saw(each)
                 await self.site.pause(self.chance.random() * 0.3)
                 if anyio.current_time() - asked > 10:
@@ -88,7 +88,7 @@ class Expiring(Load):
 
 
 class Clients(Load):
-    """Connections that come and go, some without a word; with a reader, a producer and a subscription each."""
+    """Connections that come and go, some in the middle of their work, with a producer, a reader and a subscription."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site, "clients")
@@ -102,7 +102,7 @@ class Clients(Load):
                 tasks.start_soon(self._visit)
                 await self.site.pause(self.chance.random() * 2)
                 if self.chance.random() < 0.3:
-                    tasks.cancel_scope.cancel()  # it leaves in the middle
+                    tasks.cancel_scope.cancel()  # the client leaves in the middle
 
     async def _visit(self) -> None:
         async with connect(self.site.service_url) as client:

@@ -1,4 +1,4 @@
-"""A topic whose past is kept for a while: readers from its beginning, and a subscription that is moved about."""
+"""A load on a topic with retention, with readers from its beginning and a subscription that seeks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ READ = 200
 
 
 class History(Load):
-    """Wherever somebody begins to read, from there on nothing is left out."""
+    """Readers and a subscription that must receive every message behind the position where they begin."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site, "history")
@@ -50,7 +50,7 @@ class History(Load):
             await self.site.pause(self.chance.random())
 
     async def _seek(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        """Consume, and go back sometimes by a few messages; never forward, which would leave some out."""
+        """Consume messages, and sometimes seek back by a few. Never seek forward, which would skip messages."""
         past: list[tuple[int, MessageId]] = []
         last = -1
         async with self.site.client.subscribe(

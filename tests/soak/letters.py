@@ -1,4 +1,4 @@
-"""Dead letters, and messages that wait for their time."""
+"""Loads of dead letters and of delayed messages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .load import NUMBERS, Load, Site, burst, producing
 
 SUBSCRIPTION = "soak"
 REDELIVERIES = 2
-GOOD, BAD = 0, 1  # bad ones are never acknowledged
-TICK_MS = 1000  # delayedDeliveryTickTimeMillis: what is due within it comes with it
+GOOD, BAD = 0, 1  # bad messages are never acknowledged before they are dead letters
+TICK_MS = 1000  # delayedDeliveryTickTimeMillis: a message may be delivered this much early
 
 
 class DeadLetters(Load):
-    """Some messages nobody can use: they come so many times, and then lie in the dead letter topic."""
+    """Messages of which some are redelivered a few times, and are then moved to the dead letter topic."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site, "dead-letters")
@@ -72,7 +72,7 @@ class DeadLetters(Load):
 
 
 class Delayed(Load):
-    """Nothing comes before its time, and all of it comes."""
+    """Delayed messages, all of which must be delivered, and none before its time."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site, "delayed")

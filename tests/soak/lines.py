@@ -1,4 +1,4 @@
-"""What a process of loads tells: lines of JSON on its standard output."""
+"""Report on a process of loads in lines of JSON on its standard output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .account import Account
 
 
 def tell(accounts: Sequence[Account], *, finished: bool = False) -> None:
-    """How far it is; `finished`: that was all, and every stream alone."""
+    """Print the figures of all streams together. With `finished`, include each stream: this is the last line."""
     told = {
         "sent": sum(account.confirmed for account in accounts),
         "seen": sum(account.seen for account in accounts),

@@ -1,4 +1,4 @@
-"""A load: something that clients do to a broker for a while, and what has to be true of it afterwards."""
+"""Base class of loads. A load is what clients do to a broker for a while, and what must be true afterwards."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .account import Account
 
 SETTLE_SECONDS = 60.0
 ASK_EVERY_SECONDS = 0.25
-QUIET_SECONDS = 0.5  # a consumer looks this often whether it is over
-NUMBERS = struct.Struct(">QIQ")  # number, lane, when it may be delivered (ms)
+QUIET_SECONDS = 0.5  # time after which a consumer without a message checks whether its load is over
+NUMBERS = struct.Struct(">QIQ")  # number, lane, and earliest delivery in milliseconds since the epoch
 
 
 class Site:
-    """Where loads of one process run: a client, its REST API, chance, and whether it is over."""
+    """The surroundings of all loads of one process: clients, URLs, the seed, and whether the loads must stop."""
 
     def __init__(self, client: Client, admin: Admin, service_url: str, admin_url: str, seed: int, prefix: str) -> None:
         self.client = client
@@ -34,31 +34,34 @@ class Site:
 
     @property
     def stopping(self) -> bool:
-        """Whether nothing more is published."""
+        """Return whether the loads must publish no more messages."""
         return self._stopped.is_set()
 
     def stop(self) -> None:
         self._stopped.set()
 
     async def pause(self, seconds: float) -> None:
-        """Sleep, but not beyond the end."""
+        """Sleep for a time, or until the loads must stop."""
         with anyio.move_on_after(seconds):
             await self._stopped.wait()
 
 
 class Load(ABC):
-    """Its topics are its own. `run` publishes until the site stops, and goes on until all is accounted for."""
+    """A load with topics of its own.
+
+    Its `run` publishes until the site stops, and consumes until all messages are accounted for.
+    """
 
     def __init__(self, site: Site, name: str) -> None:
         self.site = site
         self.name = name
         self.chance = random.Random(f"{site.seed} {site.prefix} {name}")
         self.accounts: list[Account] = []
-        self.partitioned: set[str] = set()  # of its topics
-        self.is_over = False  # all is accounted for
+        self.partitioned: set[str] = set()  # the partitioned ones of its topics
+        self.is_over = False  # whether all messages are accounted for
 
     async def arrivals(self, consumer: Consumer[bytes]) -> AsyncIterator[Message[bytes]]:
-        """Every message that comes, until it is over."""
+        """Yield every message that the consumer receives, until the load is over."""
         while not self.is_over:
             if (message := await taken(consumer)) is not None:
                 yield message
@@ -79,7 +82,7 @@ class Load(ABC):
         return NUMBERS.pack(number, lane, due) + self.chance.randbytes(size or self.chance.randrange(10, 1000))
 
     async def settled(self, account: Account, topic: str, subscription: str) -> None:
-        """Everything that was confirmed is seen, and the subscription's backlog is gone."""
+        """Wait until all confirmed messages are seen and the subscription has no backlog, or report violations."""
         await until(lambda: _is_complete(account), lambda: account.violate(f"never seen: {account.missing}"))
         backlog = -1
 
@@ -134,14 +137,14 @@ async def burst(
 
 
 async def taken(consumer: Consumer[bytes]) -> Message[bytes] | None:
-    """The next message, if one comes soon."""
+    """Return the next message, or None if none comes within QUIET_SECONDS."""
     with anyio.move_on_after(QUIET_SECONDS):
         return await consumer.receive()
     return None
 
 
 async def politely(call: Awaitable[object], *expected: type[AdminError]) -> bool:
-    """A REST call that may come too early or too late; whether it was done."""
+    """Await a REST call that may fail with an expected error, and return whether the call succeeded."""
     try:
         await call
     except expected:

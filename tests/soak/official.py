@@ -1,4 +1,7 @@
-"""The same as `worker`, of the official Python client: streams on three types, with clients that come and go."""
+"""Process of loads like `worker`, with the official Python client: streams on three subscription types.
+
+The clients come and go.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ QUIET_LOG = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
 
 
 class Stream:
-    """A topic, published to in bursts and emptied behind each, by a client that is a new one now and then."""
+    """A topic whose client publishes a burst of messages, receives all of them, and is replaced now and then."""
 
     def __init__(self, service_url: str, topic: str, kind: pulsar.ConsumerType, chance: random.Random) -> None:
         self._service_url = service_url

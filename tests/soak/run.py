@@ -1,4 +1,4 @@
-"""A run: a broker, processes of loads against it, and what was found."""
+"""Run processes of loads against a broker, and collect what they and the broker's gauges show."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tests.workers import workers as workers_of
 from .gauges import Gauges, Sample, Trend, left_over, objects_left, trends
 
 SAMPLE_SECONDS = 1.0
-LEAVE_SECONDS = 30.0  # until what the last client left behind is gone
-PATIENCE_SECONDS = 180.0  # for a process of loads to account for everything
+LEAVE_SECONDS = 30.0  # in which the broker must release what the last client used
+PATIENCE_SECONDS = 180.0  # in which a process of loads must account for all messages after its load
 SETTINGS = {
     "transactionCoordinatorEnabled": "true",
-    "managedLedgerCacheSizeMB": "16",  # full before long: from then on it must not grow
-    "managedLedgerMaxEntriesPerLedger": "2000",  # ledgers come and go
+    "managedLedgerCacheSizeMB": "16",  # so small that the cache is soon full and must not grow
+    "managedLedgerMaxEntriesPerLedger": "2000",  # so few that the broker often begins and deletes ledgers
     "managedLedgerMinLedgerRolloverTimeMinutes": "0",
     "retentionCheckIntervalInSeconds": "2",
     "brokerDeleteInactiveTopicsEnabled": "false",
     "forceDeleteNamespaceAllowed": "true",
-    "statsUpdateFrequencyInSecs": "5",  # rates know of what there was in the last interval
+    "statsUpdateFrequencyInSecs": "5",  # a short interval, because rates keep what existed in the last one
 }
 NAMESPACES: dict[str, dict[str, object]] = {
     "plain": {},
@@ -41,7 +41,7 @@ NAMESPACES: dict[str, dict[str, object]] = {
 
 @dataclass
 class Told:
-    """The last that each process said."""
+    """The last line of each process of loads."""
 
     lines: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -54,20 +54,20 @@ class Told:
 
     @property
     def streams(self) -> list[tuple[str, int, int, int]]:
-        """Name, confirmed, seen, seen again."""
+        """Return the name of each stream, and how many messages were confirmed, seen, and seen again."""
         return [tuple(each) for line in self.lines.values() for each in line["streams"]]
 
 
 @dataclass
 class Outcome:
-    """What a run found; `violations` are what must not be."""
+    """The figures of a run, and its violations."""
 
     start: Sample
     told: Told = field(default_factory=Told)
     samples: list[Sample] = field(default_factory=list)
     end: Sample | None = None
     trends: list[Trend] = field(default_factory=list)
-    grown: dict[str, int] = field(default_factory=dict)  # objects by type, from before the loads until after
+    grown: dict[str, int] = field(default_factory=dict)  # new objects by type, from before the loads until after
     violations: list[str] = field(default_factory=list)
 
 
@@ -76,7 +76,7 @@ Tell = Callable[[Outcome, float], None]
 
 @contextmanager
 def broker(folder: Path, *options: str, memory: bool) -> Iterator[BrokerProcess]:
-    """`pulsarium serve` with what the loads need, and more options; it must stop as it should."""
+    """Run `pulsarium serve` with the settings of the loads and more options, and check that the broker exits with 0."""
     settings = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
     data = [] if memory else ["--data", str(folder / "data")]
     process = BrokerProcess(folder, [*data, *settings, *options], command=PULSARIUM)
@@ -90,7 +90,7 @@ def broker(folder: Path, *options: str, memory: bool) -> Iterator[BrokerProcess]
 
 
 def prepare(admin_url: str) -> None:
-    """A tenant with the namespaces of all loads."""
+    """Create a tenant with the namespaces of all loads."""
     admin = Admin(admin_url)
     admin.call("PUT", "/admin/v2/tenants/soak", {"allowedClusters": ["standalone"]})
     for name, policies in NAMESPACES.items():
@@ -100,7 +100,7 @@ def prepare(admin_url: str) -> None:
 
 
 def clean(admin_url: str) -> None:
-    """Delete all that the loads made."""
+    """Delete the namespaces of all loads."""
     for name in NAMESPACES:
         Admin(admin_url).delete_namespace(f"soak/{name}")
 
@@ -108,7 +108,7 @@ def clean(admin_url: str) -> None:
 def run(
     process: BrokerProcess, seconds: float, seed: int, workers: int, tell: Tell = lambda outcome, seconds: None
 ) -> Outcome:
-    """So many seconds of load; `tell` hears each second."""
+    """Run the loads for so many seconds, call `tell` each second, and return the outcome."""
     address = process.address
     prepare(address.admin_url)
     gauges = Gauges(process.pid, address.admin_url)
@@ -154,7 +154,7 @@ def _watch(outcome: Outcome, gauges: Gauges, heard: Heard, names: Sequence[str],
 
 
 def _leave(outcome: Outcome, gauges: Gauges, before: Mapping[str, int]) -> None:
-    """The last client has gone, and its topics: so must be what was there for them."""
+    """Wait until the broker has released what clients and topics used, and record the rest as violations."""
     end = time.monotonic() + LEAVE_SECONDS
     never = threading.Event()
     while True:

@@ -1,7 +1,7 @@
 """A scalable topic under load, while its segments are split and merged, its namespace unloaded and its brokers killed.
 
-Each confirmed message is accounted for, once or more, by every consumer. Ordered consumers get the messages of each key
-in the order of the calls. A message may come again, because its receipt or its acknowledgement may be lost.
+Every subscription must receive each confirmed message at least once. Ordered consumers must receive the messages of
+each key in the order of the calls. A message may come again, because its receipt or acknowledgement may be lost.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ JAVA_KEYS = 4
 MOST_SEGMENTS = 12
 PATIENCE = 120.0  # seconds until every consumer has everything after the end of the load
 SILENCE = 10.0  # seconds without a message, after which the Java stream consumer is opened again
-RETENTION = {"retentionTimeInMinutes": 60, "retentionSizeInMB": -1}  # a checkpoint consumer holds back no deletion
+RETENTION = {"retentionTimeInMinutes": 60, "retentionSizeInMB": -1}  # a checkpoint consumer prevents no deletion
 
 
 @dataclass
@@ -167,7 +167,7 @@ def _active(admin: Admin) -> list[dict[str, Any]]:
 
 
 class Java:
-    """The V5 Java client, by way of the kit's adapter: one producer with keys of its own, and one stream consumer."""
+    """The V5 Java client, run by the kit's adapter, with a producer that has keys of its own and a stream consumer."""
 
     def __init__(self, command: Sequence[str], service_url: str, folder: Path, outcome: Outcome) -> None:
         self.account = Account("java stream", is_ordered=True)
@@ -185,9 +185,9 @@ class Java:
         return self._adapter.begin(operation, **fields).wait(PATIENCE)
 
     def produce(self) -> None:
-        """Send one message after the other until `end`. A message that failed is sent again, by another producer.
+        """Send one message after the other until `end`. Send a failed message again with another producer.
 
-        A producer of 5.0.0-M1 never recovers from a lookup that timed out, such as of a broker that is away.
+        A producer of 5.0.0-M1 never recovers from a lookup that timed out, such as while the broker is down.
         """
         number, producer = 0, "producer"
         while not self._done.is_set():
@@ -240,7 +240,7 @@ class Java:
         self._ended.set()
 
     def end(self) -> None:
-        """End the producer after its present message."""
+        """End the producer after its current message."""
         self._done.set()
 
     def stop(self) -> None:
@@ -330,7 +330,7 @@ async def _consume(consumer: ScalableConsumer[bytes], account: Account) -> None:
 
 async def _until(is_so: Callable[[], bool]) -> None:
     with anyio.move_on_after(PATIENCE):
-        while not is_so():  # noqa: ASYNC110  # the accounts know no events
+        while not is_so():  # noqa: ASYNC110  # the accounts have no events to wait for
             await anyio.sleep(0.2)
 
 

@@ -1,4 +1,4 @@
-"""Streams: one producer at a time and a few consumers, which stay or come and go, on each type of subscription."""
+"""Streams on each subscription type: one producer at a time, and a few consumers, which stay or come and go."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNBATCHED: dict[str, Any] = {"batching_enabled": False}
 
 @dataclass(frozen=True)
 class Kind:
-    """How a stream is published and consumed, and what may be expected of it."""
+    """A kind of stream: how its messages are published and consumed, and which guarantees they must keep."""
 
     name: str
     type: ConsumerType
@@ -33,8 +33,8 @@ class Kind:
     churn: bool = False  # consumers and producers come and go
     unload: bool = False
     nacks: float = 0.0
-    large: int = 0  # bytes of a message, in place of some hundred
-    grow: int = 0  # to so many partitions
+    large: int = 0  # bytes of a message; 0: some hundred
+    grow: int = 0  # number of partitions to which the topic grows
     ordered: bool = False
     once: bool = False
 
@@ -65,12 +65,12 @@ CHUNK_BYTES = 16_000
 
 
 class Stream(Load):
-    """One of the kinds."""
+    """A stream of one kind."""
 
     def __init__(self, site: Site, kind: Kind) -> None:
         super().__init__(site, kind.name)
         self._kind = kind
-        # A producer's name and its numbers go on from one producer to the next: what is sent again is dropped.
+        # All producers have the same name and continue its sequence ids, so that the broker drops duplicates.
         self._name = f"{site.prefix}-{kind.name}"
         self._topic = self.topic(ONCE if kind.unload or kind.ordered else "soak/plain")
         self._account = self.account(ordered=kind.ordered, once=kind.once)
@@ -136,7 +136,7 @@ class Stream(Load):
                 await self.site.pause(self.chance.random())
 
     async def _receive(self, consumer: Consumer[bytes]) -> None:
-        """Until it is over, or this one leaves."""
+        """Receive and acknowledge messages until the load is over or this consumer leaves."""
         kind, chance = self._kind, self.chance
         async for message in self.arrivals(consumer):
             number, lane, _ = NUMBERS.unpack_from(message.data())
@@ -145,7 +145,7 @@ class Stream(Load):
                 consumer.negative_acknowledge(message)
             else:
                 await consumer.acknowledge(message)
-            # the last ones stay: what is left at the end is for them
+            # consumers stay once the site stops, because they must receive the rest of the backlog
             if kind.churn and not self.site.stopping and chance.random() < 0.002:
                 return
 
@@ -160,7 +160,7 @@ class Stream(Load):
             await self.site.admin.topics.update_partitioned_topic(self._topic, partitions)
 
     async def _compare(self) -> None:
-        """What the broker counted of a topic that was never unloaded."""
+        """Compare the account with the broker's counters, which are complete because the topic was never unloaded."""
         stats = await self.site.admin.topics.get_stats(self._topic)
         account: Account = self._account
         came, went = stats["msgInCounter"], stats["subscriptions"][SUBSCRIPTION]["msgOutCounter"]

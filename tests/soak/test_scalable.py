@@ -1,4 +1,4 @@
-"""The short form of `scripts/soak --scalable`, and its own judgement."""
+"""Tests of the short form of `scripts/soak --scalable`, and of its accounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scripts/soak's short form, and its own judgement."""
+"""Tests of the short form of scripts/soak, and of its accounts and gauges."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_growth_after_the_first_quarter() -> None:
         return trends(samples(*megabytes))[0].held
 
     assert held(10, 40, 60, 60, 61, 60, 62, 63)
-    assert held(60, 60, 60, 60, 90, 60, 60, 60)  # a moment
+    assert held(60, 60, 60, 60, 90, 60, 60, 60)  # a short peak is no growth
     assert not held(10, 40, 60, 60, 65, 70, 75, 80)
 
 

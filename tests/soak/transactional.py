@@ -1,4 +1,4 @@
-"""Transactions: what is committed is there once, what is aborted never was."""
+"""A load of transactions: consumers see committed messages once, and aborted messages never."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MESSAGES = 5
 
 
 class Transactions(Load):
-    """Moves numbered messages from one topic to another, each in a transaction: acknowledged here, published there."""
+    """Transactions that move numbered messages: they acknowledge on one topic, and publish on another one."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site, "transactions")
@@ -31,7 +31,7 @@ class Transactions(Load):
                 while not self.site.stopping:
                     some = range(number, number + self.chance.randrange(1, 2 * MESSAGES))
                     number = some.stop
-                    # confirmed here means: to be seen there, once
+                    # a message that is confirmed on the first topic must be seen on the second one, once
                     await burst(producer, self._account, [(each, 0, self.content(each), {}) for each in some])
                     await self.site.pause(self.chance.random() * 0.2)
             await self.settled(self._account, self._there, SUBSCRIPTION)

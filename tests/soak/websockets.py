@@ -1,4 +1,4 @@
-"""WebSockets that publish and consume; they come and go, some without a word."""
+"""A load of WebSockets that publish and consume, and that leave without a closing handshake."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_AT_ONCE = 40  # messages of one WebSocket
 
 
 class WebSockets(Load):
-    """Every message that a WebSocket published reaches one that consumes, whoever leaves in the middle."""
+    """WebSockets on one topic. A consumer must receive every published message, even if others leave in the middle."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site, "websockets")

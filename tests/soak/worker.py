@@ -1,6 +1,6 @@
-"""One process of loads: URLs, seed, prefix and seconds are its arguments; it tells what goes on in lines of JSON.
+"""Process of loads. Its arguments are URLs, seed, prefix and seconds, and its output is lines of JSON.
 
-After its seconds it publishes nothing more, and accounts for everything.
+After the given seconds, the process publishes no more messages, and accounts for all of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def accounts_of(loads: Sequence[Load]) -> list[Account]:
 
 
 async def guarded(load: Load) -> None:
-    """One that fails is a finding, and no end of the others."""
+    """Run a load, and record an exception as a violation, so that the other loads go on."""
     try:
         await load.run()
     except Exception as error:

@@ -64,7 +64,7 @@ def _fields(one: Any, other: Any, path: str = "") -> set[str]:
 
 
 def masks(golden: Path, runs: Sequence[Path], texts: bool) -> dict[tuple[str, str], dict[int, str]]:
-    """Return what is unsteady, by scenario and stream."""
+    """Return the unsteady answers, by scenario and stream."""
     found = {}
     for path in sorted(golden.glob("[0-9]*.jsonl")):
         expected = load(path, texts)

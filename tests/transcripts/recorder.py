@@ -1,4 +1,4 @@
-"""What plays a scenario: its connections, its admin calls, and the record of all that is said."""
+"""Play a scenario: its connections, its admin calls, and the record of all frames and answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from .wire import Frame, base, field_of, fill, now_ms, show, simple, to_json, with_payload
 
 Answer: TypeAlias = Any
-"""The Frame that was waited for, or None: a scenario that goes on with it fails where none came, and says where."""
+"""The Frame that a scenario waited for, or None. A scenario that uses None fails there, and names the place."""
 
 ESTABLISHED, CLOSED, CLOSE_WAIT = 1, 7, 8
 STRAYS = ("tr/no-such-namespace/x", "tr/no-such-namespace/t", "no-such-tenant/ns/x")
@@ -36,7 +36,7 @@ AT_REST = 100
 
 @dataclass(frozen=True)
 class Scenario:
-    """One scenario; its number and slug name its recording."""
+    """A scenario. Its number and slug name its recording."""
 
     number: int
     slug: str
@@ -80,7 +80,7 @@ def _unread(client: tuple[str, int], broker: tuple[str, int]) -> tuple[int, int]
         kernel.send(struct.pack("=IHHII", 16 + len(ask), 20, 1, 1, 0) + ask)
         answer = kernel.recv(4096)
     if struct.unpack_from("=H", answer, 4)[0] != 20:
-        return CLOSED, 0  # SOCK_DIAG_BY_FAMILY; an error says that there is none
+        return CLOSED, 0  # SOCK_DIAG_BY_FAMILY; an error says that no socket exists
     return answer[17], struct.unpack_from("=I", answer, 72)[0]
 
 
@@ -332,7 +332,7 @@ class Connection:
 
 
 class Recorder:
-    """One play of a scenario, in a namespace of its own."""
+    """A play of a scenario, in a namespace of its own."""
 
     def __init__(self, scenario: Scenario, target: Target) -> None:
         self.scenario, self.target = scenario, target
@@ -401,7 +401,7 @@ class Recorder:
             time.sleep(0.001)
 
     def now_ms(self) -> int:
-        """The time of the broker: this machine's, unless earlier scenarios moved a steered clock."""
+        """Return the broker's time in milliseconds: that of the machine, unless scenarios moved a steered clock."""
         if not self.target.steered:
             return now_ms()
         shown: dict[str, Any] = json.loads(self.http("GET", "/lab/clock")[1])

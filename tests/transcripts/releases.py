@@ -14,7 +14,7 @@ TRANSCRIPTS = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Release:
-    """One recorded release. `configs` names the broker.conf file of each recorded broker, by profile.
+    """A recorded release. `configs` names the broker.conf file of each recorded broker, by profile.
 
     `behavior` is the profile of ours that answers as the release does. With `steered`, scenarios move our broker's
     clock in place of waiting.

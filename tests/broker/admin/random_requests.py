@@ -15,14 +15,14 @@ from pulsarium.broker.web import all_routes
 from tests.broker.auth.secured import SECRET, token
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE")
-# The lab's would do as they say: begin anew, lose requests, have another time.
+# Routes of the lab are left out: they would reset the broker, lose requests and change the clock.
 BUILT = [route for route, _ in all_routes() if not route.path.startswith("/lab")]
 PATHS = sorted({route.path for route in BUILT} | {route.path for route in pulsar_routes()})
 ROUTES = sorted({(route.method, route.path) for route in BUILT})
 
 ODD = ("", ".", "..", "%", "%2F", "%00", "a%2Fb", "é", "€", "a b", "+", "%20", "*", "-1", "0", "x" * 300, "__x", "null")
 NUMBERS = (*(str(each) for each in (-1, 0, 1, 2, 2**31 - 1, 2**31, 2**63 - 1, 2**63)), "1.5", "1e9", "x")
-# what a part of a path is called -> what there is of it (see `prepare`), before anything odd
+# The name of a path parameter -> its usual values, most of which exist (see PREPARED).
 NAMES: Mapping[str, tuple[str, ...]] = {
     "tenant": (*["ta"] * 6, "nope"),
     "property": ("ta",),
@@ -84,7 +84,7 @@ PRINCIPALS = st.sampled_from([""] * 20 + ["admin", "user", "proxy"])
 
 @dataclass(frozen=True)
 class Bad:
-    """One request, and the route that it was made from."""
+    """A request, and the route that it was made from."""
 
     method: str
     route: str
@@ -98,7 +98,7 @@ class Bad:
 
 @st.composite
 def bad_requests(draw: st.DrawFn) -> Bad:
-    """Draw a request of a route as it stands, or of any path with any method."""
+    """Draw a request to a route that exists, or to any path with any method."""
     if draw(st.integers(0, 9)):
         method, path = draw(st.sampled_from(ROUTES))
     else:
@@ -119,7 +119,7 @@ def bad_requests(draw: st.DrawFn) -> Bad:
 
 
 def _part(draw: st.DrawFn, part: str) -> str:
-    """Draw a part of a path; of those with a name mostly something that there is."""
+    """Draw a part of a path. A parameter mostly gets a value that exists."""
     if not part.startswith("{"):
         return part
     name = part.strip("{}")
@@ -137,18 +137,18 @@ PREPARED: tuple[tuple[str, str, Any], ...] = (
     ("PUT", "/admin/v2/persistent/ta/ns/t/subscription/s", "earliest"),
     ("POST", "/admin/v2/namespaces/ta/ns/permissions/user", ["consume"]),
 )
-"""What there is before: the calls that make it, of the superuser admin."""
+"""Calls of the superuser admin that make tenant, namespace, topics, a subscription and a grant."""
 
 
 NOT_ENABLED = (
     b"Package Management Service is not enabled",
     b"not configured with transactionCoordinatorEnabled=true",
-    b"Pending ack have not init success!",  # Pulsar's own words of a subscription without transactions
+    b"Pending ack have not init success!",  # Pulsar's text for a subscription without transactions
 )
 
 
 def is_meant(request: Bad, status: int, body: bytes) -> bool:
-    """Tell whether an answer is no fault of the broker: below 500, or one that says what is not there."""
+    """Return whether an answer is no fault of the broker: below 500, or a 503 that names a disabled feature."""
     if request.method == "HEAD":
-        return status < 500 or status == 503  # it has no body to say so
+        return status < 500 or status == 503  # an answer to HEAD has no body that names the feature
     return status < 500 or (status == 503 and any(words in body for words in NOT_ENABLED))

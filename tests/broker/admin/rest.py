@@ -1,4 +1,4 @@
-"""REST calls without a port: requests to what a broker answers over HTTP."""
+"""REST calls to a broker without a port."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NON_PERSISTENT = f"{ADMIN}/non-persistent/public/default"
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """An answer to a REST call."""
 
     status: int
     headers: dict[str, str]
@@ -39,7 +39,7 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """Return Pulsar's own error."""
+        """Return the reason of an error of Pulsar."""
         value = self.json
         assert list(value) == ["reason"]
         reason: str = value["reason"]
@@ -47,14 +47,14 @@ class Answer:
 
 
 class Rest:
-    """Calls as an admin client makes them."""
+    """An admin client of one broker."""
 
     def __init__(self, broker: Broker) -> None:
         self.site = site_of(broker)
         self.caller = Caller("?", 0)
 
     async def call(self, method: str, url: str, value: Any = NOTHING, *, body: Any = b"", **headers: str) -> Answer:
-        """Send `value` as JSON, `body` (bytes, or pieces of them) as it is. Headers are keywords."""
+        """Send `value` as JSON, or `body` (bytes, or pieces of them) as it is. Keywords become headers."""
         if value is not NOTHING:
             body = json.dumps(value).encode()
         pieces: Iterator[bytes] = iter([body] if isinstance(body, bytes) else body)
@@ -69,7 +69,7 @@ class Rest:
         return await self.ask(Request(method, url.encode(), lines, self.caller, receive))
 
     async def ask(self, request: Request) -> Answer:
-        """Return the answer as it is sent. Raises ClientGone."""
+        """Send a request, and return the answer as it is sent. Raise `ClientGone` when the client has gone."""
         with ExitStack() as until_sent:
             reply = await self.site.answer(request, until_sent)
             body = b"".join(await gathered(reply.pieces)) + reply.body
@@ -79,25 +79,25 @@ class Rest:
         return Answer(reply.status, headers, body)
 
     async def get(self, url: str, **headers: str) -> Any:
-        """Return the JSON of something that is there."""
+        """Expect a GET to succeed, and return its JSON."""
         answer = await self.call("GET", url, **headers)
         assert answer.status == 200, answer
         return answer.json
 
     async def done(self, method: str, url: str, value: Any = NOTHING) -> None:
-        """Make a change, which succeeds."""
+        """Make a change, and expect 204."""
         answer = await self.call(method, url, value)
         assert (answer.status, answer.body) == (204, b""), answer
 
     async def refused(self, method: str, url: str, value: Any = NOTHING) -> tuple[int, str]:
-        """Return status and reason of a call that is refused."""
+        """Expect that a call is refused, and return status and reason."""
         answer = await self.call(method, url, value)
         assert answer.status >= 400, answer
         return answer.status, answer.reason
 
 
 def rest_of(bed: Bed, broker: int = 0) -> Rest:
-    """Return the API of one broker; ports count up from 6650 and 8080."""
+    """Return the admin API of one broker. Ports count up from 6650 and 8080."""
     for index, each in enumerate(bed.brokers):
         each.listening(6650 + index, 8080 + index)
     return Rest(bed.brokers[broker])

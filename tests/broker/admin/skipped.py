@@ -1,4 +1,4 @@
-"""What tests of skipByMessageIds (PIP-423) call, and a topic with something to skip."""
+"""Helpers of tests of skipByMessageIds (PIP-423), and a secured topic with a message to skip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SKIP = f"{TOPICS}/t/subscription/sub/skipByMessageIds"
 
 
 def triplet(position: Position, batch_index: int | None = None) -> dict[str, int]:
-    """Name a message in format 1."""
+    """Return a message id in format 1."""
     found = {"ledgerId": position.ledger_id, "entryId": position.entry_id}
     return found if batch_index is None else {**found, "batchIndex": batch_index}
 
@@ -27,12 +27,12 @@ def format_1(ids: Iterable[Any]) -> dict[str, Any]:
 
 
 def encoded(position: Position, partition: int = -1, batch_index: int = -1, batch_size: int = 0) -> str:
-    """Name a message in format 2: MessageId.toByteArray() in base64."""
+    """Return a message id in format 2: MessageId.toByteArray() in base64."""
     return base64.b64encode(MessageId(*position, partition, batch_index, batch_size).to_bytes()).decode()
 
 
 async def skip(rest: Rest, *ids: Position | dict[str, int], url: str = SKIP) -> None:
-    """Skip whole entries, or what `triplet` names."""
+    """Skip entries by their positions, or messages that `triplet` names."""
     await rest.done("POST", url, format_1(triplet(each) if isinstance(each, Position) else each for each in ids))
 
 
@@ -41,7 +41,7 @@ async def posted(rest: Rest, body: Any, url: str = SKIP) -> Answer:
 
 
 async def send_batch(sender: Wire, size: int = 5, **metadata: Any) -> Position:
-    """Publish one batch, whose messages are their indexes."""
+    """Publish one batch. The payload of each message is its batch index."""
     batch = batch_of(*[b"%d" % index for index in range(size)], **metadata)
     (position,) = await sender.publish(batch, num_messages=size)
     return position
@@ -54,7 +54,7 @@ async def backlog(rest: Rest) -> int:
 
 
 class Secured:
-    """One message, and roles that may produce and consume."""
+    """A topic with one message, and roles that may produce and consume."""
 
     def __init__(self, bed: Bed) -> None:
         self.bed = bed

@@ -1,4 +1,4 @@
-"""Recorded calls as tables: what is sent, what a broker answers."""
+"""Recorded calls as tables of requests and answers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ PAGE = '{\n"servlet":'  # the beginning of an error page of the web server
 
 
 class Text(NamedTuple):
-    """A body that is no JSON, or the beginning of one."""
+    """A body that is not JSON, or its beginning."""
 
     text: str
 
 
 class Reason(NamedTuple):
-    """Pulsar's own error, from its beginning."""
+    """The beginning of an error of Pulsar."""
 
     text: str
 
 
 class Step(NamedTuple):
-    """One call: `answer` is JSON, EMPTY, or what the body begins with."""
+    """A call and its answer: JSON, EMPTY, or the beginning of the body."""
 
     call: str  # GET /admin/...
     status: int
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 
 async def play(rest: Rest, *steps: Step) -> None:
-    """Make the calls one after the other; name the first that is answered otherwise."""
+    """Make the calls one after the other, and fail at the first one with another answer."""
     for number, step in enumerate(steps, 1):
         method, _, url = step.call.partition(" ")
         answer = await rest.call(method, url, step.value)
@@ -41,7 +41,7 @@ async def play(rest: Rest, *steps: Step) -> None:
 
 
 def found(answer: Answer, wanted: Any) -> Any:
-    """Return as much of the body as the step says."""
+    """Return the part of the body that the step compares."""
     if isinstance(wanted, Reason):
         return answer.json["reason"][: len(wanted.text)]
     if isinstance(wanted, Text):

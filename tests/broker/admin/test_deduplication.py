@@ -1,4 +1,4 @@
-"""What REST shows of deduplication, and how it is switched there."""
+"""Deduplication over REST: its cursor, its status and its policy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.broker.wire import Bed, Wire, plain
 
 pytestmark = pytest.mark.req("B-27")
 
-# of a topic to which nothing was published, as a real broker showed it; its times and ledger left out
+# The cursor of a topic without messages, as a real broker showed it, without times and ledger.
 NEW_CURSOR = {
     "waitingReadOp": False,
     "pendingReadOps": 0,

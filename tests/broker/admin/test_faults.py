@@ -1,4 +1,4 @@
-"""What Pulsar 4.2.4 answers with an exception of its own: shown by its profile, said as what is wrong by ours."""
+"""Faults of Pulsar 4.2.4: its profile answers with the same exceptions, the default profile with proper errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that take long let others have their turn, and stand what these do meanwhile."""
+"""Requests that take long: other tasks have their turn meanwhile, and may change what the request reads."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from tests.broker.admin.rest import ADMIN, NAMESPACES, TOPICS, Rest
 from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire, plain
 
 MANY = 600
-ANSWERED = (
-    40  # PINGs beside work on so much; a request that lets others have their turn once a topic leaves time for few
-)
+ANSWERED = 40  # PINGs during one request; a pause for each topic alone would leave time for fewer
 LONG = [
     f"GET {TOPICS}/t/stats",
     f"GET {TOPICS}/t/internalStats",
@@ -38,12 +36,12 @@ Meanwhile = Callable[[Callable[[], Awaitable[None]]], None]
 @pytest.fixture
 def each_step_is_a_slice(monkeypatch: pytest.MonkeyPatch, bed: Bed) -> None:
     monkeypatch.setattr(slices, "SLICE", 0)
-    monkeypatch.setattr(bed.broker, "started_ms", 0)  # broker-stats has topics after a minute
+    monkeypatch.setattr(bed.broker, "started_ms", 0)  # broker-stats shows topics only a minute after the start
 
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch, each_step_is_a_slice: None) -> Iterator[Meanwhile]:
-    """Do something while a request lets others have their turn for the third time, which there must be."""
+    """Return a function that runs an action in the third pause of a request. Expect at least three pauses."""
     pauses = 0
 
     def do(action: Callable[[], Awaitable[None]]) -> None:
@@ -68,7 +66,7 @@ def subscribe_often(bed: Bed, name: str) -> None:
 
 
 def make_ready(bed: Bed, call: str) -> None:
-    """Make what a call is about, and nothing else."""
+    """Create the topics and subscriptions that a call is about."""
     topics = bed.broker.topics
     if "/public/default/" in call and NAMESPACES in call:
         for number in range(MANY):
@@ -83,7 +81,7 @@ def make_ready(bed: Bed, call: str) -> None:
 
 
 async def answered_meanwhile(rest: Rest, bystander: Wire, call: str) -> int:
-    """Return how many PINGs are answered while a request is."""
+    """Make a call, and return how many PINGs of a bystander are answered meanwhile."""
     answered = 0
 
     async def ping() -> None:
@@ -149,7 +147,7 @@ async def test_messages_sent_to_a_subscription_that_is_deleted_meanwhile_count(
     topic = bed.broker.topics.loaded[TOPIC]
 
     async def unsubscribe() -> None:
-        topic.unsubscribe("s0")  # it was told of already
+        topic.unsubscribe("s0")  # the stats have counted it already
         topic.unsubscribe("s4")
 
     meanwhile(unsubscribe)
@@ -207,7 +205,7 @@ async def test_partitions_may_be_deleted_meanwhile(rest: Rest, bed: Bed, meanwhi
 async def test_a_topic_is_looked_up_again_once_its_bundle_is_unloaded(
     rest: Rest, bed: Bed, wire: Wire, meanwhile: Meanwhile
 ) -> None:
-    """The words are Pulsar's (NamespaceService, ServerCnx)."""
+    """The texts of the errors are Pulsar's (NamespaceService, ServerCnx)."""
     for number in range(5):
         await wire.subscribe(f"{TOPIC}{number}", consumer_id=number)
     bundle = bed.broker.cluster.ownership.bundle_of(TopicName.parse(TOPIC))

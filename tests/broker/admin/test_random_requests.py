@@ -1,4 +1,4 @@
-"""A secured broker survives whatever is asked of it, and what it answers is no fault of its own."""
+"""Random requests: a secured broker survives them, and its answers are no faults of its own."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def play(profile: Profile, requests: list[Bad]) -> None:
         for request in requests:
             with trio.fail_after(600):
                 status, body = await asked(rest, request)
-            shown = profile.own_faults_are_shown and status == 500  # those that 4.2.4 has; ours are in the log
+            shown = profile.own_faults_are_shown and status == 500  # faults of 4.2.4; our own are in the log
             assert is_meant(request, status, body) or shown, f"{status} {body[:300]!r} to {request} of {request.route}"
         assert (await rest.call("GET", "/admin/v2/clusters", **admin)).status == 200
 

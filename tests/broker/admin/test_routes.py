@@ -6,7 +6,7 @@ from pulsarium.broker.http.pulsar_routes import PACKAGES, absent_routes, anonymo
 from pulsarium.broker.http.registry import Route, by_path
 from pulsarium.broker.web import all_routes
 
-OUR_OWN = {  # and the proposals that are not in 4.2.4
+OUR_OWN = {  # with routes of proposals that 4.2.4 does not have
     Route("GET", "/"),
     Route("GET", "/metrics"),
     Route("GET", "/metrics/"),
@@ -17,7 +17,7 @@ OUR_OWN = {  # and the proposals that are not in 4.2.4
     Route("GET", "/pulsarium/topic/{domain}/{tenant}/{namespace}/{topic}"),
     Route("GET", "/pulsarium/topics"),
     Route("GET", "/status.html"),
-    # Pulsar declares these in pulsar-websocket
+    # Pulsar declares these routes in pulsar-websocket.
     Route("GET", "/admin/v2/proxy-stats/stats"),
     *(
         Route("GET", f"/admin/v2/proxy-stats/{domain}/{{tenant}}/{{namespace}}/{{topic}}/stats")
@@ -28,7 +28,7 @@ OUR_OWN = {  # and the proposals that are not in 4.2.4
 
 
 def is_pulsars(route: Route) -> bool:
-    """Tell the routes of 4.2.4 from those of the lab, which is no part of Pulsar, and those that 5.0 added."""
+    """Return whether a route may be one of 4.2.4: neither the lab's, which is no part of Pulsar, nor added by 5.0."""
     since_5_0 = route.path.startswith(("/admin/v2/scalable/", "/admin/v2/segments/")) or "scalableTopic" in route.path
     return not (since_5_0 or route.path.startswith("/lab"))
 
@@ -46,7 +46,7 @@ def test_routes_are_either_absent_or_built() -> None:
         (each.method, anonymous(each.path)) for each in built
     }
     assert len(absent) == len(list(pulsar_routes())) - len(built - OUR_OWN)
-    assert all(PACKAGES.fullmatch(route.path) for route in absent)  # nothing else has words for what it has not
+    assert all(PACKAGES.fullmatch(route.path) for route in absent)  # all other routes are built
 
 
 def test_every_handler_says_what_it_does() -> None:

@@ -1,4 +1,4 @@
-"""Keys, tokens, passwords and certificates of tests, made when they are wanted; and the settings that take them."""
+"""Keys, tokens, passwords and certificates of tests, and the settings of a broker that accepts them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pulsarium.broker.config import Config
 PREFIX = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
 TOKEN, BASIC, TLS = f"{PREFIX}Token", f"{PREFIX}Basic", f"{PREFIX}Tls"
 SECRET = b"a secret of tests, thirty-two bytes at least"
-# admin and user with the password 123456, as htpasswd -m and htpasswd -d write them
+# Users admin and user with the password 123456, as htpasswd -m and htpasswd -d write them.
 PASSWORDS = "admin:$apr1$FG4AO6aX$KGYPuMoLUou3i6vUkPUUf.\nuser:14UaTZqKDvWIQ\n"
 
 
@@ -32,18 +32,18 @@ def base64_of(content: bytes) -> str:
 
 
 def token(role: str | None, *, key: Any = SECRET, algorithm: str = "HS256", **claims: Any) -> str:
-    """Sign a token; `exp` and `nbf` are seconds."""
+    """Sign a token. `exp` and `nbf` are in seconds since the epoch."""
     subject = {} if role is None else {"sub": role}
     return jwt.encode({**subject, **claims}, key, algorithm)
 
 
 def bearer(role: str | None, **claims: Any) -> dict[str, str]:
-    """Return the header of a request from a role."""
+    """Return the header that authenticates a request as a role."""
     return {"authorization": f"Bearer {token(role, **claims)}"}
 
 
 def by_token(**others: Any) -> Config:
-    """Return the settings of a broker that takes tokens and grants; admin is its superuser, proxy speaks for others."""
+    """Return settings with tokens and grants. Role admin is a superuser, role proxy may act for other roles."""
     keys: dict[str, Any] = {
         "authenticationEnabled": True,
         "authorizationEnabled": True,
@@ -56,14 +56,14 @@ def by_token(**others: Any) -> Config:
 
 
 class Files(NamedTuple):
-    """PEM files."""
+    """PEM files of a certificate and its key."""
 
     certificate: Path
     key: Path
 
 
 class Authority:
-    """Signs certificates; its own is `path`."""
+    """A certificate authority, whose own certificate is in the file `path`."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self._folder = folder
@@ -74,13 +74,13 @@ class Authority:
         made = _builder(self._name, self._name, self._key.public_key())
         made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         made = made.add_extension(usage, critical=True)
-        # Python 3.13 and later want to see both keys named.
+        # Python 3.13 and later require both key identifiers.
         made = made.add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
         self.path.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))
         self._identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
 
     def sign(self, *common_names: str) -> Files:
-        """Sign a certificate for localhost, and for clients of that name."""
+        """Sign a certificate for localhost, and for clients with these common names."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name) for name in common_names])
         hosts = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
@@ -108,7 +108,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: Any) -> x509.Certificat
 
 
 def unprotected(algorithm: str, key: bytes, **claims: Any) -> str:
-    """Make a token that no library makes: signed by "none", or with a public key in place of a secret."""
+    """Make a token that no library makes: without a signature, or signed with a public key in place of a secret."""
     parts = ({"alg": algorithm}, claims)
     text = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
     signature = b"" if algorithm == "none" else hmac.digest(key, text.encode(), "sha256")

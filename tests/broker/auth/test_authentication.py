@@ -1,4 +1,4 @@
-"""Which provider is asked, and who is nobody."""
+"""Authentication of requests by one of several providers, and anonymous clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""Authorization of roles by superusers, tenant admins and grants."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TOPIC = TopicName.parse("persistent://ta/ns/t")
 
 
 class Nowhere:
-    """Nothing is kept."""
+    """A store that keeps nothing."""
 
     def store(self, path: str, value: bytes | None) -> None: ...
 
@@ -46,7 +46,7 @@ class Nowhere:
 
 
 def authorization(*, policies: dict[str, Any] | None = None, **keys: Any) -> Authorization:
-    """Return that of a broker with the tenant ta, whose admin is tadmin, and its namespace ns."""
+    """Return the authorization of a broker with tenant ta, whose admin is tadmin, and its namespace ns."""
     metadata = Metadata(Nowhere(), "standalone")
     metadata.put_tenant("ta", {"adminRoles": ["tadmin", "proxy"], "allowedClusters": ["standalone"]})
     metadata.put_namespace("ta/ns", policies or {})
@@ -85,7 +85,7 @@ def test_superusers_may_everything_and_nobody_nothing() -> None:
 
 
 def test_superusers_may_change_while_the_broker_runs() -> None:
-    """superUserRoles is a dynamic setting."""
+    """The setting superUserRoles is dynamic."""
     config, metadata = by_token(), Metadata(Nowhere(), "standalone")
     found, dynamic = Authorization(config, metadata), DynamicSettings(config, metadata.records)
     dynamic.put("superUserRoles", "other")
@@ -105,7 +105,7 @@ def test_admins_of_a_tenant_may_what_is_about_it() -> None:
 
 
 BOTH = granting({"maker": ["produce"], "eater": ["consume"]})
-# who has such a grant -> the operations that it is good for
+# Roles of BOTH -> the operations that their grants allow.
 OF_TOPICS = {
     "maker eater": "LOOKUP GET_STATS GET_METADATA",
     "maker": "PRODUCE",

@@ -1,4 +1,4 @@
-"""Who lost a grant is disconnected."""
+"""Clients that lose a grant are disconnected."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def put(bed: Bed, auth: dict[str, Any], **others: Any) -> None:
 
 
 def connected(bed: Bed) -> tuple[int, int]:
-    """Count producers and consumers."""
+    """Return the numbers of connected producers and consumers."""
     topic = bed.broker.topics.loaded[TOPIC]
     return len(topic.producers), sum(len(each.consumers) for each in topic.subscriptions.values())
 

@@ -1,4 +1,4 @@
-"""Where keys come from."""
+"""Sources of keys: files, data URLs and base64."""
 
 from __future__ import annotations
 

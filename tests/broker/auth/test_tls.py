@@ -87,7 +87,7 @@ def test_changed_files_are_taken_at_the_next_look(
     now = 9.0
     assert context.current() is first
     now = 10.0
-    assert context.current() is first  # what was good stays
+    assert context.current() is first  # the last good context stays
     assert "the changed TLS files cannot be used" in caplog.text
     authority.sign("server")
     now = 20.0

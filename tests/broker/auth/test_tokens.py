@@ -99,7 +99,7 @@ def test_a_token_that_is_nested_too_deep_is_refused(monkeypatch: pytest.MonkeyPa
     def recursing(*args: Any, **named: Any) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(jwt, "decode", recursing)  # as PyJWT did until it counted it among its own errors
+    monkeypatch.setattr(jwt, "decode", recursing)  # older releases of PyJWT raised RecursionError
     assert "RecursionError" in refused(provider(), token("me"))
 
 

@@ -1,4 +1,4 @@
-"""Helpers for the tests of authorized."""
+"""Helpers for the tests of authorization."""
 
 from __future__ import annotations
 

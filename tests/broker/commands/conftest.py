@@ -1,4 +1,4 @@
-"""Messages that tests of several commands begin with."""
+"""Fixture with messages that tests of several commands need."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from tests.broker.wire import Wire, batch_of, plain
 
 @pytest.fixture
 async def five(wire: Wire) -> list[Position]:
-    """A topic with four messages and a batch of three; their positions."""
+    """Publish four messages and a batch of three, and return their positions."""
     await wire.producer(producer_id=50)
     return await wire.publish(*[plain(b"%d" % i) for i in range(4)], batch_of(b"x", b"y", b"z"), producer_id=50)

@@ -1,4 +1,4 @@
-"""Helpers for the tests of coordinators."""
+"""Helpers for the tests of transaction coordinators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def open_coordinator(wire: Wire, number: int = 0) -> Any:
 
 
 async def using(bed: Bed, number: int = 0, broker: int = 0, **fields: Any) -> Wire:
-    """A connection that has opened a coordinator, the usual way."""
+    """Return a connection that has looked up and opened a coordinator, as clients do."""
     wire = await bed.connect(broker=broker, **fields)
     assert (await look_up(wire, number, authoritative=True)).response == pb.CommandLookupTopicResponse.Connect
     assert not (await open_coordinator(wire, number)).HasField("error")
@@ -37,7 +37,7 @@ async def using(bed: Bed, number: int = 0, broker: int = 0, **fields: Any) -> Wi
 
 
 async def begin(wire: Wire, number: int = 0, ttl_ms: int = MINUTE) -> dict[str, Any]:
-    """A new transaction, as the fields that name it."""
+    """Begin a transaction, and return the fields that name the transaction."""
     reply = await wire.ask(Type.NEW_TXN, tc_id=number, txn_ttl_millis=ttl_ms)
     assert not reply.HasField("error"), reply
     assert reply.txnid_most_bits == number

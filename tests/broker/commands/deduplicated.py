@@ -1,4 +1,4 @@
-"""Producers of a topic with deduplication, and what they hear."""
+"""Helpers for producers of a topic with deduplication."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def send(wire: Wire, sequence_id: int, entry: bytes | None = None, **field
 
 
 async def ask(wire: Wire, sequence_id: int, entry: bytes | None = None, **fields: Any) -> Position:
-    """Where it is stored, by the receipt."""
+    """Send an entry, and return the position in its receipt."""
     await send(wire, sequence_id, entry, **fields)
     receipt = await wire.expect(Type.SEND_RECEIPT)
     assert receipt.sequence_id == sequence_id

@@ -1,4 +1,4 @@
-"""Helpers for the tests of dispatch rate."""
+"""Helpers for the tests of dispatch rates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.broker.wire import Wire
 
 
 async def times(wire: Wire, count: int) -> list[float]:
-    """In which second from now each of the next messages came."""
+    """Return the times at which the next messages arrive, in seconds from now."""
     began, found = trio.current_time(), []
     for _ in range(count):
         await wire.message(30)

@@ -1,4 +1,4 @@
-"""Helpers for the tests of last message id."""
+"""Helpers for the tests of GET_LAST_MESSAGE_ID."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Last(NamedTuple):
 
 
 async def last(wire: Wire, consumer_id: int = 0) -> Last:
-    """The answer, which is the next frame: what a v21 client must be able to read ends with its command."""
+    """Send GET_LAST_MESSAGE_ID. Return the answer, which must be the next frame, with the bytes behind its command."""
     await wire.write(wire.numbered(Type.GET_LAST_MESSAGE_ID, consumer_id=consumer_id))
     command, buffer = await wire.next()
     assert command.type == Type.GET_LAST_MESSAGE_ID_RESPONSE, command
@@ -29,7 +29,7 @@ async def last(wire: Wire, consumer_id: int = 0) -> Last:
 
 
 class Stage(NamedTuple):
-    """A topic of four entries, the last of them a batch that compaction wrote again as `entry`."""
+    """A topic of four entries. The last is a batch, which compaction has rewritten as `entry`."""
 
     bed: Bed
     sender: Wire

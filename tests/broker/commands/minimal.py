@@ -1,4 +1,4 @@
-"""Commands with nothing but what they must have."""
+"""Commands with only their required fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from pulsarium.proto.commands import COMMANDS
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
-# What the required fields of that name need to be more than well-formed; others are 0 and "x".
+# Values that the broker accepts, by the name of the required field. Other fields are 0 and "x".
 SENSIBLE: dict[str, Any] = {
     "topic": "persistent://public/default/minimal",
     "namespace": "public/default",
@@ -19,7 +19,7 @@ SENSIBLE: dict[str, Any] = {
 
 
 def minimal_command(type: int) -> pb.BaseCommand:
-    """The smallest valid command of a type."""
+    """Return the smallest valid command of a type."""
     base = pb.BaseCommand()
     base.type = type  # type: ignore[assignment]
     body = getattr(base, COMMANDS[type].field)
@@ -30,7 +30,7 @@ def minimal_command(type: int) -> pb.BaseCommand:
 
 
 def fill(message: Message) -> None:
-    """Set every required field, of required messages too."""
+    """Set every required field, also those of required messages."""
     for field in message.DESCRIPTOR.fields:
         if not field.is_required:
             continue

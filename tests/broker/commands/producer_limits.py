@@ -1,4 +1,4 @@
-"""Helpers for the tests of producer limits."""
+"""Helpers for the tests of limits of producers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOOSE = "non-persistent://public/default/t"
 
 
 def put(bed: Bed, **policies: Any) -> None:
-    """Policies of the namespace."""
+    """Add policies to those of the namespace."""
     metadata = bed.broker.metadata
     metadata.put_namespace("public/default", metadata.namespaces["public/default"] | policies)
 

@@ -1,4 +1,4 @@
-"""Helpers for the tests of publish rate."""
+"""Helpers for the tests of publish rates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.broker.wire import Type, Wire
 
 
 async def times(wire: Wire, count: int) -> list[float]:
-    """When each of the next receipts came, in seconds from now."""
+    """Return the times at which the next receipts arrive, in seconds from now."""
     began, found = trio.current_time(), []
     for _ in range(count):
         await wire.expect(Type.SEND_RECEIPT)

@@ -1,4 +1,4 @@
-"""Requests that must be refused: code and text of the ERROR."""
+"""Requests that the broker must refuse: the code and the text of the ERROR."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.broker.wire import TOPIC, Exclusive, Type, Wire
 
-JAVA = "org.apache.pulsar.broker.service.BrokerServiceException$"  # how replies to PRODUCER begin
+JAVA = "org.apache.pulsar.broker.service.BrokerServiceException$"  # how errors of PRODUCER begin
 
 
 async def refused_producer(wire: Wire, producer_id: int = 0, topic: str = TOPIC, **fields: Any) -> tuple[int, str]:

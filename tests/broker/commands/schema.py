@@ -1,4 +1,4 @@
-"""Helpers for the tests of schema."""
+"""Helpers for the tests of schemas."""
 
 from __future__ import annotations
 

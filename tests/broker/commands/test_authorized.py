@@ -1,4 +1,4 @@
-"""Roles and what they may do, command by command (transcripts 149 and 151)."""
+"""Commands that a role may and may not send (transcripts 149 and 151)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STRING = pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)
 
 
 async def refusal(wire: Wire, type: int, **fields: Any) -> tuple[int, str]:
-    """Code and text of a request that fails."""
+    """Send a request that fails, and return the code and the text of its answer."""
     await wire.write(wire.numbered(type, **fields))
     command, _ = await wire.next()
     if command.type in FAILED:
@@ -60,7 +60,7 @@ REFUSED: dict[str, tuple[int, dict[str, Any], str]] = {
         "Client is not authorized to Get Or Create Schema",
     ),
 }
-# what else is answered, to a role with which grant
+# commands with other answers, and the grants that they need
 MAY = {
     "produce": {"lookup", "metadata", "producer", "topics", "watch", "schema", "new schema"},
     "consume": {"lookup", "metadata", "consumer", "topics", "watch", "schema"},
@@ -89,7 +89,7 @@ async def test_superusers_may_everything(bed: Bed) -> None:
 
 @pytest.mark.serving(by_token())
 async def test_a_role_without_grants_leaves_no_schema_behind(bed: Bed) -> None:
-    """With one it could lock the producers of the topic out."""
+    """A role that could register a schema could shut out the producers of the topic."""
     admin = await bed.connect(**connecting("admin"))
     await admin.ask(Type.PRODUCER, topic=TOPIC, producer_id=0)
     nobody = await bed.connect(**connecting("nobody"))
@@ -283,7 +283,7 @@ async def test_a_registration_with_a_scalable_topic_needs_a_grant(bed: Bed) -> N
 
 
 def test_messages_are_not_authorized_one_by_one() -> None:
-    """Nothing is asked per message, and nothing at all where authorization is off."""
+    """The broker authorizes no single message. With authorization off, the usual handlers serve all commands."""
     plain_ones, asked = handlers(connected=True), handlers(connected=True, authorize=True)
     changed = {command for command, handler in plain_ones.items() if asked[command] is not handler}
     assert changed == {command for command, _, _ in REFUSED.values()} | SCALABLE

@@ -1,4 +1,4 @@
-"""Acknowledging single messages of a batch (PIP-54), as frames show it."""
+"""Acknowledgements of single messages of a batch (PIP-54), in frames."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def consumers_of(bed: Bed) -> list[Consumer]:
 
 
 def batch(size: int) -> bytes:
-    """A batch whose messages are their indexes."""
+    """Build a batch whose payloads are the batch indexes."""
     return batch_of(*[b"%d" % i for i in range(size)])
 
 
 def set_without(size: int, *acked: int) -> list[int]:
-    """The ack set that a client sends to acknowledge these of a batch: a bit for each of the others."""
+    """Return the ack set that acknowledges these batch indexes: a bit for each of the others."""
     bits = (1 << size) - 1
     for index in acked:
         bits &= ~(1 << index)
@@ -54,7 +54,7 @@ async def ack_set(wire: Wire, position: Position, words: list[int], **fields: in
 
 
 async def again(wire: Wire, type: int) -> None:
-    """The consumer leaves and comes back."""
+    """Close the consumer, and subscribe again."""
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
     await wire.subscribe(type=type)
     await wire.flow()
@@ -79,7 +79,7 @@ def test_on_unless_it_is_switched_off() -> None:
 @pytest.mark.req("S54-28")
 @pytest.mark.parametrize("profile", PROFILES.values())
 async def test_in_every_profile(autojump_clock: object, profile: Profile) -> None:
-    """In Pulsar since 2.6.0, so in the stock one as well."""
+    """Pulsar acknowledges batch indexes since 2.6.0, so the stock profile does too."""
     async with serving(profile=profile) as bed:
         wire = await bed.connect()
         await wire.producer()
@@ -109,14 +109,14 @@ async def test_only_the_unacknowledged_messages_of_a_batch_are_redelivered(
     await wire.flow()
     (position,) = await sender.publish(batch(size))
     first = await wire.message()
-    assert remaining(first) == []  # nothing is acknowledged, not everything
+    assert remaining(first) == []  # an empty ack set means that nothing is acknowledged
     assert not any(number == 4 for number in tags(first.command))
     for index in acked:
         await ack_set(wire, position, set_without(size, index))
     await again(wire, type)
     message = await wire.message()
     assert (message.position, remaining(message)) == (position, words)
-    assert message.entry == first.entry  # all of it, whatever remains
+    assert message.entry == first.entry  # the whole batch, whatever remains
 
 
 def tags(command: pb.CommandMessage) -> list[int]:
@@ -183,7 +183,7 @@ async def test_acknowledged_messages_of_a_batch_cost_no_permits(bed: Bed, wire: 
 @pytest.mark.req("S54-17")
 @TYPES
 async def test_partial_acks_never_stall_a_consumer(wire: Wire, sender: Wire, type: int) -> None:
-    """A consumer that gives back a permit for each message that it sees."""
+    """The consumer sends a permit for each message that it sees."""
     await wire.subscribe(type=type)
     for _ in range(20):
         (position,) = await sender.publish(batch(10))
@@ -287,7 +287,7 @@ async def test_an_unload_keeps_ranges_past_the_cap_but_in_pulsar_4_2(
 
 @pytest.mark.req("S54-19")
 async def test_in_pulsar_4_2_parts_of_batches_outlive_an_unload_beside_too_many_ranges(autojump_clock: object) -> None:
-    """Such a cursor keeps its ledger, which has them."""
+    """A cursor with too many ranges keeps its ledger, which stores the batch indexes too."""
     config = Config(managedLedgerMaxUnackedRangesToPersistInMetadataStore=1)
     async with serving(config, profile=PULSAR_4_2) as bed:
         wire = await bed.connect()
@@ -307,7 +307,7 @@ async def test_in_pulsar_4_2_parts_of_batches_outlive_an_unload_beside_too_many_
 @TYPES
 @pytest.mark.serving(OFF)
 async def test_switched_off(bed: Bed, wire: Wire, type: int) -> None:
-    """A partial ack is answered and acknowledges nothing; the whole batch comes again."""
+    """The broker answers a partial ack, but acknowledges nothing and redelivers the whole batch."""
     await wire.producer()
     await wire.subscribe(type=type)
     await wire.flow()
@@ -331,7 +331,7 @@ async def test_cumulative_inside_a_batch(bed: Bed, wire: Wire, sender: Wire) -> 
     assert (bed.subscription().cursor.mark_delete, bed.subscription().cursor.backlog()) == (positions[0], 2)
     await wire.flow()
     assert [remaining(message) for message in await wire.messages(2)] == [[24], []]
-    await ack_set(wire, positions[1], [0], type=Cumulative)  # not the entry itself, as in Pulsar
+    await ack_set(wire, positions[1], [0], type=Cumulative)  # does not acknowledge the entry, as in Pulsar
     assert bed.subscription().cursor.mark_delete == positions[0]
     await wire.ack(positions[1], type=Cumulative)
     assert bed.subscription().cursor.mark_delete == positions[1]
@@ -371,7 +371,7 @@ async def test_anybody_may_acknowledge_on_shared(bed: Bed, wire: Wire, sender: W
 
 @pytest.mark.req("S54-27")
 async def test_a_client_that_knows_no_ack_sets_sees_all_again(wire: Wire, sender: Wire) -> None:
-    """It is sent the set and does not look at it; the entry is whole."""
+    """An old client receives the ack set, but does not read it. The entry is always whole."""
     await wire.subscribe(type=Shared)
     await wire.flow()
     (position,) = await sender.publish(batch(3))
@@ -380,7 +380,7 @@ async def test_a_client_that_knows_no_ack_sets_sees_all_again(wire: Wire, sender
     await again(wire, Shared)
     message = await wire.message()
     assert message.payload == first.payload
-    await wire.ack(position)  # as such a client does when it has seen all of them
+    await wire.ack(position)  # such a client does so after it has seen all messages
     await again(wire, Shared)
     await wire.quiet()
 
@@ -388,7 +388,7 @@ async def test_a_client_that_knows_no_ack_sets_sees_all_again(wire: Wire, sender
 @pytest.mark.req("B-17")
 @TYPES
 async def test_sets_are_not_compared_with_the_batch(bed: Bed, wire: Wire, sender: Wire, type: int) -> None:
-    """Longer than the batch, or of a message that is none: kept and sent back, as in Pulsar."""
+    """The broker keeps and returns sets that are longer than the batch, or whose entry is no batch, as Pulsar does."""
     await wire.subscribe(type=type)
     positions = await sender.publish(batch(5), plain(b"x"), batch(5))
     await ack_set(wire, positions[0], [21, 1])

@@ -31,7 +31,7 @@ async def test_the_lower_version_is_agreed_on(bed: Bed, client: int, announced: 
     connected = await wire.connect(client)
     assert connected.protocol_version == announced
     (session,) = bed.broker.sessions
-    assert session.capabilities.version == client  # its own number decides what it is sent
+    assert session.capabilities.version == client  # the client's own version decides what it is sent
 
 
 def said_of_last_entries(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -189,7 +189,7 @@ async def test_unknown_commands_close(wire: Wire, number: int, caplog: pytest.Lo
         b"",
         b"\xff\xff",
         bytes([8, Type.PING]),  # no body
-        pb.BaseCommand(type=Type.PING, pong=pb.CommandPong()).SerializeToString(),  # another's body
+        pb.BaseCommand(type=Type.PING, pong=pb.CommandPong()).SerializeToString(),  # the body of another command
         pb.BaseCommand(type=Type.LOOKUP, lookupTopic={"request_id": 1}).SerializePartialToString(),  # no topic
     ],
 )
@@ -222,7 +222,7 @@ async def test_the_largest_frame_is_taken(wire: Wire) -> None:
     await wire.producer()
     spare = limit - len(wire.sends(plain(b"")))
     wire.sequences[0] = 0
-    for size in (spare - 20, spare - 10):  # legal frames, though over max_message_size
+    for size in (spare - 20, spare - 10):  # over max_message_size, but legal frames
         await wire.publish(plain(bytes(size)))
     assert spare - 20 > 5 * 1024 * 1024
 
@@ -257,7 +257,7 @@ async def test_a_client_that_leaves_is_forgotten(bed: Bed, wire: Wire) -> None:
     await wire.subscribe()
     await wire.aclose()
     other = await bed.connect()
-    await other.subscribe()  # exclusive, and free again
+    await other.subscribe()  # the Exclusive subscription is free again
     assert len(bed.broker.sessions) == 1
 
 

@@ -1,4 +1,4 @@
-"""ACK: single, cumulative, of parts of batches; kept, and answered."""
+"""ACK: individual, cumulative, and of batch indexes; its answers, and its storage."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_single_acks_leave_holes(bed: Bed, wire: Wire, sender: Wire, type:
     assert (cursor.mark_delete.entry_id, cursor.backlog()) == (-1, 4)
     await wire.ack(positions[0])
     assert (cursor.mark_delete, cursor.backlog()) == (positions[1], 3)
-    await wire.ack(positions[0], positions[1])  # again
+    await wire.ack(positions[0], positions[1])  # a second time
     await wire.ack(positions[5], positions[4], positions[2])
     assert (cursor.mark_delete, cursor.backlog()) == (positions[5], 0)
 
@@ -119,14 +119,14 @@ async def test_ids_that_make_no_sense_change_nothing(bed: Bed, wire: Wire, sende
             if type == Exclusive:
                 await wire.messages(4)
             await wire.alive()
-    for entry_id in ODD[3:]:  # the others are negative there
+    for entry_id in ODD[3:]:  # as signed numbers, the first three are negative
         await wire.ack(Position(second, entry_id), type=Cumulative)
         await wire.ack(Position(first + 1000, entry_id), type=Cumulative)
         assert cursor.backlog() == 4
     await wire.ack(type=Cumulative)
     await wire.ack(*positions, type=Cumulative)
     assert cursor.backlog() == 4
-    await wire.ack(Position(first, 2**40), type=Cumulative)  # beyond the end of an earlier ledger: all of that one
+    await wire.ack(Position(first, 2**40), type=Cumulative)  # behind an earlier ledger: acknowledges all of it
     assert cursor.backlog() == (2 if type == Exclusive else 4)
     await wire.ack(Position(first, 2**50), type=Cumulative)
     assert cursor.backlog() == (2 if type == Exclusive else 4)
@@ -196,7 +196,7 @@ async def test_acks_outlive_the_broker(autojump_clock: object) -> None:
         await wire.send(Type.ACK, consumer_id=len("not waited for"), ack_type=Individual, message_id=ids)
         await wire.quiet(0.9)  # within a second
         kept = dict(store.metadata)
-    store.metadata = kept  # what a kill would leave
+    store.metadata = kept  # what a kill leaves
     async with serving(storage=store) as bed:
         wire = await bed.connect()
         for consumer_id, name in enumerate(("waited for", "not waited for")):
@@ -208,7 +208,7 @@ async def test_acks_outlive_the_broker(autojump_clock: object) -> None:
 @pytest.mark.req("B-13")
 @pytest.mark.parametrize(("rate", "most"), [(None, 40), (0.0, 40), (1.0, 4), (2.0, 7)])
 async def test_cursors_are_written_at_a_rate(autojump_clock: object, rate: float | None, most: int) -> None:
-    """managedLedgerDefaultMarkDeleteRateLimit"""
+    """The rate is managedLedgerDefaultMarkDeleteRateLimit, in writes a second."""
     store = HeldStorage()
     async with serving(Config(managedLedgerDefaultMarkDeleteRateLimit=rate), storage=store) as bed:
         wire = await bed.connect()
@@ -233,7 +233,7 @@ async def test_properties_of_a_cumulative_ack_are_kept(bed: Bed, wire: Wire, sen
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        (pb.KeyLongValue(key="a", value=2**63), {"a": -(2**63)}),  # uint64 on the wire, a long where it is kept
+        (pb.KeyLongValue(key="a", value=2**63), {"a": -(2**63)}),  # uint64 on the wire, a signed long in the cursor
         (pb.KeyLongValue(key="a", value=2**64 - 1), {"a": -1}),
         (pb.KeyLongValue.FromString(b"\x0a\x02\xffa\x10\x01"), {"\ufffda": 1}),
     ],
@@ -285,7 +285,7 @@ async def test_cumulative_acks_may_end_inside_a_batch(bed: Bed, wire: Wire, send
     assert messages[0].command.ack_set == [0b100]
     await wire.ack(type=Cumulative, message_id=[message_id(positions[1], ack_set=[0])])  # changes nothing, as in Pulsar
     assert bed.subscription().cursor.mark_delete == positions[0]
-    await wire.ack(message_id=[message_id(positions[1], ack_set=[0])])  # this does
+    await wire.ack(message_id=[message_id(positions[1], ack_set=[0])])  # this acknowledges the batch
     assert bed.subscription().cursor.mark_delete == positions[1]
 
 
@@ -299,5 +299,5 @@ async def test_parts_of_batches_may_be_nothing(bed: Bed, wire: Wire) -> None:
             await wire.ack(type=ack_type, message_id=[message_id(position, ack_set=ack_set)])
     await wire.flow()
     assert (await wire.message()).command.ack_set == []
-    await wire.ack(message_id=[message_id(position, batch_index=1)])  # without a set: all of it
+    await wire.ack(message_id=[message_id(position, batch_index=1)])  # without an ack set: the whole batch
     assert bed.subscription().cursor.backlog() == 0

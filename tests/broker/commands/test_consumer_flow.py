@@ -1,4 +1,4 @@
-"""FLOW, and what it lets the broker deliver."""
+"""FLOW: the messages that the broker delivers for permits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_a_batch_may_drive_the_permits_below_zero(wire: Wire, sender: Wire
     await sender.publish(*[batch_of(*[b"x"] * 10)] * 3)
     await wire.messages(1)
     await wire.flow(9)
-    await wire.quiet()  # 0: not yet
+    await wire.quiet()  # 0 permits: no message yet
     await wire.flow(1)
     await wire.messages(1)
     await wire.quiet()
@@ -154,7 +154,7 @@ async def test_stamps_of_the_broker_go_only_to_those_who_can_take_them(autojump_
             if stamped:
                 size = int.from_bytes(first.entry[2:6], "big")
                 stamp = pb.BrokerEntryMetadata.FromString(first.entry[6 : 6 + size])
-                assert stamp.index == 1  # two messages were announced
+                assert stamp.index == 1  # num_messages announced two messages
                 assert stamp.broker_timestamp == bed.broker.clock.now_ms()
                 stamp = pb.BrokerEntryMetadata.FromString(second.entry[6 : 6 + size])
                 assert stamp.index == 3

@@ -34,25 +34,25 @@ async def test_redelivery_on_shared(bed: Bed, wire: Wire, sender: Wire) -> None:
     assert await again(2) == [(1, 1), (3, 1)]  # in the order of their positions
     await wire.redeliver([positions[0]])  # acknowledged
     await wire.redeliver([Position(999, 0)])  # unknown
-    await wire.redeliver([positions[1]], consumer_id=99)  # from nobody
+    await wire.redeliver([positions[1]], consumer_id=99)  # no consumer has this id
     assert await again(0) == []
-    await wire.redeliver([positions[1], positions[1]])  # counts once
+    await wire.redeliver([positions[1], positions[1]])  # counts as one redelivery
     assert await again(1) == [(1, 2)]
     await wire.redeliver()
     assert await again(5) == [(1, 3), (2, 1), (3, 2), (4, 1), (5, 1)]
     other = await bed.connect()
     await other.subscribe(type=Shared)
     await other.flow(100)
-    await other.redeliver(positions)  # what another holds
+    await other.redeliver(positions)  # the other consumer has these messages
     messages = await other.messages(5) if await _first_is(other) else await wire.messages(5)
     assert [(m.position.entry_id, m.redelivery_count) for m in messages] == [(1, 4), (2, 2), (3, 3), (4, 2), (5, 2)]
 
 
 async def _first_is(wire: Wire) -> bool:
-    """Whether something comes here soon."""
+    """Return whether a frame arrives here soon."""
     try:
         first = await wire.next(0.1)
-    except Exception:  # it goes to the other one
+    except Exception:  # the messages go to the other consumer
         return False
     wire.inbox.appendleft(first)
     return True
@@ -83,7 +83,7 @@ async def test_messages_left_by_a_closed_consumer_count_no_redelivery(bed: Bed, 
     await wire.aclose()
     again = await other.messages(4)
     assert [(m.position.entry_id, m.redelivery_count) for m in again] == [(0, 0), (1, 1), (2, 0), (3, 0)]
-    await other.ask(Type.CLOSE_CONSUMER, consumer_id=0)  # the last one: the counts are forgotten
+    await other.ask(Type.CLOSE_CONSUMER, consumer_id=0)  # the last consumer: the broker forgets the counts
     await other.subscribe(type=Shared)
     await other.flow(100)
     assert [m.redelivery_count for m in await other.messages(4)] == [0, 0, 0, 0]

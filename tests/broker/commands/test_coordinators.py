@@ -1,4 +1,5 @@
-"""Transactions as clients see their coordinators (B-29): who serves one, whose they are, what is left of them."""
+"""Transactions as clients see their coordinators (B-29): the broker that serves one, owners of transactions, and
+restarts."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ pytestmark = [pytest.mark.usefixtures("autojump_clock"), pytest.mark.req("B-29")
 
 
 async def error_of(wire: Wire, type: int, **fields: Any) -> tuple[int, str]:
-    """What a request is refused with, in its own kind of reply."""
+    """Send a request that is refused. Return the error's code and text, from the request's own kind of reply."""
     reply = await wire.ask(type, **fields)
     assert reply.HasField("error"), reply
     return reply.error, reply.message
@@ -34,7 +35,7 @@ async def bed() -> AsyncIterator[Bed]:
         yield bed
 
 
-# finding one
+# looking up a coordinator
 
 
 async def test_each_broker_has_a_coordinator() -> None:
@@ -58,7 +59,7 @@ async def test_a_coordinator_must_be_looked_up_first(bed: Bed) -> None:
     assert await error_of(wire, Type.NEW_TXN, tc_id=0) == not_found
     await open_coordinator(wire)
     assert (await begin(wire))["txnid_least_bits"] == 0
-    assert (await begin(await bed.connect()))["txnid_least_bits"] == 1  # once opened, it is everybody's
+    assert (await begin(await bed.connect()))["txnid_least_bits"] == 1  # an open coordinator serves all connections
 
 
 async def test_requests_to_an_unknown_coordinator_are_refused(bed: Bed) -> None:
@@ -132,7 +133,7 @@ async def test_without_an_action_it_is_committed(bed: Bed) -> None:
 
 
 async def test_a_transaction_ends_on_topics_and_subscriptions_that_do_not_exist(bed: Bed) -> None:
-    """Topics and subscriptions that never were, or are none."""
+    """The names belong to topics that do not exist, or are invalid."""
     wire = await using(bed)
     txn = await begin(wire)
     names = [f"{TOPIC}-absent", "persistent://no/such/thing", "non-persistent://public/default/t", "/", "a://b"]
@@ -181,7 +182,7 @@ async def test_pipelined_requests_are_answered_in_order(bed: Bed) -> None:
     assert (await wire.expect(Type.END_TXN_RESPONSE)).error == pb.TransactionNotFound
 
 
-# whose they are
+# owners of transactions
 
 
 async def test_a_transaction_is_its_owners() -> None:
@@ -216,7 +217,7 @@ async def test_only_superusers_are_coordinators() -> None:
         assert await error_of(wire, Type.END_TXN_ON_PARTITION, **txn, topic=TOPIC) == (pb.TransactionNotFound, text)
 
 
-# what is kept
+# storage of transactions
 
 
 async def test_numbers_go_on_after_a_crash() -> None:
@@ -266,7 +267,7 @@ async def test_nothing_is_said_before_it_is_kept() -> None:
 
 
 async def test_a_failed_commit_is_told_to_the_client_of_a_coordinator() -> None:
-    """By TransactionCoordinatorNotFound, so that clients ask again."""
+    """The error is TransactionCoordinatorNotFound, so that clients look up the coordinator again."""
     async with holding() as (store, wire):
         txn = await begin(wire)
         lost = (pb.TransactionCoordinatorNotFound, "commit failed: the disk is full")

@@ -1,4 +1,4 @@
-"""What producers hear where deduplication is on."""
+"""Deduplication: the receipts and errors that producers get."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ async def bed(autojump_clock: object) -> AsyncIterator[Bed]:
 
 @pytest.fixture
 async def p(bed: Bed) -> Wire:
-    """A connection with a producer 0, named p."""
+    """Return a connection with a producer 0, named p."""
     wire = await bed.connect()
     await wire.producer(producer_name="p")
     return wire
 
 
-# what is a duplicate
+# duplicates
 
 
 async def test_a_stored_duplicate_gets_a_receipt_without_a_position(p: Wire) -> None:
-    positions = [await ask(p, number) for number in (0, 1, 1, 0, 5, 4)]  # a gap is fine
+    positions = [await ask(p, number) for number in (0, 1, 1, 0, 5, 4)]  # a gap in the sequence ids is allowed
     assert [position.entry_id for position in positions] == [0, 1, -1, -1, 2, -1]
     assert positions[2] == DUPLICATE
     await p.subscribe(initialPosition=Earliest)
@@ -52,7 +52,7 @@ async def test_a_batch_counts_from_its_lowest_to_its_highest_id(p: Wire) -> None
     await send(p, 6, **batch(6, 8))
     receipt = await p.expect(Type.SEND_RECEIPT)
     assert (position_of(receipt.message_id), receipt.highest_sequence_id) == (DUPLICATE, 8)
-    assert await ask(p, 8, **batch(8, 10)) == DUPLICATE  # as a whole, although 9 and 10 are new
+    assert await ask(p, 8, **batch(8, 10)) == DUPLICATE  # the whole batch, although 9 and 10 are new
     assert (await ask(p, 9, **batch(9, 10))).entry_id == 1
 
 
@@ -101,7 +101,7 @@ async def test_without_it_everything_is_stored(autojump_clock: object) -> None:
         assert bed.topic().deduplication is None
 
 
-# coming back
+# producers that reopen
 
 
 async def test_a_producer_that_comes_back_hears_how_far_it_was(bed: Bed, p: Wire) -> None:
@@ -192,7 +192,7 @@ async def test_a_message_that_could_not_be_stored_may_be_sent_again(autojump_clo
 
 
 async def test_messages_behind_a_failed_commit_fail_too(autojump_clock: object) -> None:
-    """It fails too, and is told so before the topic is in use again."""
+    """The client learns that both messages failed before the topic is in use again."""
     store = HeldStorage()
     async with serving(ON, storage=store) as bed:
         wire = await bed.connect()

@@ -1,4 +1,4 @@
-"""What deduplication keeps, for how long, and how it is switched."""
+"""Deduplication: the state that it keeps, how long, and how it is switched on and off."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.req("B-27")
 
 @pytest.mark.parametrize("interval", [1, 3, 1000])
 async def test_deduplication_survives_a_restart(autojump_clock: object, interval: int) -> None:
-    """By a snapshot, by the entries behind it, or by both."""
+    """The sequence ids come from a snapshot, from the entries behind the snapshot, or from both."""
     store = HeldStorage()
     config = Config(brokerDeduplicationEnabled=True, brokerDeduplicationEntriesInterval=interval)
     async with serving(config, storage=store) as bed:
@@ -67,14 +67,14 @@ async def test_a_snapshot_after_so_much_time(autojump_clock: object) -> None:
         brokerDeduplicationSnapshotFrequencyInSeconds=100,
     )
     async with serving(config) as bed:
-        wire = await bed.connect(version=0)  # nobody pings it
+        wire = await bed.connect(version=0)  # version 0 gets no PING
         await wire.producer(producer_name="p")
         marks = []
         for number in range(5):
             await ask(wire, number)
             await trio.sleep(101)
             marks.append(deduplication_of(bed).cursor.properties.get("p"))
-        assert marks == [0, 0, 0, 3, 3]  # the first look finds none, the next ones a young one
+        assert marks == [0, 0, 0, 3, 3]  # the first check finds no snapshot, the next ones find a recent one
 
 
 async def test_ledgers_are_kept_for_the_next_snapshot(autojump_clock: object) -> None:
@@ -90,7 +90,7 @@ async def test_ledgers_are_kept_for_the_next_snapshot(autojump_clock: object) ->
         await wire.subscribe(initialPosition=Earliest)
         for number in range(3):
             await wire.ack(await ask(wire, number))
-        assert len(bed.topic().ledger.ledgers) == 4  # with the empty one that is written to
+        assert len(bed.topic().ledger.ledgers) == 4  # with the empty ledger that is written next
         await wire.ack(await ask(wire, 3))
         assert len(bed.topic().ledger.ledgers) == 1
 
@@ -114,7 +114,7 @@ async def test_only_the_maximum_number_of_producers_is_kept(autojump_clock: obje
 async def test_producers_that_left_long_ago_are_forgotten(autojump_clock: object) -> None:
     config = Config(brokerDeduplicationEnabled=True, brokerDeduplicationProducerInactivityTimeoutMinutes=3)
     async with serving(config) as bed:
-        gone, stays = await bed.connect(), await bed.connect(version=0)  # nobody pings it
+        gone, stays = await bed.connect(), await bed.connect(version=0)  # version 0 gets no PING
         await gone.producer(producer_name="gone")
         await stays.producer(producer_name="stays")
         for wire in (gone, stays):
@@ -138,7 +138,7 @@ async def test_deduplication_can_be_switched_while_in_use(bed: Bed, wire: Wire) 
     await wire.producer(producer_name="p")
     await ask(wire, 5)
     put(bed, True)
-    assert await ask(wire, 5) != DUPLICATE  # what is stored already is not looked at
+    assert await ask(wire, 5) != DUPLICATE  # deduplication does not read entries that are stored already
     assert await ask(wire, 5) == DUPLICATE
     cursor = deduplication_of(bed).cursor
     assert (cursor.name, cursor.mark_delete.entry_id) == ("pulsar.dedup", 0)

@@ -1,4 +1,4 @@
-"""Messages go out no faster than the rates of a subscription, its topic and its broker allow (B-42)."""
+"""Dispatch rates: messages go out no faster than a subscription, its topic and its broker allow (B-42)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_bytes_are_entries_of_average_size(bed: Bed, wire: Wire, sender: W
     await sender.publish(*[plain(b"x" * 936)] * 5)
     await wire.subscribe(initialPosition=Earliest)
     await wire.flow()
-    assert await times(wire, 5) == [0, 0, 0, 1, 1]  # what 128 bytes are left for is one entry more, on credit
+    assert await times(wire, 5) == [0, 0, 0, 1, 1]  # the 128 bytes that are left allow one more entry, on credit
 
 
 @pytest.mark.usefixtures("autojump_clock")
@@ -134,7 +134,7 @@ async def test_more_than_comes_in(bed: Bed) -> None:
     await wire.subscribe()
     await wire.publish(*[plain(b"x")] * 15)
     await trio.sleep(5)
-    await wire.flow()  # three a second came in, so four may go out, until nothing comes any more
+    await wire.flow()  # three messages a second came in, so four may go out until the rate is measured again
     assert await times(wire, 15) == [0.0] * 4 + [1] * 4 + [2] * 4 + [3] * 3
     await trio.sleep(10)
     await wire.publish(plain(b"x"))
@@ -185,7 +185,7 @@ async def test_a_consumer_without_backlog_may_be_exempt_from_the_rate() -> None:
         await wire.publish(*[plain(b"x")] * 16)
         await wire.subscribe(initialPosition=Earliest)
         await wire.flow()
-        assert await times(wire, 16) == [0] * 4 + [1] * 12  # from here on there are fewer than ten
+        assert await times(wire, 16) == [0] * 4 + [1] * 12  # from here on the backlog is below ten
 
 
 async def test_the_reason_is_shown(bed: Bed, wire: Wire, sender: Wire) -> None:

@@ -1,4 +1,4 @@
-"""What clients hear when a commit fails that holds none of their messages, and what is there after a crash."""
+"""Failed commits that hold no message of the client: the errors that clients get, and the state after a crash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROLLING = Config(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRollo
 
 
 async def everything(store: HeldStorage, count: int) -> list[bytes]:
-    """What a broker delivers that is started on what the store has now."""
+    """Return the payloads that a broker delivers after it starts with the store's present contents."""
     crashed = HeldStorage()
     crashed.entries, crashed.metadata = store.entries, dict(store.metadata)
     async with serving(storage=crashed) as bed:
@@ -26,7 +26,7 @@ async def everything(store: HeldStorage, count: int) -> list[bytes]:
 
 
 async def refused(wire: Wire, store: HeldStorage) -> tuple[int, str]:
-    """A PRODUCER whose commits fail."""
+    """Send a PRODUCER whose commits fail, and return the error."""
     await wire.write(wire.numbered(Type.PRODUCER, topic=TOPIC, producer_id=0))
     await wire.quiet()
     store.fail(len(store.waiting))
@@ -47,7 +47,7 @@ async def test_a_topic_that_cannot_be_kept_while_the_disk_is_full(store: HeldSto
 
 @pytest.mark.serving(ROLLING)
 async def test_a_ledger_that_is_rolled_in_vain(store: HeldStorage, wire: Wire) -> None:
-    """The next message would go to a ledger that the store does not know of."""
+    """The next message would go to a ledger that the store does not know."""
     await wire.producer()
     await wire.publish(plain(b"0"))
     store.holding = True

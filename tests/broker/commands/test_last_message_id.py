@@ -66,7 +66,8 @@ async def test_an_old_broker_never_sends_it(autojump_clock: object, profile: Pro
 
 
 async def test_buffers_in_answers_that_wait_are_bounded(bed: Bed) -> None:
-    """One read of small requests does not become gigabytes: when a megabyte waits the index is told instead."""
+    """Small requests in one read must not take gigabytes. Once a megabyte of answers waits, the broker sends the batch
+    index."""
     large = compacted_batch(b"x" * 400_000, b"y", None, compacted_batch_indexes=[0, 1])
     new = await (await stage_of(bed, large)).client(V22)
     await new.write(b"".join(new.numbered(Type.GET_LAST_MESSAGE_ID, consumer_id=0) for _ in range(1000)))
@@ -110,7 +111,7 @@ async def test_an_empty_topic_has_no_last_message_id(bed: Bed, wire: Wire) -> No
 @pytest.mark.req("S429-16")
 @pytest.mark.parametrize("version", [V21, V22])
 async def test_a_compacted_topic_that_kept_nothing_has_no_last_message_id(stage: Stage, version: int) -> None:
-    """Transcript 147."""
+    """Pulsar's answer is in transcript 147."""
     stage.retained.entries.clear()
     found = await last(await stage.client(version))
     assert (found.position, found.batch_index, found.buffer) == (NOWHERE, 0, b"")
@@ -152,7 +153,7 @@ async def test_a_compressed_batch(bed: Bed) -> None:
 
 @pytest.mark.req("S429-18", "S429-19")
 async def test_a_payload_of_another_form(bed: Bed) -> None:
-    """The broker cannot say which message is the last, a client with a converter of its own can."""
+    """The broker cannot tell which message is the last. A client with its own converter can."""
     odd = plain(b"one;two", num_messages_in_batch=2)
     stage = await stage_of(bed, odd)
     old = await stage.client(V21)
@@ -171,7 +172,7 @@ async def test_a_payload_of_another_form_with_indexes(bed: Bed) -> None:
 
 @pytest.mark.req("S429-02", "S429-10", "S429-13", "S429-14")
 async def test_the_last_message_id_of_the_proposals_example(bed: Bed) -> None:
-    """As compaction itself leaves it, also once the topic was unloaded."""
+    """Compaction itself has written the entry. The answer is the same after an unload."""
     sender = await bed.connect()
     await sender.producer()
     example = keyed_batch(("k0", b"v0"), ("k0", b"v1"), ("k1", b"v0"), ("k1", b""), compression=pb.LZ4)

@@ -1,4 +1,4 @@
-"""How many producers, consumers and subscriptions there may be, of which types, and who may make them."""
+"""Limits of producers, consumers and subscriptions, allowed subscription types, and automatic creation."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_exclusive_has_a_limit_of_its_own(bed: Bed, wire: Wire) -> None:
     namespace_says(bed, max_consumers_per_subscription=1)
     await wire.subscribe()
     await wire.send(Type.SUBSCRIBE, topic=TOPIC, subscription="sub", subType=Exclusive, consumer_id=1, request_id=99)
-    await wire.expect(Type.PING)  # is its owner alive?
+    await wire.expect(Type.PING)  # the broker asks whether the owner is alive
     await wire.send(Type.PONG)
     assert (await wire.expect(Type.ERROR)).message == "Exclusive consumer is already connected"
 
@@ -120,7 +120,7 @@ async def test_a_full_topic_takes_no_producer_of_any_kind(bed: Bed, wire: Wire) 
     await wire.producer(producer_id=1)
 
 
-# types
+# subscription types
 
 
 async def test_types_are_the_topics_or_the_namespaces(bed: Bed, wire: Wire) -> None:
@@ -128,13 +128,13 @@ async def test_types_are_the_topics_or_the_namespaces(bed: Bed, wire: Wire) -> N
     assert await refused_consumer(wire, type=Shared) == type_refused("Shared")
     assert await refused_consumer(wire, durable=False) == type_refused("Exclusive")
     await wire.subscribe(type=Failover)
-    await wire.subscribe(LOOSE, type=Shared, consumer_id=1)  # only persistent topics have them
+    await wire.subscribe(LOOSE, type=Shared, consumer_id=1)  # only persistent topics have subscription types
     topic_says(bed, subscription_types_enabled=["Shared"])
     await wire.subscribe(name="shared", type=Shared, consumer_id=2)
     assert await refused_consumer(wire, type=Failover, consumer_id=3) == type_refused("Failover")
 
 
-# what clients make
+# automatic creation
 
 
 @pytest.mark.req("C-03", "B-40")
@@ -174,11 +174,11 @@ async def test_a_namespace_may_want_partitions(bed: Bed, wire: Wire) -> None:
     assert sorted(bed.broker.metadata.partitioned) == [LOOSE, TOPIC]
     await wire.producer(f"{TOPIC}-partition-2")
     namespace_says(bed, autoTopicCreationOverride={"allowAutoTopicCreation": False})
-    await wire.producer(f"{TOPIC}-partition-1", 1)  # one that the topic has may always be made
+    await wire.producer(f"{TOPIC}-partition-1", 1)  # a partition of the topic may always be created
     await wire.ask(Type.CLOSE_PRODUCER, producer_id=1)
 
 
-# how often
+# subscribe rates
 
 
 @pytest.mark.req("C-12")

@@ -193,7 +193,7 @@ async def test_topics_by_kind(wire: Wire, three_topics: list[str]) -> None:
         ("persistent://public/default/t-.*", [0, 1, 2]),
         ("public/default/t-.*", [0, 1, 2]),
         ("non-persistent://public/default/t-pl.*", [2]),
-        ("public/default/t-parts", [0, 1]),  # partitions go by their topic's name
+        ("public/default/t-parts", [0, 1]),  # partitions match by the name of their topic
         ("public/default/t-parts-partition-0", []),
         ("t-plain", []),
         ("public/default/T-.*", []),

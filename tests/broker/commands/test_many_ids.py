@@ -1,4 +1,4 @@
-"""ACK and REDELIVER_UNACKNOWLEDGED_MESSAGES with very many message ids: other connections are served meanwhile."""
+"""ACK and REDELIVER_UNACKNOWLEDGED_MESSAGES with very many message ids, while the broker serves other connections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.wire import Bed, Individual, Shared, Type, Wire, frame_of, message_id, plain
 
-COUNT = 300  # ids of one command, each of which takes a slice
+COUNT = 300  # ids of one command, each of which takes a slice of the loop's time
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def one_id_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def owed(wire: Wire, sender: Wire) -> list[Position]:
-    """The messages that a Shared consumer has and did not acknowledge."""
+    """Deliver messages to a Shared consumer that acknowledges none of them. Return their positions."""
     await wire.subscribe(type=Shared)
     await wire.flow()
     positions = await sender.publish(*[plain(b"x")] * COUNT)

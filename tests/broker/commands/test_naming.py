@@ -1,4 +1,4 @@
-"""Text fields that are not UTF-8: what cannot be read is replaced, as Pulsar does, and the connection stays."""
+"""Text fields that are not UTF-8: the broker replaces the wrong bytes, as Pulsar does, and keeps the connection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MARK, BROKEN, READ = "zz", b"z\xff", "z\ufffd"
 
 
 def broken(type: int, **fields: object) -> bytes:
-    """A frame in which every MARK is no UTF-8."""
+    """Build a frame in which bytes that are not UTF-8 replace every MARK."""
     return frame(command(type, request_id=77, **fields).SerializeToString().replace(MARK.encode(), BROKEN))
 
 

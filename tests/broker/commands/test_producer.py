@@ -84,7 +84,7 @@ async def test_a_newcomer_that_leaves_while_the_owner_is_asked(bed: Bed, wire: W
     await other.write(other.numbered(Type.PRODUCER, topic=TOPIC, producer_id=0, producer_name="p"))
     await wire.expect(Type.PING)
     await other.aclose()
-    await wire.closed()  # it never answered
+    await wire.closed()  # the owner never answered the PING
     third = await bed.connect()
     assert (await third.producer(producer_name="p")).producer_ready
 

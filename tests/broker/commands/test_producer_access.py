@@ -1,4 +1,4 @@
-"""Access modes: who owns a topic, who shares it, who waits."""
+"""Access modes of producers: they own a topic, share a topic, or wait for one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_waiters_take_over_in_order(bed: Bed, wire: Wire) -> None:
 
 @pytest.mark.req("P-04")
 async def test_a_waiter_whose_turn_comes_at_once_is_answered_once(wire: Wire) -> None:
-    """The owner leaves in the same segment; that it has to wait would come behind that it has not."""
+    """The owner leaves in the same segment. An answer that says "wait" would come behind the one that says "ready"."""
     await producer(wire, "first", pb.Exclusive)
     waits = wire.numbered(
         Type.PRODUCER, topic=TOPIC, producer_id=1, producer_name="w", producer_access_mode=pb.WaitForExclusive
@@ -129,7 +129,7 @@ async def test_fencing_throws_everybody_out_without_a_word(bed: Bed, wire: Wire)
 
 @pytest.mark.req("P-04")
 async def test_a_fenced_producer_whose_topic_was_unloaded_shortly_before_gets_no_answer(bed: Bed, wire: Wire) -> None:
-    """Pulsar ignores messages of a closed producer for keepAliveIntervalSeconds, even if it was opened again since."""
+    """Pulsar ignores messages of a closed producer for keepAliveIntervalSeconds, even if the producer was reopened."""
     other = await bed.connect()
     await producer(wire, "a", pb.Exclusive)
     bed.broker.topics.unload(TopicName.parse(TOPIC))
@@ -212,11 +212,11 @@ async def test_shared_producers_hear_the_epoch_of_the_last_owner(bed: Bed, wire:
     assert (await producer(wire, "a", pb.Shared)).topic_epoch == 0
 
 
-# who waits while its topic is unloaded or terminated: each seen on a real 4.2.4
+# producers that wait while their topic is unloaded or terminated, as seen on a real 4.2.4
 
 
 async def queue(bed: Bed, *modes: pb.ProducerAccessMode) -> list[Wire]:
-    """Connections whose producers are called a, b, c, ..."""
+    """Return connections with producers of these access modes, which are called a, b, c, ..."""
     wires = [await bed.connect() for _ in modes]
     for wire, name, mode in zip(wires, "abc", modes, strict=False):
         await producer(wire, name, mode)

@@ -1,4 +1,4 @@
-"""What policies refuse of producers and of what they send."""
+"""Policies that refuse producers or their messages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_producers_without_encryption_are_disconnected_when_it_is_required
     await wire.producer(name, 1, encrypted=True)
     put(bed, encryption_required=True)
     assert (await wire.expect(Type.CLOSE_PRODUCER)).producer_id == 0
-    await wire.write(wire.sends(plain(b"x")))  # it was not told yet
+    await wire.write(wire.sends(plain(b"x")))  # the client has not read the CLOSE_PRODUCER yet
     await wire.alive()
     await wire.publish(plain(b"x", encryption_keys=KEYS), producer_id=1)
 
@@ -81,7 +81,7 @@ async def test_a_producer_that_is_refused_leaves_nothing_behind(bed: Bed, wire: 
     await wire.producer(initial_subscription_name="s")
 
 
-# delay
+# delayed delivery
 
 
 @pytest.mark.req("B-22")
@@ -95,7 +95,7 @@ async def test_a_delay_may_be_so_long(bed: Bed, wire: Wire) -> None:
     assert await refused(wire, 2, plain(b"x", publish_time=2**64 - 1, deliver_at_time=1000)) == too_long
     await wire.publish(plain(b"x", publish_time=5000, deliver_at_time=6000), plain(b"y"))
     topic = bed.broker.topics.find(TopicName.parse(TOPIC))
-    assert topic.messages_in == 6  # with what was refused
+    assert topic.messages_in == 6  # refused messages count
     put(bed, delayed_delivery_policies={"active": False, "tickTime": 1000, "maxDeliveryDelayInMillis": 1000})
     await wire.publish(plain(b"x", publish_time=5000, deliver_at_time=9000))
 
@@ -107,7 +107,7 @@ async def test_nothing_is_delayed_on_a_non_persistent_topic(wire: Wire) -> None:
     await wire.publish(plain(b"x", publish_time=5000, deliver_at_time=9000))
 
 
-# size
+# size of messages
 
 
 @pytest.mark.req("W-05")

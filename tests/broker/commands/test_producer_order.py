@@ -1,4 +1,4 @@
-"""A PRODUCER that fails for many reasons at once is told the first of them, in the order of P-01."""
+"""Order of the checks of PRODUCER: of several errors, the client gets the first one in the order of P-01."""
 
 from __future__ import annotations
 
@@ -68,4 +68,4 @@ async def test_limits_of_a_topic_come_before_the_schema_and_the_initial_subscrip
     namespace_says(bed, autoSubscriptionCreationOverride={"allowAutoSubscriptionCreation": True})
     code, text = await refused_producer(wire, 1, **wrong)
     assert (code, text.startswith(f"{JAVA}NamingException")) == (pb.ProducerBusy, True)
-    assert list(topic.subscriptions) == ["late", "initial"]  # made before the name was found taken
+    assert list(topic.subscriptions) == ["late", "initial"]  # created before the check of the producer's name

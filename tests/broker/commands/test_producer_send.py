@@ -1,4 +1,4 @@
-"""SEND, its receipts, and what becomes of it when a commit fails."""
+"""SEND, its receipts, and its errors when a commit fails."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_a_bad_checksum_is_refused_where_messages_are_checked_one_by_one(w
     "entry", [plain(b"no checksum", checksum=False), b"\0\0\0\0empty metadata", b"\0\0\0\3xyzgarbage", b"ab"]
 )
 async def test_entries_are_opaque(wire: Wire, entry: bytes) -> None:
-    """Only their checksum is looked at, where they have one."""
+    """The broker checks only the checksum, where an entry has one."""
     await wire.producer()
     await wire.publish(entry)
 
@@ -133,7 +133,7 @@ async def test_a_producer_its_client_closed_closes(wire: Wire) -> None:
 
 @pytest.mark.req("B-50")
 async def test_sends_to_a_producer_that_the_broker_closed_are_dropped(bed: Bed, wire: Wire) -> None:
-    """The client has not read the CLOSE_PRODUCER yet; it will send them again."""
+    """The client has not read the CLOSE_PRODUCER yet, and will send the messages again."""
     await wire.producer(producer_name="p")
     bed.broker.topics.unload(TopicName.parse(TOPIC))
     closed = await wire.expect(Type.CLOSE_PRODUCER)
@@ -205,14 +205,14 @@ async def test_a_failed_commit_is_told_and_its_entries_are_nowhere(store: HeldSt
     store.holding = True
     await wire.write(wire.sends(plain(b"lost")))
     await wire.quiet()
-    await wire.write(wire.sends(plain(b"behind it")))  # its commit is on its way already, and fails with the first
+    await wire.write(wire.sends(plain(b"behind it")))  # its commit has begun, and fails with the first
     await wire.quiet()
     store.fail()
     errors = [await wire.expect(Type.SEND_ERROR) for _ in range(2)]
     assert [error.sequence_id for error in errors] == [0, 1]
     assert {error.error for error in errors} == {pb.PersistenceError}
     closed = {(await wire.next()).command.type for _ in range(2)}
-    assert closed == {Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER}  # the client sends again what has no receipt
+    assert closed == {Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER}  # the client sends messages without a receipt again
     store.release()
     await wire.write(wire.sends(plain(b"too late")))
     await wire.alive()

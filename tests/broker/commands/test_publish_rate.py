@@ -1,4 +1,4 @@
-"""Who publishes faster than a rate allows is not read from for a while (B-42)."""
+"""Publish rates: the broker does not read for a while from a connection that publishes too fast (B-42)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_bytes_are_counted_as_they_come(bed: Bed, wire: Wire) -> None:
     size = len(plain(b"x"))
     put(bed, **rate(size=2 * size))
     await wire.write(wire.sends(*[plain(b"x")] * 5))
-    found = await times(wire, 5)  # one token is enough for a message, which leaves a debt
+    found = await times(wire, 5)  # one token lets a message in, on credit
     assert found == pytest.approx([0, 0, 0.02, 0.52, 1.02], abs=0.02)
 
 
@@ -108,7 +108,7 @@ async def test_a_topics_rate_comes_before_its_namespaces_and_none_before_neither
     await wire.producer()
     await wire.write(wire.sends(*[plain(b"x")] * 4))
     assert await times(wire, 4) == pytest.approx([0, 0, 0, 0.33], abs=0.02)
-    put_topic(bed, **rate(-1, -1))  # which limits nothing
+    put_topic(bed, **rate(-1, -1))  # no limit
     await wire.write(wire.sends(*[plain(b"x")] * 2))
     assert (await times(wire, 2))[1] == pytest.approx(1, abs=0.05)
 
@@ -123,7 +123,7 @@ async def test_a_broker_has_rates_of_its_own(key: str) -> None:
         await other.producer(OTHER)
         await wire.write(wire.sends(*[plain(b"x")] * 3))
         assert await times(wire, 3) == [0, 0, 0.5]
-        alone = key.startswith("max")  # a topic's, of which the other has all
+        alone = key.startswith("max")  # then each topic has the rate for itself
         await other.write(other.sends(plain(b"x")))
         await other.receipts(1)
         await other.write(other.sends(plain(b"x")))
@@ -194,7 +194,7 @@ async def test_a_paused_connection_is_not_taken_for_dead(bed: Bed, wire: Wire) -
     await wire.receipts(1)
     received = await wire.rest(199)
     assert {each.command.type for each in received} == {Type.PING}
-    assert len(received) == 6  # each keep-alive interval one; none of them could be answered
+    assert len(received) == 6  # one in each keep-alive interval; the broker reads no PONG
     assert not wire.ended
     await wire.expect(Type.SEND_RECEIPT)
 
@@ -213,7 +213,7 @@ async def test_a_limited_client_that_leaves_is_forgotten(bed: Bed, wire: Wire) -
     await other.producer()
     await other.write(other.sends(plain(b"y")))
     assert await times(other, 1) == [0]
-    assert topic.messages_in == 2  # what was not handled yet is lost
+    assert topic.messages_in == 2  # messages that the broker had not handled are lost
 
 
 async def test_paused_producers_are_counted(bed: Bed, wire: Wire) -> None:
@@ -224,7 +224,7 @@ async def test_paused_producers_are_counted(bed: Bed, wire: Wire) -> None:
     await times(wire, 4)
     loaded = bed.broker.topics.loaded
     assert loaded[TOPIC].publish_limited == 3
-    assert loaded[OTHER].publish_limited == 3  # all that the connection publishes to, as in Pulsar
+    assert loaded[OTHER].publish_limited == 3  # counts for all topics of the connection, as in Pulsar
 
 
 async def test_an_unloaded_topic_knows_nothing_of_before(bed: Bed, wire: Wire) -> None:

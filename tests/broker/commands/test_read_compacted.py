@@ -1,4 +1,4 @@
-"""What consumers with read_compacted get of a compacted topic."""
+"""Consumers with read_compacted on a compacted topic."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.broker.wire import (
 
 
 class Stage(NamedTuple):
-    """A topic of ten entries; what compaction kept is 2, 5 and, of the batch at 6, the second message of two."""
+    """A topic of ten entries. Compaction has kept 2, 5, and the second message of the batch at 6."""
 
     bed: Bed
     sender: Wire
@@ -67,7 +67,7 @@ async def subscribe(wire: Wire, permits: int = 1000, **fields: Any) -> None:
 
 
 async def get(wire: Wire, positions: Sequence[Position]) -> None:
-    """These come, and nothing else."""
+    """Expect messages at these positions, and no others."""
     assert [message.position for message in await wire.messages(len(positions))] == list(positions)
     await wire.quiet()
 
@@ -93,7 +93,7 @@ async def test_permits_and_the_limit_of_one_read(stage: Stage, wire: Wire) -> No
         (message,) = await wire.messages(1)
         assert message.position == stage.positions[place]
         await wire.quiet()
-        await wire.flow(2 if place == 5 else 1)  # the batch costs two: what is not wanted of it is sent all the same
+        await wire.flow(2 if place == 5 else 1)  # the batch takes two permits, though one message is gone
         if place == 6:
             assert stage.subscription().consumers[0].permits == 0
 
@@ -104,7 +104,7 @@ async def test_on_failover(stage: Stage, wire: Wire) -> None:
     other = await stage.bed.connect()
     await subscribe(other, type=Failover, consumer_name="b", priority_level=1)
     await other.expect(Type.ACTIVE_CONSUMER_CHANGE)
-    await wire.rest(2)  # whose turn it is was said again
+    await wire.rest(2)  # the broker sends ACTIVE_CONSUMER_CHANGE again
     await wire.flow()
     await get(wire, stage.at(*KEPT, *NEWER))
     await wire.ack(*stage.at(2))
@@ -114,7 +114,7 @@ async def test_on_failover(stage: Stage, wire: Wire) -> None:
 
 
 async def test_acknowledged_entries_do_not_come_back(stage: Stage, wire: Wire) -> None:
-    """What was compacted away stays in the backlog, as in Pulsar."""
+    """Entries that compaction has removed stay in the backlog, as in Pulsar."""
     await subscribe(wire)
     await wire.messages(5)
     await wire.ack(*stage.at(5, 8))
@@ -163,7 +163,7 @@ async def test_a_cumulative_ack_covers_entries_that_were_compacted_out(stage: St
 
 @pytest.mark.req("S54-16")
 async def test_part_of_a_compacted_batch_is_read(stage: Stage, wire: Wire) -> None:
-    """Batch indexes are those of the producer: what was not kept still counts."""
+    """Batch indexes are those of the producer: messages that were not kept still count."""
     await subscribe(wire)
     await wire.messages(5)
     ids = [message_id(stage.positions[6], ack_set=[0b10], batch_size=2)]
@@ -184,7 +184,7 @@ async def test_part_of_a_compacted_batch_is_read(stage: Stage, wire: Wire) -> No
 async def test_a_seek_to_any_entry_continues_with_the_compacted_ones(
     stage: Stage, wire: Wire, target: int, then: tuple[int, ...]
 ) -> None:
-    """Inclusive, and to entries that were not kept too."""
+    """The seek is inclusive. Its target may be an entry that was not kept."""
     await subscribe(wire)
     await wire.messages(5)
     await wire.write(wire.numbered(Type.SEEK, consumer_id=0, message_id=message_id(stage.positions[target])))
@@ -226,7 +226,7 @@ async def test_nothing_is_newer(stage: Stage, wire: Wire) -> None:
 
 
 async def test_compaction_while_a_consumer_reads(stage: Stage, wire: Wire) -> None:
-    """It goes on where it is: with what is kept from there on."""
+    """The consumer goes on from its position, with the entries that were kept behind it."""
     stage.retained.horizon = None
     await subscribe(wire, 3)
     await get(wire, stage.at(0, 1, 2))
@@ -298,7 +298,7 @@ async def test_a_reader_that_seeks_in_a_trimmed_topic(stage: Stage, wire: Wire) 
 
 
 async def test_a_reader_at_the_end_of_a_trimmed_topic(stage: Stage, wire: Wire) -> None:
-    """It does not begin again with what was kept, although the only ledger that there is holds nothing."""
+    """The reader does not begin again with the compacted entries, although the topic's only ledger is empty."""
     topic = stage.bed.topic()
     trim(topic)
     topic.ledger.last_confirmed = topic.ledger.first_position()  # as after a restart
@@ -316,14 +316,14 @@ async def test_a_trimmed_topic_in_which_nothing_is_new(stage: Stage, wire: Wire)
     await subscribe(wire, 1, durable=False, start_message_id=message_id(EARLIEST))
     for place in KEPT:
         await get(wire, stage.at(place))
-        await wire.flow(2 if place == 6 else 1)  # the batch took two
+        await wire.flow(2 if place == 6 else 1)  # the batch takes two permits
     await wire.quiet()
     assert stage.subscription().reason is Reason.CAUGHT_UP
     await get(wire, await stage.sender.publish(plain(b"new")))
 
 
 async def test_a_durable_subscription_of_a_trimmed_topic(stage: Stage, wire: Wire) -> None:
-    """As in Pulsar: it begins with the first ledger that there is."""
+    """The subscription begins with the first ledger that still exists, as in Pulsar."""
     trim(stage.bed.topic())
     (newer,) = await stage.sender.publish(plain(b"new"))
     await subscribe(wire)
@@ -332,7 +332,7 @@ async def test_a_durable_subscription_of_a_trimmed_topic(stage: Stage, wire: Wir
 
 @pytest.mark.parametrize("seed", range(12))
 async def test_a_table_is_complete_whenever_the_topic_is_compacted(bed: Bed, wire: Wire, seed: int) -> None:
-    """A reader that keeps the newest message of each key, across compactions, trimming and unloading."""
+    """A reader keeps the newest message of each key, across compactions, trimming and unloading."""
     chance = random.Random(seed)
     sender = await bed.connect()
     await sender.producer()
@@ -362,7 +362,7 @@ async def test_a_table_is_complete_whenever_the_topic_is_compacted(bed: Bed, wir
         if chance.random() < 0.2:
             await compact(bed.topic())
         if chance.random() < 0.1:
-            bed.topic().ledger.reopen()  # the next ledger: what is compacted may be trimmed
+            bed.topic().ledger.reopen()  # begins a ledger: the compacted ones may be trimmed
             bed.topic().trim_soon()
     await wire.flow()
     await take()

@@ -1,4 +1,4 @@
-"""No command is met with silence: each is handled, refused, or closes the connection with a reason."""
+"""Handlers of commands: each command is handled, refused, or closes the connection with a reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.broker.wire import Bed, Type, Wire, frame_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "commands.md").read_text()
 FROM_CLIENTS = [spec for spec in COMMANDS.values() if spec.direction is not Direction.BROKER]
-# What needs no answer: there is nobody to give permits to, or nothing to say.
+# Commands without an answer: their consumer does not exist, or the broker has nothing to say.
 SILENT = {
     *(Type.PONG, Type.FLOW, Type.ACK, Type.REDELIVER_UNACKNOWLEDGED_MESSAGES),
     *(Type.SCALABLE_TOPIC_CLOSE, Type.WATCH_SCALABLE_TOPICS_CLOSE, Type.WATCH_TC_ASSIGNMENTS_CLOSE),

@@ -1,4 +1,4 @@
-"""Namespaces of one resource group share its rates."""
+"""Resource groups, whose namespaces share their rates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def rest(bed: Bed) -> Rest:
 
 
 async def grouped(broker: Broker, **rates: Any) -> Rest:
-    """Two namespaces of one group."""
+    """Create a resource group with these rates for two namespaces, and return the REST client."""
     rest = Rest(broker)
     await rest.done("PUT", f"{NAMESPACES}/public/other")
     await rest.done("PUT", GROUP, rates)

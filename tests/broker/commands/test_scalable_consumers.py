@@ -1,4 +1,4 @@
-"""Consumers that register with the controller of a scalable topic, over the wire (recordings 012 to 019, and 5.0.1)."""
+"""Registration of consumers with the controller of a scalable topic, by frames (recordings 012 to 019, and 5.0.1)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def created(bed: Bed, segments: int = 1) -> ScalableTopic:
 async def subscribe(
     bed: Bed, name: str, *, wire: Wire | None = None, consumer_id: int = 1, kind: str = "STREAM", **fields: Any
 ) -> Wire:
-    """Send SCALABLE_TOPIC_SUBSCRIBE, on a connection of its own if none is given."""
+    """Send SCALABLE_TOPIC_SUBSCRIBE, on a new connection if none is given."""
     wire = wire or await bed.connect()
     asked = {"topic": str(NAME), "subscription": "s", **fields}
     kind_number = pb.ScalableConsumerType.Value(kind)
@@ -62,7 +62,7 @@ async def told(wire: Wire, type: int = UPDATE) -> list[int]:
 
 
 async def joined(bed: Bed, name: str, **fields: Any) -> tuple[Wire, list[int]]:
-    """A registered consumer, and its segments: the update comes before the answer, and both say the same."""
+    """Register a consumer. Return its connection and its segments, which the update and the later answer both name."""
     wire = await subscribe(bed, name, **fields)
     segments = await told(wire)
     assert await told(wire, RESPONSE) == segments
@@ -281,4 +281,4 @@ async def test_an_unload_leaves_the_leader_and_its_registrations(released: Bed) 
     await released.broker.cluster.unload({("public/default", bundle)})
     assert topic.controller is released.broker
     topic.split(0)
-    assert await told(wire) == [0, 1]  # and the children once segment 0 is drained
+    assert await told(wire) == [0, 1]  # the children follow once segment 0 is drained

@@ -180,7 +180,7 @@ async def test_the_keys_say_how_many_coordinators_have_leaders_and_when_transact
         wire = await bed.connect()
         answer = await wire.ask(Type.TC_CLIENT_CONNECT_REQUEST, tc_id=2, scalable=True)
         assert answer.error == pb.ServiceNotReady
-        txn = await begin(wire)  # for a minute, which the sweep at 200 s finds over
+        txn = await begin(wire)  # lasts a minute, so the sweep at 200 s aborts the transaction
         await trio.sleep(190)
         assert not (await wire.ask(Type.ADD_PARTITION_TO_TXN, **txn, partitions=[], scalable=True)).HasField("error")
         await trio.sleep(20)

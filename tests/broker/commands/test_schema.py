@@ -120,7 +120,7 @@ async def test_a_schema_that_cannot_be_kept(store: HeldStorage, wire: Wire) -> N
     assert (await wire.expect(Type.ERROR)).error == pb.PersistenceError
 
 
-# what is not taken
+# schemas that are refused
 
 
 async def test_a_producer_that_does_not_fit(wire: Wire) -> None:
@@ -153,7 +153,7 @@ async def test_a_schema_that_is_none_is_refused(wire: Wire) -> None:
 
 @pytest.mark.req("B-30")
 async def test_a_producer_says_that_it_has_none(wire: Wire) -> None:
-    """Clients do not: they leave the schema out. Then it is a schema like others."""
+    """Clients leave the schema out instead. The broker treats NONE as a schema like others."""
     assert (await wire.producer(schema=schema(NONE))).schema_version == version(0)
     assert (await get(wire)).schema.type == NONE
     assert (await create(wire, schema(NONE))).schema_version == b""
@@ -199,10 +199,10 @@ async def test_the_strategy_of_system_topics(autojump_clock: object) -> None:
 
 
 async def test_a_consumer_brings_the_schema_of_an_idle_topic(wire: Wire) -> None:
-    await wire.subscribe(schema=schema(AUTO))  # sees all messages as they are
+    await wire.subscribe(schema=schema(AUTO))  # reads all messages as they are
     await wire.subscribe(consumer_id=1, name="s1", schema=schema(AVRO, ONE))
     assert (await get(wire)).schema.schema_data == ONE
-    await wire.subscribe(consumer_id=2, name="s2", schema=schema(AVRO, TWO))  # it reads what was written with the other
+    await wire.subscribe(consumer_id=2, name="s2", schema=schema(AVRO, TWO))  # TWO can read messages of ONE
     refused = await wire.refused(
         Type.SUBSCRIBE, topic=TOPIC, subscription="s", subType=0, consumer_id=3, schema=schema(AVRO, WRONG)
     )
@@ -212,7 +212,7 @@ async def test_a_consumer_brings_the_schema_of_an_idle_topic(wire: Wire) -> None
 
 
 async def test_a_consumer_with_what_is_no_schema(wire: Wire) -> None:
-    """Of an idle topic it is not taken, and not refused either."""
+    """An idle topic ignores a broken Avro schema, and refuses a broken key-value schema."""
     await wire.subscribe(schema=schema(AVRO, b"{}"))
     assert (await get(wire)).error_code == pb.TopicNotFound
     asked = {"topic": "persistent://public/default/other", "subscription": "s", "subType": 0, "consumer_id": 1}

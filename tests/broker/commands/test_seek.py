@@ -33,14 +33,14 @@ NOWHERE = Position(-1, -1)
 
 @pytest.fixture
 async def five(bed: Bed) -> list[Position]:
-    """A topic with messages of the times 1000, 2000, ..., 5000."""
+    """Publish messages with the publish times 1000, 2000, ..., 5000, and return their positions."""
     sender = await bed.connect()
     await sender.producer()
     return await sender.publish(*[plain(b"%d" % i, publish_time=(i + 1) * 1000) for i in range(5)])
 
 
 async def seek(wire: Wire, within: float = 10, **fields: Any) -> None:
-    """SEEK a connection's only consumer; it is closed before the answer comes."""
+    """Seek the connection's only consumer. The broker closes the consumer before it answers."""
     await wire.write(wire.numbered(Type.SEEK, consumer_id=0, **fields))
     closed = await wire.expect(Type.CLOSE_CONSUMER, within)
     assert (closed.consumer_id, closed.request_id) == (0, 2**64 - 1)
@@ -48,7 +48,7 @@ async def seek(wire: Wire, within: float = 10, **fields: Any) -> None:
 
 
 async def reads(wire: Wire, positions: list[Position], type: int = Exclusive, **fields: Any) -> None:
-    """The subscription goes on with these, when its consumer comes back."""
+    """Subscribe again, and expect messages at these positions and no others."""
     await wire.subscribe(type=type, **fields)
     await wire.flow()
     if type == Failover:
@@ -88,7 +88,7 @@ async def test_seeking_over_ledgers(bed: Bed, wire: Wire, five: list[Position]) 
 @pytest.mark.req("B-34")
 @pytest.mark.parametrize("time", [0, 999, 1000, 1001, 3000, 4999, 5000, 5001, 2**63 - 1, -1, -60_000, -(2**63)])
 async def test_seeking_by_time(wire: Wire, five: list[Position], time: int) -> None:
-    """Before 1970 too, as `reader.seek(-60000)` of official clients sends it."""
+    """Times before 1970 count too: official clients send `reader.seek(-60000)` like this."""
     await wire.subscribe()
     await seek(wire, message_publish_time=time % 2**64)
     await reads(wire, [position for i, position in enumerate(five) if (i + 1) * 1000 >= time])
@@ -300,12 +300,12 @@ async def test_the_last_message_is_one_that_is_kept(store: HeldStorage, bed: Bed
     store.holding = True
     await sender.write(sender.sends(plain(b"b")))
     await sender.quiet()
-    await wire.quiet()  # not delivered either
+    await wire.quiet()  # nor is the message delivered
     await wire.write(wire.numbered(Type.GET_LAST_MESSAGE_ID, consumer_id=0))
     await wire.quiet()
     store.release()
     reply = (await wire.reply(wire.requests)).getLastMessageIdResponse
-    assert position_of(reply.last_message_id) == first  # as it was when it was asked for
+    assert position_of(reply.last_message_id) == first  # the last message at the time of the request
     assert (await wire.message()).payload == b"b"
 
 
@@ -328,7 +328,7 @@ async def test_a_last_message_that_cannot_be_read(bed: Bed, wire: Wire) -> None:
 
 
 async def failover_pair(bed: Bed, wire: Wire) -> tuple[Wire, Wire]:
-    """The connections of an active and a passive Failover consumer."""
+    """Return the connections of an active and a passive Failover consumer, in this order."""
     other = await bed.connect()
     for each, name in ((wire, "a"), (other, "b")):
         await each.subscribe(type=Failover, consumer_name=name)

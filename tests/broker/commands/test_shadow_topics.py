@@ -1,4 +1,4 @@
-"""What consumers of shadow topics are sent (PIP-180), as a real 4.2.4 sends it; docs/differences.md says where not."""
+"""Shadow topics (PIP-180): consumers receive what a real 4.2.4 sends. Differences are in docs/differences.md."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def listed(rest: Rest, *names: str) -> None:
 
 
 async def reading(bed: Bed, topic: str = SHADOW, name: str = "sub", **fields: Any) -> Wire:
-    """Return a consumer with permits, from the first message on."""
+    """Return a connection whose consumer reads from the first message."""
     wire = await bed.connect()
     await wire.subscribe(topic, name, **{"initialPosition": Earliest, **fields})
     await wire.flow()
@@ -62,7 +62,7 @@ async def last_id(wire: Wire) -> Position:
 
 @pytest.fixture
 async def rest(bed: Bed) -> Rest:
-    """A source, and its shadow, which is listed."""
+    """Create a source and its shadow, list the shadow, and return the REST client."""
     rest = rest_of(bed)
     await rest.done("PUT", f"{TOPICS}/t")
     await make(rest)
@@ -336,7 +336,7 @@ async def test_a_terminated_source_ends_no_shadow(bed: Bed, rest: Rest, sender: 
     assert (status, reason) == (409, "Terminate is not allowed on shadow topic.")
 
 
-# coming and going
+# creating, deleting, unloading and restarting
 
 
 async def test_a_source_is_not_deleted_while_shadows_are_listed(bed: Bed, rest: Rest) -> None:

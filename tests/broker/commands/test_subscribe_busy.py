@@ -1,4 +1,4 @@
-"""SUBSCRIBE: who may join whom."""
+"""SUBSCRIBE: the consumers that may share a subscription."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_a_dead_exclusive_consumer_is_evicted(bed: Bed, wire: Wire) -> Non
 async def test_a_topic_that_goes_with_a_dead_consumer_is_created_again(bed: Bed, wire: Wire, topic: str) -> None:
     await wire.subscribe(topic, durable=False)
     other = await bed.connect()
-    await other.subscribe(topic, durable=False)  # five seconds later
+    await other.subscribe(topic, durable=False)  # answered five seconds later
     await other.flow()
     sender = await bed.connect()
     await sender.producer(topic)
@@ -89,7 +89,7 @@ async def test_two_exclusive_consumers_wait_for_a_dead_consumer(bed: Bed, wire: 
         )
     await wire.expect(Type.PING)
     assert (await first.reply(1)).type == Type.SUCCESS
-    await first.expect(Type.PING)  # now it is the first one's life that the second waits for
+    await first.expect(Type.PING)  # the second now waits for the first one's PONG
     await first.send(Type.PONG)
     assert (await second.reply(1)).error.error == pb.ConsumerBusy
 
@@ -102,9 +102,9 @@ async def test_a_topic_that_is_unloaded_while_an_owner_is_asked(bed: Bed, wire: 
     await wire.expect(Type.PING)
     bed.broker.topics.unload(TopicName.parse(TOPIC))
     await wire.expect(Type.CLOSE_CONSUMER)
-    reply = await other.reply(1)  # after five seconds: the asked one is silent
+    reply = await other.reply(1)  # after five seconds, because the owner is silent
     if reply.type == Type.ERROR:
-        assert reply.error.error == pb.ServiceNotReady  # look it up again
+        assert reply.error.error == pb.ServiceNotReady  # the client looks up the topic again
         await other.subscribe()
     await other.producer()
     await other.flow()
@@ -128,7 +128,7 @@ async def test_types_do_not_mix(bed: Bed, wire: Wire, first: int, second: int) -
         f"connecting consumer's type '{names[1]}'."
     )
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
-    await other.subscribe(type=second)  # nobody is attached: the type may change
+    await other.subscribe(type=second)  # no consumer is left, so the type may change
 
 
 @pytest.mark.req("C-13")

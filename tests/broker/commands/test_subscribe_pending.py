@@ -1,4 +1,4 @@
-"""Commands right behind a SUBSCRIBE that is not answered yet."""
+"""Commands behind a SUBSCRIBE that is not answered yet."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_close_consumer_takes_the_answer_away(bed: Bed, wire: Wire) -> Non
     assert (await wire.expect(Type.SUCCESS)).request_id == 2
     await wire.quiet()
     assert consumers(bed) == 0
-    await wire.subscribe()  # the id is free, and the subscription too
+    await wire.subscribe()  # the consumer id and the subscription are free
 
 
 async def test_the_next_subscribe_is_another(bed: Bed, wire: Wire) -> None:
@@ -113,7 +113,7 @@ async def test_close_consumer_while_the_owner_is_asked(bed: Bed, wire: Wire, ali
     await other.ask(Type.CLOSE_CONSUMER, consumer_id=0)
     if alive:
         await wire.send(Type.PONG)
-    await other.quiet(8)  # neither refused nor let in
+    await other.quiet(8)  # the SUBSCRIBE is neither refused nor accepted
     assert consumers(bed) == int(alive)
 
 

@@ -1,4 +1,4 @@
-"""SUBSCRIBE: where a new subscription begins."""
+"""SUBSCRIBE: the start position of a new subscription."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def test_a_reader_is_gone_with_its_consumer(bed: Bed, wire: Wire, five: li
     await wire.messages(2)
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
     assert list(bed.topic().subscriptions) == []
-    await wire.subscribe(durable=False, start_message_id=message_id(five[1]))  # its start counts again
+    await wire.subscribe(durable=False, start_message_id=message_id(five[1]))  # its start position counts again
     await wire.flow()
     assert (await wire.message()).position == five[1]
 
@@ -190,7 +190,7 @@ async def test_a_subscription_that_is_there_begins_again(bed: Bed, wire: Wire) -
 
 @pytest.mark.req("C-07", "B-14")
 async def test_a_reader_keeps_no_message_from_the_next_reader(bed: Bed, wire: Wire, five: list[Position]) -> None:
-    bed.broker.topics.unload(TopicName.parse(TOPIC))  # so that the ledger is closed
+    bed.broker.topics.unload(TopicName.parse(TOPIC))  # closes the ledger
     await wire.expect(Type.CLOSE_PRODUCER)
     for _ in range(3):
         await wire.subscribe(durable=False, start_message_id=EARLIEST)

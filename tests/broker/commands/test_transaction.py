@@ -1,4 +1,5 @@
-"""With transactionCoordinatorEnabled off each request is answered, by the error of a broker without a coordinator."""
+"""Transaction requests while transactionCoordinatorEnabled is off: the answer is the error of a broker without a
+coordinator."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ async def test_requests_between_brokers(wire: Wire) -> None:
         (Type.END_TXN_ON_PARTITION, {"topic": TOPIC}),
         (Type.END_TXN_ON_SUBSCRIPTION, {"subscription": {"topic": TOPIC, "subscription": "s"}}),
     )
-    for request, fields in requests:  # of what is gone there is nothing to end
+    for request, fields in requests:  # nothing is to be ended on a topic that does not exist
         reply = await wire.ask(request, **TXN, **fields)
         assert not reply.HasField("error")
         assert (reply.txnid_most_bits, reply.txnid_least_bits) == (3, 7)

@@ -1,4 +1,4 @@
-"""ACK in a transaction, as frames show it (B-29, cmd 10)."""
+"""ACK in a transaction, in frames (B-29, cmd 10)."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ async def test_an_ack_of_another_transactions_message_is_a_conflict(bed: Bed) ->
     code, text = await refused(wire, 9, message_id=part)
     assert code == pb.TransactionConflict
     assert f"Transaction:(0,9) try to ack batch message:{sent[1]} (ackSet with long[] size of 1) in pending" in text
-    await wire.send(Type.ACK, **acks(9, sent[0]))  # who does not ask is not told
-    await wire.ack(sent[0])  # without a transaction it may be
+    await wire.send(Type.ACK, **acks(9, sent[0]))  # without a request id there is no error
+    await wire.ack(sent[0])  # an ACK without a transaction is allowed
     await wire.quiet()
 
 
@@ -83,7 +83,7 @@ async def test_cumulative_ones(bed: Bed) -> None:
 
 
 async def test_cumulative_ones_that_mean_nothing(bed: Bed) -> None:
-    """As without a transaction: they are answered as success."""
+    """The broker answers success, as without a transaction."""
     wire, sent = await published(bed, plain(b"0"), plain(b"1"))
     await wire.ack(sent[0], type=Cumulative, txnid_most_bits=0, txnid_least_bits=1)
     await wire.ack(sent[1], type=Cumulative, txnid_most_bits=0, txnid_least_bits=2)

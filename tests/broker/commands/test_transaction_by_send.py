@@ -1,4 +1,4 @@
-"""An entry that only its SEND says the transaction of, as those of the Go client."""
+"""Entries whose transaction only their SEND names, as the Go client sends them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transaction that consumes from one topic and publishes to two, cut off after each commit that it makes."""
+"""Crashes after each commit of a transaction that consumes from one topic and publishes to two."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.usefixtures("autojump_clock"), pytest.mark.req("B-29")
 
 
 class Seen(NamedTuple):
-    """What clients find in the end."""
+    """The messages that clients receive in the end, from the input topic and from each output topic."""
 
     input: list[bytes]
     outputs: list[list[bytes]]
@@ -31,7 +31,7 @@ EVERYTHING = Seen([], [[b"out"], [b"out"]])
 
 
 async def in_flight(bed: Bed, store: HeldStorage, *, action: int) -> Wire:
-    """All of the transaction, each step in a commit of its own that has not happened yet; END_TXN is request 105."""
+    """Send all requests of the transaction, and hold back the commit of each. END_TXN is request 105."""
     wire = await using(bed)
     await wire.producer(TOPIC, 9)
     await wire.publish(plain(b"in"), producer_id=9)
@@ -63,7 +63,8 @@ async def in_flight(bed: Bed, store: HeldStorage, *, action: int) -> Wire:
 
 
 async def found(store: HeldStorage, *, then: int) -> tuple[bool, Seen]:
-    """A broker on what the store has: whether the transaction is over, and what there is once it is ended by `then`."""
+    """Serve a broker with this store. Return whether the transaction has ended, and what clients see after it is ended
+    by `then`."""
     async with serving(ON, storage=store) as bed:
         wire = await using(bed)
         reply = await wire.ask(Type.END_TXN, **TXN, txn_action=then)
@@ -87,7 +88,7 @@ async def _delivered(wire: Wire, topic: str, consumer_id: int) -> list[bytes]:
 @pytest.mark.parametrize("then", [pb.COMMIT, pb.ABORT])
 @pytest.mark.parametrize("action", [pb.COMMIT, pb.ABORT])
 async def test_a_crash_between_any_two_commits_loses_no_transaction(action: int, then: int) -> None:
-    """It is there everywhere or nowhere; and one that is open can be ended either way."""
+    """The transaction is complete everywhere or nowhere. An open one can be committed or aborted."""
     seen: list[Seen] = []
     over = False
     store = HeldStorage()
@@ -110,7 +111,7 @@ async def test_a_crash_between_any_two_commits_loses_no_transaction(action: int,
     for state in seen[1:]:
         if then == pb.ABORT:
             assert state in (NOTHING, EVERYTHING)
-        else:  # as far as it had come
+        else:  # commits what the crash left
             assert [b"in"] not in state.outputs
             assert state.outputs in ([[], []], [[b"out"], []], [[b"out"], [b"out"]])
             assert state.input == [b"in"] or state.outputs == [[b"out"]] * 2
@@ -119,7 +120,7 @@ async def test_a_crash_between_any_two_commits_loses_no_transaction(action: int,
 @pytest.mark.parametrize("action", [pb.COMMIT, pb.ABORT])
 @pytest.mark.serving(ON)
 async def test_an_end_that_could_not_be_kept(store: HeldStorage, bed: Bed, action: int) -> None:
-    """Nothing of it is there; asked again, all of it is."""
+    """A failed end changes nothing, and a second END_TXN ends the whole transaction."""
     wire = await in_flight(bed, store, action=action)
     store.release(len(store.waiting) - 1)
     store.fail()
@@ -127,7 +128,7 @@ async def test_an_end_that_could_not_be_kept(store: HeldStorage, bed: Bed, actio
     assert (await wire.reply(105)).endTxnResponse.error == pb.TransactionCoordinatorNotFound
     await wire.aclose()
     again = await using(bed)
-    assert await see(again) == Seen([], [[], []])  # it is open, and holds what it acknowledged
+    assert await see(again) == Seen([], [[], []])  # the transaction is open, and still holds its acknowledgements
     reply = await again.ask(Type.END_TXN, **TXN, txn_action=action)
     assert not reply.HasField("error")
     assert await see(again) == (EVERYTHING if action == pb.COMMIT else NOTHING)

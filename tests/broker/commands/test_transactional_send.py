@@ -1,4 +1,4 @@
-"""SEND in a transaction, and what every kind of consumer gets of it."""
+"""SEND in a transaction, and what consumers of each subscription type receive."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOTHING = Position(-1, -1)
 
 @pytest.fixture
 async def bed(autojump_clock: object) -> AsyncIterator[Broker]:
-    """A broker that serves transactions."""
+    """Serve a broker with transactions."""
     async with serving(Config(transactionCoordinatorEnabled=True)) as bed:
         yield bed
 
@@ -81,7 +81,7 @@ def message(payload: bytes, of: TxnId | None = None) -> bytes:
 
 
 async def opened(bed: Broker, type: int) -> tuple[Wire, Wire]:
-    """A producer, and a consumer with permits."""
+    """Return the connections of a producer and of a consumer with permits."""
     producer, consumer = await bed.connect(), await bed.connect()
     await producer.producer()
     await consumer.subscribe(type=type, initialPosition=Earliest)
@@ -115,7 +115,7 @@ async def test_consumers_wait_for_the_end(bed: Broker, type: int, commit: bool) 
         assert why(bed, first).details["transaction"] == "(0,5)"
     await consumer.ack(before, *[each.position for each in found])
     cursor = topic_of(bed).subscriptions["sub"].cursor
-    assert cursor.mark_delete == topic_of(bed).ledger.last_confirmed  # markers and what was aborted, too
+    assert cursor.mark_delete == topic_of(bed).ledger.last_confirmed  # beyond markers and aborted entries too
     assert cursor.backlog() == 0
 
 
@@ -155,7 +155,7 @@ async def test_batches_of_an_aborted_transaction_are_not_delivered(bed: Broker) 
     assert found.command.HasField("message_id")
     await consumer.quiet()
     (only,) = topic_of(bed).subscriptions["sub"].consumers
-    assert only.permits == 998  # what was aborted costs nothing
+    assert only.permits == 998  # aborted messages take no permits
 
 
 async def test_a_delayed_message_is_delayed_from_its_commit_on(bed: Broker) -> None:
@@ -169,7 +169,7 @@ async def test_a_delayed_message_is_delayed_from_its_commit_on(bed: Broker) -> N
 
 
 async def test_a_nameless_transaction_holds_the_topic(bed: Broker) -> None:
-    """Recorded: 042."""
+    """Recording 042 shows the same in Pulsar."""
     producer, consumer = await opened(bed, Exclusive)
     await send(producer, TxnId(0, 987654), message(b"m0", TxnId(0, 987654)))
     await send(producer, TxnId(99, 1), message(b"m1", TxnId(99, 1)))
@@ -216,7 +216,7 @@ async def test_in_pulsar_4_2_a_transactional_send_to_a_non_persistent_topic_clos
 
 
 async def test_reading_stops_at_the_open_transaction_after_a_trim(bed: Broker) -> None:
-    """Nothing stands before it any more, and the cursor does in a ledger that is gone."""
+    """The transaction has no entry before it any more, and the cursor is in a ledger that was deleted."""
     producer, consumer = await opened(bed, Shared)
     (before,) = await producer.publish(message(b"before"))
     await consumer.message()
@@ -232,7 +232,7 @@ async def test_reading_stops_at_the_open_transaction_after_a_trim(bed: Broker) -
 
 
 async def test_the_last_message_while_ledgers_go(bed: Broker) -> None:
-    """What is remembered of it is worth nothing once it is trimmed."""
+    """The broker remembers the last message only until that message is trimmed."""
     producer, consumer = await opened(bed, Exclusive)
     first = await send(producer, txn(1), message(b"in", txn(1)))
     end(bed, txn(1), commit=True)

@@ -1,4 +1,4 @@
-"""GET_LAST_MESSAGE_ID leaves the last compacted entry compressed, wherever it can (PIP-429)."""
+"""GET_LAST_MESSAGE_ID, which leaves the last compacted entry compressed wherever it can (PIP-429)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BATCH: list[tuple[str | None, bytes]] = [("a", b"1"), ("a", b"2"), ("b", b"3"), 
 
 @pytest.fixture
 def decompressed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Notes the format of each payload that is decompressed, by whomever."""
+    """Record the format of each payload that is decompressed."""
     names: list[str] = []
 
     def noting(name: str, method: Callable[[bytes, int], bytes]) -> Callable[[bytes, int], bytes]:
@@ -42,7 +42,7 @@ async def asking(bed: Bed, version: int) -> Wire:
 
 
 async def last_index(wire: Wire) -> int | None:
-    """What the broker says of the last message's place in its batch; None: it sent the entry."""
+    """Return the batch index of the last message, or None if the broker sent the whole entry."""
     await wire.write(wire.numbered(Type.GET_LAST_MESSAGE_ID, consumer_id=0))
     command, buffer = await wire.next()
     found = command.getLastMessageIdResponse.last_message_id
@@ -59,12 +59,12 @@ async def test_the_last_compacted_entry_stays_compressed(
     await wire.publish(keyed_batch(*BATCH, compression=kind), num_messages=4)
     topic = bed.topic()
     await compact(topic)
-    assert decompressed  # compaction had to
+    assert decompressed  # compaction had to decompress
     decompressed.clear()
     new, old = await asking(bed, 22), await asking(bed, 21)
     assert [await last_index(new), await last_index(old)] == [None, 2]
     assert decompressed == []
-    # As an older engine would have left it, without field 31.
+    # The entry as an older engine left it, without field 31.
     position, entry = topic.compaction.compacted.last_entry() or pytest.fail("nothing is left")
     metadata = parse_metadata(entry)
     del metadata.compacted_batch_indexes[:]

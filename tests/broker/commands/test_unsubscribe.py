@@ -27,7 +27,7 @@ async def test_unsubscribing_deletes_the_subscription(bed: Bed, wire: Wire, five
     assert await wire.refused(Type.UNSUBSCRIBE, consumer_id=0) == (pb.MetadataError, "Consumer not found")
     await wire.subscribe()
     await wire.flow()
-    await wire.quiet()  # a new one, at the end
+    await wire.quiet()  # a new subscription, at the end
 
 
 @pytest.mark.parametrize("type", [Shared, Failover])

@@ -10,7 +10,7 @@ from pulsarium.broker.config import PIP, PROFILES, PULSAR_4_2, Config, ConfigErr
 from pulsarium.broker.config.keys import APPEND_BROKER_TIMESTAMP, APPEND_INDEX, documented_keys
 from pulsarium.broker.config.pulsar_keys import PULSAR_KEYS
 
-# The settings that the transcripts were recorded with, as they stand in that broker's file.
+# The settings of the broker that the transcripts were recorded with.
 RECORDED = f"""\
 # To give this file to another broker, drop the two port lines or render them.
 bindAddress=127.0.0.1
@@ -72,7 +72,7 @@ def test_a_set_key_wins_over_the_profile(tmp_path: Path) -> None:
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
 def test_the_defaults_of_a_profile_are_keys_that_the_page_shows(profile: Profile) -> None:
     assert dict(profile.defaults).keys() <= documented_keys().keys()
-    assert bool(profile.defaults) is (profile is PIP)  # a release has Pulsar's own
+    assert bool(profile.defaults) is (profile is PIP)  # profiles of releases have Pulsar's defaults
 
 
 def test_the_settings_of_the_recorded_broker_are_read(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_the_last_value_of_file_and_set_counts(text: str, overrides: list[str], 
 )
 def test_an_invalid_value_names_key_line_and_what_is_accepted(line: str, reason: str | None, tmp_path: Path) -> None:
     key, _, value = line.partition("=")
-    if reason is None:  # digits of another script, which int() would take; in a file only as escapes
+    if reason is None:  # digits of another script, which int() accepts; a file holds them as escapes
         value = "".join(f"\\u{ord(digit):04x}" for digit in value)
         reason = "'٦٦٥٠' is not a whole number from 0 to 65535"
     assert refused(tmp_path, f"# comment\n\n{key} = {value}\n") == f"TMP/broker.conf:3: {key}: {reason}"

@@ -1,4 +1,4 @@
-"""Check the keys of broker.conf, one by one."""
+"""Keys of broker.conf, one by one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_default_that_is_written_in_a_file_is_read_again() -> None:
 
 @pytest.mark.req("S423-62")
 def test_skipping_messages_has_no_key_of_its_own() -> None:
-    """Pulsar's one is about what is damaged."""
+    """Pulsar's key with "skip" in its name is about damaged entries."""
     assert [key.name for key in KEYS if "skip" in key.name.lower()] == ["autoSkipNonRecoverableData"]
 
 

@@ -1,4 +1,4 @@
-"""advertisedListeners, with the cases that the released broker was asked about."""
+"""advertisedListeners, with cases that the released broker has answered."""
 
 from __future__ import annotations
 

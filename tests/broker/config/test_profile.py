@@ -1,4 +1,4 @@
-"""Profiles, and the version that one of them tells clients."""
+"""Profiles, and the server version that the broker tells clients."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_released_broker_calls_itself_so() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
 def test_every_profile_has_a_server_version(profile: object) -> None:
-    # The C++ client closes the connection when CONNECTED has none.
+    # The C++ client closes the connection when CONNECTED has no server version.
     assert getattr(profile, "server_version", "")
 
 

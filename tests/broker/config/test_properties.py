@@ -1,4 +1,4 @@
-"""Java properties. The expected values are what java.util.Properties read from the same bytes."""
+"""Java properties. The expected values are those that java.util.Properties read from the same bytes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ FILES = sorted(each for each in FOLDER.iterdir() if each.suffix in TYPES)
 
 
 class Checker(HTMLParser):
-    """Notes what a page loads, and that its elements are closed."""
+    """A parser that collects the addresses that a page loads, and checks that elements are closed."""
 
     EMPTY = ("meta", "link", "input")
 

@@ -1,4 +1,4 @@
-"""Policies with the level that each value comes from."""
+"""Policies in the console, with the level that each value comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of topics, what waits for too long, and one topic."""
+"""Topics in the console: the list, messages that wait for too long, and the page of one topic."""
 
 from __future__ import annotations
 

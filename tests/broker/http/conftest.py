@@ -1,4 +1,4 @@
-"""An authority for tests that speak TLS."""
+"""A certificate authority for tests with TLS."""
 
 from __future__ import annotations
 

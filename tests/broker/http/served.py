@@ -1,4 +1,4 @@
-"""A broker's HTTP port on a socket, and what its clients say and hear."""
+"""A broker's HTTP port on a socket, and helpers for its clients."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Served:
         return trio.SocketStream(sock)
 
     async def stop(self) -> None:
-        """Return when it has stopped, which it does without waiting: tests call it on a clock that stands still."""
+        """Stop the server, and wait for its end. The server ends even while the clock stands still."""
         self._scope.cancel()
         await self.stopped.wait()
 
@@ -66,7 +66,7 @@ async def served(
 
 
 async def answer(stream: trio.abc.Stream, request: bytes = GET) -> tuple[bytes, bytes]:
-    """Return head and body of one answer, and read nothing of the next one."""
+    """Send a request, and return head and body of its answer. Read nothing of the next answer."""
     await stream.send_all(request)
     head, body = b"", b""
     while not head.endswith(b"\r\n\r\n"):
@@ -82,7 +82,7 @@ async def answer(stream: trio.abc.Stream, request: bytes = GET) -> tuple[bytes, 
 
 async def read(stream: trio.abc.Stream, most: int = 1 << 20) -> bytes:
     data = bytes(await stream.receive_some(most))
-    assert data, "the server hung up"
+    assert data, "the server closed the connection"
     return data
 
 
@@ -107,7 +107,7 @@ async def shake_hands(http: Served, authority: Authority, client: Files | None =
 
 
 async def everything(http: Served, request: bytes) -> bytes:
-    """Return all that the server says to a request until it hangs up."""
+    """Send a request on a new connection, and return all bytes until the server closes the connection."""
     async with await http.connect() as stream:
         await stream.send_all(request)
         return await rest_of(stream)

@@ -1,4 +1,4 @@
-"""Paths as clients send them, and what does not exist."""
+"""Paths as clients send them, and paths that do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Web pages of strangers reach nothing; programs, proxies and the broker's own page reach everything."""
+"""Requests of other sites' pages are refused. Programs, proxies and the broker's own page may do everything."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_the_refusal_of_a_page_without_a_name_asks_to_allow_no_host(
         {"origin": "http://localhost:8080"},
         {"host": "broker.internal", "origin": "https://broker.internal"},  # behind a proxy that ends TLS
         {"host": "[::1]:8080", "origin": "http://[::1]:8080"},
-        {"sec_fetch_site": "same-origin", "origin": "https://front.example"},  # a proxy that names this host anew
+        {"sec_fetch_site": "same-origin", "origin": "https://front.example"},  # behind a proxy that renames the host
         {"sec_fetch_site": "none"},
     ],
 )

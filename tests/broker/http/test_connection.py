@@ -1,4 +1,4 @@
-"""What one HTTP connection carries: framing, order, and how it ends."""
+"""HTTP connections: framing, the order of answers, and the end."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_pipelined_requests_are_answered_in_their_order() -> None:
     [
         (b"GET /admin/v2/tenants HTTP/1.0\r\n\r\n", 200, TENANTS),
         (GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), 200, TENANTS),
-        # A whole URL, as proxies ask.
+        # A whole URL, as proxies send it.
         (b"GET http://x:8080/admin/v2/tenants HTTP/1.0\r\n\r\n", 200, TENANTS),
         (b"GET http://x:8080 HTTP/1.0\r\n\r\n", 200, b""),
         (b"GET http://x:8080/ HTTP/1.0\r\n\r\n", 200, b""),
@@ -121,7 +121,7 @@ async def test_tiny_chunks_let_others_have_their_turn(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("length", [0, 4, 99_999_999])
 async def test_a_body_with_two_lengths_is_none(length: int) -> None:
-    """Whoever stands in between may have believed the other one, and taken what follows for a request."""
+    """A proxy in between may believe the other length, and take the following bytes for a request."""
     lengths = b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n" % length
     async with served() as http:
         said = await everything(http, PUT + lengths + b"%x\r\n%s\r\n0\r\n\r\n" % (len(TENANT), TENANT) + GET)
@@ -133,7 +133,7 @@ async def test_a_body_with_two_lengths_is_none(length: int) -> None:
 
 @pytest.mark.parametrize("empty", [b"\r\n", b"\n", b"\r\n\r\n", b"\r\n" * 30_000])
 async def test_empty_lines_before_a_request_are_passed_over(empty: bytes) -> None:
-    """As old clients send one after a body."""
+    """Old clients send an empty line after a body."""
     put = PUT + b"Content-Length: %d\r\n\r\n%s" % (len(TENANT), TENANT)
     async with served() as http, await http.connect() as stream:
         for each in (empty + GET, empty + GET):
@@ -151,7 +151,7 @@ async def test_empty_lines_before_a_request_are_passed_over(empty: bytes) -> Non
 
 @pytest.mark.parametrize("pieces", [1, 3, 1000])
 async def test_a_query_beyond_ascii_is_taken(pieces: int) -> None:
-    """Take a query as curl sends it; refuse such a path, as Jetty does."""
+    """Curl sends such queries. A path beyond ASCII is refused, as in Jetty."""
     url = b"/admin/v2/persistent/public/default/t/partitions?%s&checkAllowAutoCreation=true"
     request = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % (url % "é=\N{SNOWMAN}".encode())
     async with served() as http, await http.connect() as stream:
@@ -177,7 +177,7 @@ async def test_a_query_beyond_ascii_is_taken(pieces: int) -> None:
     ],
 )
 async def test_a_status_has_its_phrase(request_: bytes, line: bytes) -> None:
-    """Java's admin client shows it where the body gives no reason."""
+    """Java's admin client shows the phrase when the body has no reason."""
     async with served() as http, await http.connect() as stream:
         await stream.send_all(request_)
         assert (await stream.receive_some(1 << 16)).startswith(b"HTTP/1.1 %s\r\n" % line)
@@ -190,7 +190,7 @@ async def test_a_status_without_a_phrase_is_sent_without_one() -> None:
 
 
 async def bodies_of(reply: Reply) -> tuple[bytes, list[int]]:
-    """Return what is sent of an answer, and how much of its body with each write."""
+    """Return the bytes of an answer, and the number of body bytes in each write."""
     sizes, write = list[int](), connection.Connection._write
 
     async def noting(self: connection.Connection, *events: h11.Event) -> None:
@@ -265,7 +265,7 @@ async def test_a_malformed_request_gets_its_status_and_closes_the_connection(req
 
 
 async def test_a_client_that_sends_too_much_can_read_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closing while the client sends would reset the connection, and take the answer away."""
+    """Closing the connection while the client sends would reset it, and the answer would be lost."""
     monkeypatch.setattr(connection, "LEAVE_SECONDS", math.inf)
     async with served() as http, await http.connect() as stream:
         await stream.send_all(PUT + b"Content-Length: 60000000\r\n\r\n")
@@ -329,7 +329,7 @@ async def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_a_connection_without_a_request_is_closed_sooner_than_others(mock_clock: MockClock) -> None:
-    """Admin clients keep connections that they used, and open none before they need it."""
+    """Admin clients open a connection only when they need it, and keep it after use."""
     async with served() as http, await http.connect() as pooled, await http.connect() as silent:
         await answer(pooled)
         await wait_all_tasks_blocked()

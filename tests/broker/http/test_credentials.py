@@ -1,4 +1,4 @@
-"""Who calls: asked of every path that is Pulsar's own."""
+"""Credentials of HTTP clients, which all paths of Pulsar require."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answers at a path, among many."""
+"""Finding the route of a path among many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topic's own broker answers; others say which one that is."""
+"""The broker that serves a topic answers requests. Other brokers redirect to it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_a_topic_of_another_broker_is_redirected(bed: Bed, first: Rest, se
     give(bed, 1)
     answer = await first.call("PUT", T)
     assert (answer.status, answer.body) == (307, b"")
-    assert answer.headers["location"] == f"http://broker.internal:8081{T}?authoritative=true"  # the leader says so
+    assert answer.headers["location"] == f"http://broker.internal:8081{T}?authoritative=true"  # by the leader
     await second.done("PUT", T)
     give(bed, 0)
     answer = await second.call("GET", f"{T}/stats?getPreciseBacklog=true&authoritative=true")

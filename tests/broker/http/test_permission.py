@@ -1,4 +1,4 @@
-"""Check what roles may do over REST, and the words of refusal."""
+"""Permissions of roles over REST, and the texts of refusals."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def grant(rest: Rest, role: str, *actions: str) -> None:
 
 
 async def test_a_role_without_grants_is_refused_in_pulsars_words(rest: Rest) -> None:
-    """Check one call of each kind; the recorded calls (conformance/rest) have them all."""
+    """The test makes one call of each kind. The recorded calls (conformance/rest) are complete."""
     stats = "Unauthorized to validateTopicOperation for operation [GET_STATS] on topic [persistent://ta/ns/t]"
     for method, url, status, text in (
         ("GET", f"{TOPIC}/stats", 401, stats),
@@ -147,7 +147,7 @@ async def test_a_role_that_is_none_may_nothing(rest: Rest) -> None:
 
 
 def test_every_route_says_what_it_needs() -> None:
-    """A route for superusers alone is either one of these or forgot to say."""
+    """A route that declares no needs is for superusers alone, so a topic's route with these needs is a mistake."""
     found = {declared.path for declared, _ in all_routes() if declared.needs == SUPERUSER}
     assert not {path for path in found if "{topic}" in path and not path.startswith(OF_SEGMENTS)}
     opened = {declared.path for declared, _ in all_routes() if declared.needs == ANYBODY}
@@ -166,7 +166,7 @@ def test_every_route_says_what_it_needs() -> None:
 
 OF_SEGMENTS = (f"{ADMIN}/scalable/", f"{ADMIN}/segments/")  # Pulsar lets superusers alone change segments
 TRANSACTIONS = "/admin/v3/transactions"
-# Whose handlers ask: only for what stands beside coordinators that anybody may use, or by whose transaction it is
+# Handlers of these routes check the role themselves: some answers depend on the owner of a transaction.
 OF_COORDINATORS = (
     f"{TRANSACTIONS}/coordinators",
     f"{TRANSACTIONS}/coordinatorStats",
@@ -181,11 +181,11 @@ transactionBufferInternalStats/ta/ns/t transactionInBufferStats/ta/ns/t/0/0 pend
 transactionInPendingAckStats/ta/ns/t/s/0/0 pendingAckInternalStats/ta/ns/t/s positionStatsInPendingAck/ta/ns/t/s/0/0
 """
 READ = _READ.split()
-ALSO_THERE = {"coordinatorStats", "slowTransactions/0"}  # refused by 4.2.4 too
+ALSO_THERE = {"coordinatorStats", "slowTransactions/0"}  # 4.2.4 refuses these too
 
 
 async def reading(bed: Bed, role: str) -> dict[str, int]:
-    """Return the status of each route about transactions."""
+    """Begin a transaction, and return the status of each route about transactions for a role."""
     rest = rest_of(bed)
     await prepare(rest)
     await begin(await using(bed, **connecting("admin")))

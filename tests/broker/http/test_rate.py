@@ -18,7 +18,7 @@ async def statuses(rest: Rest, count: int, url: str = TENANTS) -> list[int]:
 
 @pytest.mark.serving(Config(httpRequestsLimitEnabled=True, httpRequestsMaxPerSecond=4.0))
 async def test_unused_requests_of_the_last_second_may_come_at_once(rest: Rest) -> None:
-    assert await statuses(rest, 2) == [200, 429]  # nothing is saved up at first
+    assert await statuses(rest, 2) == [200, 429]  # no request is saved up at first
     await trio.sleep(0.25)
     assert await statuses(rest, 2) == [200, 429]
     await trio.sleep(10)

@@ -1,4 +1,4 @@
-"""One call: its body, its commit, and what becomes of exceptions."""
+"""REST calls: their bodies, their commits, and exceptions of handlers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_a_body_that_never_ends_is_refused(rest: Rest) -> None:
 
 
 async def test_a_body_that_stays_away_is_not_waited_for(autojump_clock: object, rest: Rest, bed: Bed) -> None:
-    """With credentials or without: whoever announces a body and sends none does not hold the connection for ever."""
+    """A client that announces a body and sends none cannot hold the connection for ever, even with credentials."""
     pieces = [b"{", b'"adminRoles"']
 
     async def receive() -> bytes:
@@ -101,7 +101,7 @@ async def test_a_client_that_goes_away_changes_nothing(rest: Rest, bed: Bed) -> 
             raise ClientGone
         return pieces.pop(0)
 
-    with pytest.raises(ClientGone):  # nobody listens
+    with pytest.raises(ClientGone):  # the client gets no answer
         await rest.ask(Request("PUT", f"{TENANTS}/t".encode(), [], rest.caller, receive))
     assert "t" not in bed.broker.metadata.tenants
 

@@ -24,7 +24,7 @@ NONSENSE = (
 
 @pytest.mark.heavy
 async def test_a_connection_serves_for_ever() -> None:
-    """A server of this kind ends a connection after a thousand requests, unless it is told not to."""
+    """Servers of this kind close a connection after a thousand requests by default."""
     async with served() as http, await http.connect() as stream:
         for _ in range(1001):
             await answer(stream)
@@ -144,7 +144,7 @@ async def test_a_client_that_leaves_leaves_nothing_behind(requests: int) -> None
         async with await http.connect() as leaves:
             for _ in range(requests):
                 assert (await answer(leaves))[1] == TENANTS
-        await wait_all_tasks_blocked(0.01)  # the server may not have seen it come yet
+        await wait_all_tasks_blocked(0.01)  # the server may not have accepted the connection yet
         while trio.lowlevel.current_statistics().tasks_living > before:
             await wait_all_tasks_blocked()
         assert (await answer(stays))[1] == TENANTS

@@ -1,4 +1,4 @@
-"""A clock that is steered: unit by unit, with timers that note when they ran."""
+"""The lab's clock, method by method, with timers that record when they ran."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAY = 86_400
 
 
 class Stand(NamedTuple):
-    """What of a cluster the clock knows, and what ran: (name, second since the beginning)."""
+    """The parts of a cluster that the clock uses, and the timers that ran: (name, seconds since the beginning)."""
 
     clock: Clock
     turn: Turn
@@ -59,7 +59,7 @@ async def pass_by(mock_clock: MockClock, seconds: float) -> None:
     await wait_all_tasks_blocked()
 
 
-# standing still
+# a frozen clock
 
 
 async def test_a_frozen_clock_stands_still_and_goes_on_from_there(
@@ -134,7 +134,7 @@ async def test_a_check_runs_a_few_times_on_a_long_way_and_the_last_time_when_it_
 
 
 async def test_a_check_comes_before_what_runs_once(mock_clock: MockClock, stand: Stand, lab: LabClock) -> None:
-    """Who is delayed for three days must not be delivered when its time to live was one."""
+    """A message that is delayed for three days must not be delivered when its TTL is one day."""
     stand.every(60, "check")
     stand.later(DAY - 1, "once")
     await lab.advance(7 * DAY)
@@ -303,7 +303,7 @@ async def test_the_clock_goes_to_a_time(mock_clock: MockClock, lab: LabClock) ->
     wanted = lab.now_ms() + 5000
     assert await lab.advance_to(wanted) == pytest.approx(5, abs=0.002)
     assert lab.now_ms() == wanted
-    await lab.advance_to(wanted)  # that is no way back
+    await lab.advance_to(wanted)  # this is no step back
     with pytest.raises(ClockError, match=r"cannot go back: that was 5\.000 seconds ago"):
         await lab.advance_to(wanted - 5000)
 
@@ -322,7 +322,7 @@ async def test_by_hardly_anything(mock_clock: MockClock, stand: Stand, lab: LabC
     assert stand.ran == [("now", 0)]
 
 
-# to the next
+# running the next timer
 
 
 async def test_the_next_timer_that_runs_once(mock_clock: MockClock, stand: Stand, lab: LabClock) -> None:
@@ -345,7 +345,7 @@ async def test_time_goes_by_itself_when_nothing_happens(mock_clock: MockClock, s
     for _ in range(2):
         lab.auto_advance = True
     await pass_by(mock_clock, IDLE - 0.001)
-    stand.turn.finish()  # somebody was there
+    stand.turn.finish()  # the broker did some work
     await pass_by(mock_clock, IDLE - 0.001)
     assert stand.ran == []
     await pass_by(mock_clock, IDLE + 0.001)
@@ -356,7 +356,7 @@ async def test_time_goes_by_itself_when_nothing_happens(mock_clock: MockClock, s
     assert [name for name, _ in stand.ran] == ["a", "b"]
     before = stand.clock.monotonic()
     await pass_by(mock_clock, 10)
-    assert stand.clock.monotonic() == before + 10  # nothing waits: time passes as it does
+    assert stand.clock.monotonic() == before + 10  # no timer waits: the clock runs at its normal speed
     lab.auto_advance = False
     assert not lab.auto_advance
     stand.later(5, "c")
@@ -390,7 +390,7 @@ async def test_by_itself_it_waits_for_what_is_not_kept_yet(mock_clock: MockClock
     assert lab.frozen
 
 
-# who obeys
+# the timelines of keep-alive and token expiry
 
 
 async def test_keep_alive_and_expiry_have_their_own_time(mock_clock: MockClock, stand: Stand, lab: LabClock) -> None:
@@ -410,7 +410,7 @@ async def test_keep_alive_and_expiry_have_their_own_time(mock_clock: MockClock, 
     await lab.advance(29.9)
     assert stand.ran == []
     await lab.advance(DAY)
-    assert [name for name, _ in stand.ran] == ["ping"]  # once: its client has no time to answer
+    assert [name for name, _ in stand.ran] == ["ping"]  # once: the client has no time to answer
     lab.exclude("keep-alive")
     assert stand.clock.keep_alive.monotonic() == pytest.approx(30 + 29.9 + DAY, abs=0.001)
     await pass_by(mock_clock, 30)
@@ -439,4 +439,4 @@ async def test_a_reset_has_the_machines_time_again(mock_clock: MockClock, stand:
     await pass_by(mock_clock, 9.9)
     assert stand.ran == []
     await pass_by(mock_clock, 0.1)
-    assert [name for name, _ in stand.ran] == ["timer"]  # with what it had left
+    assert [name for name, _ in stand.ran] == ["timer"]  # after the time that it had left

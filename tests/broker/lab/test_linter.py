@@ -1,4 +1,4 @@
-"""The linter at work: what it judges, what it does not, and what that costs."""
+"""The linter in a broker: what it judges, what it ignores, and what it costs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rules(lab: Lab) -> list[str]:
 
 
 async def closes_and_acknowledges(bed: Bed) -> None:
-    """Breaks ack-not-delivered."""
+    """Break ack-not-delivered: acknowledge a message that was never sent."""
     wire, _ = await Client(bed).consuming(message())
     await wire.send(Type.ACK, consumer_id=0, ack_type=0, message_id=[{"ledgerId": 7, "entryId": 99}])
     await wait_all_tasks_blocked()
@@ -75,7 +75,7 @@ async def test_the_linter_judges_only_while_it_runs(bed: Bed, lab: Lab) -> None:
 
 
 async def test_connections_from_before_the_linter_are_not_judged(bed: Bed, lab: Lab) -> None:
-    """Nor what others acknowledge that it may have been sent."""
+    """An ACK on a new connection is not judged either when the earlier connection may have received the message."""
     before, (first,) = await Client(bed).consuming(message())
     lab.linter.start()
     await before.send(Type.PONG)
@@ -104,11 +104,11 @@ async def test_a_connection_that_ended_leaves_nothing(bed: Bed, lab: Lab) -> Non
     assert lab.linter._checkers == {}
 
 
-# Faults
+# clients and faults
 
 
 async def lost(bed: Bed, lab: Lab) -> None:
-    """A producer whose receipt is lost, and that sends again."""
+    """Drop the receipt of a producer that then sends another message."""
     lab.faults.add(Drop(), "SEND_RECEIPT")
     wire = await Client(bed).producing(user_provided_producer_name=False)
     await send(wire, 0)
@@ -117,7 +117,7 @@ async def lost(bed: Bed, lab: Lab) -> None:
 
 
 async def unanswered(bed: Bed, lab: Lab) -> None:
-    """A request that is lost; the connection stays for long."""
+    """Drop a request, and keep the connection open for five seconds."""
     lab.faults.add(Drop(), "LOOKUP")
     wire = await bed.connect()
     await wire.send(Type.LOOKUP, topic=TOPIC, request_id=1)
@@ -126,7 +126,7 @@ async def unanswered(bed: Bed, lab: Lab) -> None:
 
 
 async def unheard(bed: Bed, lab: Lab) -> None:
-    """A PING that never came wants no PONG."""
+    """Drop all PINGs of the broker. The client owes no PONG for them."""
     lab.faults.add(Drop(), "PING", sender="broker", count=None)
     wire = await bed.connect()
     await wire.closed(within=70)
@@ -152,7 +152,7 @@ async def corrupted(bed: Bed, lab: Lab) -> None:
 
 
 async def misread(bed: Bed, lab: Lab) -> None:
-    """A consumer that is sent damaged entries says so."""
+    """Send a damaged entry to a consumer, which then asks for redelivery."""
     lab.faults.add(Corrupt("checksum"), "MESSAGE")
     wire = await Client(bed).producing()
     await wire.subscribe(type=Exclusive)
@@ -182,7 +182,7 @@ async def test_beside_a_fault_clients_are_judged_on(bed: Bed, lab: Lab) -> None:
 
 
 async def test_a_clock_that_jumps_makes_no_client_late(bed: Bed, lab: Lab) -> None:
-    """It waits in its own time."""
+    """Rules about time use the machine's clock, by which clients wait."""
     lab.linter.start()
     wire = await Client(bed).producing()
     await Client(bed).unload(wire, Type.CLOSE_PRODUCER)
@@ -193,7 +193,7 @@ async def test_a_clock_that_jumps_makes_no_client_late(bed: Bed, lab: Lab) -> No
 
 
 async def test_a_consumer_that_is_closed_answers_nothing(bed: Bed, lab: Lab) -> None:
-    """GET_LAST_MESSAGE_ID that waits when the broker closes its consumer."""
+    """The broker owes no answer to a GET_LAST_MESSAGE_ID once it has closed the consumer."""
     lab.linter.start()
     lab.faults.add(Drop(), "GET_LAST_MESSAGE_ID_RESPONSE")
     wire, _ = await Client(bed).consuming(message())
@@ -205,7 +205,7 @@ async def test_a_consumer_that_is_closed_answers_nothing(bed: Bed, lab: Lab) -> 
     assert rules(lab) == []
 
 
-# HTTP
+# REST
 
 
 async def test_the_linter_is_asked_over_http(bed: Bed, lab: Lab) -> None:

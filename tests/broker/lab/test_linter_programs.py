@@ -1,4 +1,5 @@
-"""Each rule about clients is broken by a program, and found; nothing is found once the program is mended."""
+"""Programs of the rules about clients: the linter finds the rule that each breaks, and nothing once the program is
+mended."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from tests.broker.lab.linter_programs import PROGRAMS
 from tests.broker.lab.linter_programs.program import Client
 from tests.broker.wire import serving
 
-MOST = 60  # rules about clients there are at least
+MOST = 60  # the least number of rules about clients
 
 
 def test_each_rule_about_clients_has_a_program() -> None:
-    """The rules of scalable topics have talks: tests/capture/lint/test_scalable_rules.py."""
+    """The rules of scalable topics have tests of their own: tests/capture/lint/test_scalable_rules.py."""
     wanted = {name for name, each in ALL_RULES.items() if each.about is not Direction.BROKER}
     wanted -= {each.name for each in SCALABLE_RULES.rules}
     assert PROGRAMS.keys() == wanted

@@ -1,4 +1,4 @@
-"""What clients see of a broker behind a mask."""
+"""Masks: what clients see of a broker that seems to be older or smaller."""
 
 from __future__ import annotations
 
@@ -149,19 +149,19 @@ async def test_an_error_instead(bed: Bed) -> None:
     wire = await bed.connect()
     refused = await wire.refused(Type.CLOSE_PRODUCER, producer_id=9)
     assert refused == (pb.UnsupportedVersionError, "CLOSE_PRODUCER is not supported")
-    response = (await wire.request(Type.LOOKUP, topic=TOPIC)).lookupTopicResponse  # in its own form: see C++
+    response = (await wire.request(Type.LOOKUP, topic=TOPIC)).lookupTopicResponse  # a lookup's reply has an error field
     assert (response.response, response.error) == (response.Failed, pb.UnsupportedVersionError)
     await wire.producer()
     await wire.send(Type.SEND, plain(b"x"), producer_id=0, sequence_id=7)
     error = await wire.expect(Type.SEND_ERROR)
     assert (error.sequence_id, error.error) == (7, pb.UnsupportedVersionError)
-    await wire.send(Type.FLOW, consumer_id=0, messagePermits=1)  # nothing answers it, so nothing is said
+    await wire.send(Type.FLOW, consumer_id=0, messagePermits=1)  # FLOW has no answer, so no error is sent
     ack: dict[str, Any] = {
         "consumer_id": 0,
         "ack_type": pb.CommandAck.Individual,
         "message_id": [{"ledgerId": 1, "entryId": 0}],
     }
-    await wire.send(Type.ACK, **ack)  # nor one that waits for no receipt
+    await wire.send(Type.ACK, **ack)  # an ACK without a request id has no answer either
     await wire.alive()
     assert (await wire.request(Type.ACK, **ack)).ackResponse.error == pb.UnsupportedVersionError
 

@@ -1,4 +1,4 @@
-"""Namespaces with a time of their own, beside the broker's: two of them, each with a topic, on one broker."""
+"""Namespaces with clocks of their own: two namespaces of one broker, each with a topic."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Stage:
         return self.bed.broker.topics.find_persistent(TopicName.parse(topic_in(namespace)))
 
     async def publish(self, namespace: str, payload: bytes, *, after: float = 0.0) -> None:
-        """Publish a message that is due `after` seconds of the namespace's time."""
+        """Publish a message that is due in `after` seconds of the namespace's time."""
         now_ms = self.clock(namespace).now_ms()
         due: dict[str, Any] = {"deliver_at_time": now_ms + round(after * 1000)} if after else {}
         await self.wires[namespace].publish(plain(payload, publish_time=now_ms, **due))
@@ -135,8 +135,8 @@ async def test_a_reset_namespace_follows_the_brokers_clock_again_and_its_timers_
         s.clock(A).freeze()
         s.clock(A).reset()
         assert (s.clock(A).is_own, s.clock(A).frozen, s.clock(A).offset_ms) == (False, False, 0)
-        assert s.topic(A).stores.clock.monotonic() >= DAY  # what measures differences never goes back
-        await s.lab.clock.advance(DAY + HOUR + 2)  # the message is due by the wall
+        assert s.topic(A).stores.clock.monotonic() >= DAY  # the monotonic clock never goes back
+        await s.lab.clock.advance(DAY + HOUR + 2)  # the message is due by the wall clock
         assert await s.wires[A].payloads(1) == [b"hour"]
         assert s.lab.clock.namespaces == []
 

@@ -1,4 +1,4 @@
-"""Everything that waits on a broker obeys its clock: days pass here, on the machine's own clock, in no time."""
+"""Timers and waits of a broker, which obey the lab's clock: days pass here in no time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HOUR = 3600
 SCALABLE = TopicName.parse("topic://public/default/t")
 
 
-ONLY_THE_BROKERS = (  # what does not belong to one namespace
+ONLY_THE_BROKERS = (  # these belong to no single namespace
     "test_transactions_time_out",
     "test_changes_of_a_namespace_are_gathered_for_a_moment",
     "test_transactions_over_scalable_topics_time_out_and_are_forgotten",
@@ -62,7 +62,7 @@ WHOSE = ContextVar[str]("WHOSE")
 
 
 class Steering(NamedTuple):
-    """The lab whose clock a test steers."""
+    """The lab, and the clock that a test steers: the broker's or a namespace's."""
 
     lab: Lab
 
@@ -74,7 +74,7 @@ class Steering(NamedTuple):
 
 @asynccontextmanager
 async def stage(data: Path | None = None, **config: Any) -> AsyncIterator[tuple[Bed, Steering, Wire]]:
-    """A broker, the clock that the test steers, and a connection with a producer 0 on the usual topic."""
+    """Serve a broker. Yield it, its lab, and a connection with a producer 0 on the usual topic."""
     async with serving(Config(**config), data=data) as bed:
         wire = await bed.connect()
         await wire.producer()
@@ -84,13 +84,13 @@ async def stage(data: Path | None = None, **config: Any) -> AsyncIterator[tuple[
 
 
 async def nothing(wire: Wire) -> None:
-    """Nothing was delivered."""
+    """Check that no message is delivered."""
     await wire.alive()
     assert not wire.inbox
 
 
 def client_ms() -> int:
-    """A client's own clock."""
+    """Return the time of a client's own clock, in milliseconds since the epoch."""
     return int(time.time() * 1000)
 
 
@@ -254,7 +254,7 @@ async def test_a_message_that_expires_before_its_delivery_time_is_never_delivere
 async def test_clients_stamp_messages_by_a_clock_that_did_not_advance(
     interceptors: tuple[str, ...], expired: int
 ) -> None:
-    """After an advance a new message is old by its publish_time, unless the broker stamps entries itself."""
+    """A message that is new after an advance is old by its publish_time, unless the broker stamps entries itself."""
     async with stage(brokerEntryMetadataInterceptors=interceptors) as (bed, lab, wire):
         set_policies(bed.broker, message_ttl_in_seconds=HOUR)
         await wire.subscribe()
@@ -265,7 +265,7 @@ async def test_clients_stamp_messages_by_a_clock_that_did_not_advance(
 
 
 async def test_a_delay_counts_from_the_clients_clock() -> None:
-    """What is delayed by less than the clock is ahead is due at once."""
+    """A message whose delay is shorter than the clock's advance is due at once."""
     async with stage() as (_, lab, wire):
         await wire.subscribe(type=Shared)
         await wire.flow()
@@ -278,7 +278,7 @@ async def test_a_delay_counts_from_the_clients_clock() -> None:
 
 
 async def test_retention() -> None:
-    """The ledger ends by its age, and goes when its time is over; what is not acknowledged stays."""
+    """A ledger is closed when it is old enough, and deleted when its retention time is over."""
     async with stage() as (bed, lab, wire):
         set_policies(bed.broker, retention_policies={"retentionTimeInMinutes": DAY // 60, "retentionSizeInMB": -1})
         await wire.publish(plain(b"0"))
@@ -322,7 +322,7 @@ async def test_unused_subscriptions() -> None:
 
 
 async def test_a_check_of_many_topics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time stands still until it is over."""
+    """The clock stands still until the check is over."""
     monkeypatch.setattr(slices, "SLICE", 0)
     async with stage() as (bed, lab, wire):
         for number in range(1, 10):
@@ -351,7 +351,7 @@ async def test_producers_that_left_are_forgotten() -> None:
         await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
         await wire.producer(producer_name="p")
         await wire.publish(plain(b"0"))
-        await wire.subscribe(consumer_id=9)  # so that the topic stays
+        await wire.subscribe(consumer_id=9)  # keeps the topic loaded
         await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
         deduplication = topic_of(bed.broker).deduplication
         assert deduplication is not None
@@ -428,7 +428,7 @@ async def test_a_dispatch_rate_beyond_what_comes_in() -> None:
         await wire.publish(*[plain(b"0")] * 130)
         await lab.clock.advance(60)
         await wire.flow()
-        await wire.messages(3)  # two a second came in
+        await wire.messages(3)  # two messages a second came in
         await nothing(wire)
 
 
@@ -489,7 +489,7 @@ async def test_seek_by_time_stands_on_what_clients_stamped() -> None:
 
 
 async def test_a_cursor_is_moved_by_the_brokers_time() -> None:
-    """A subscription that begins an hour ago (start_message_rollback_duration_sec)."""
+    """The subscription starts one hour back by the broker's clock (start_message_rollback_duration_sec)."""
     async with stage() as (bed, lab, wire):
         now = client_ms()
         await wire.publish(plain(b"0", publish_time=now))
@@ -499,7 +499,7 @@ async def test_a_cursor_is_moved_by_the_brokers_time() -> None:
         assert subscription(bed).cursor.read_position == later[0]
 
 
-# who does not
+# timers that do not obey
 
 
 async def test_connections_live_on() -> None:

@@ -1,6 +1,6 @@
-"""Every place where the broker asks what time it is, or waits: sorted by whether it obeys the lab's clock.
+"""Uses of time in the broker, sorted by whether they obey the lab's clock.
 
-The list is made anew from the source by each run. Who comes to it is sorted here, and tested if it waits.
+Each run makes the list anew from the source. A new use must be sorted here, and needs a test if it waits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ ASKED = ("call_later", "every", "now_ms", "monotonic", "_now_ms", "_monotonic")
 CLOCK = ("time", "monotonic", "perf_counter", "time_ns")
 PATIENCE = ("sleep", "move_on_after", "move_on_at", "fail_after", "current_time")
 
-# What waits, or decides by time: the test of tests/broker/lab/test_waiting.py that advances it.
+# Modules that wait or decide by time, with the tests of tests/broker/lab/test_waiting.py that advance the clock for
+# them.
 OBEYS: Mapping[str, str | tuple[str, ...]] = {
     "rates.py": "test_rates",
     "model/cursor/managed_cursor.py": "test_cursors_are_kept_after_a_while",
@@ -46,8 +47,8 @@ OBEYS: Mapping[str, str | tuple[str, ...]] = {
     "websocket/consumer.py": "test_redelivery_to_websockets",
     "websocket/topic_producer.py": "test_batches_of_websockets",
 }
-# What asks the broker's clock itself, so that no namespace's own time moves it, and why. All else of OBEYS and STAMPS
-# has the time of its topic's namespace.
+# Modules that use the broker's own clock, which no namespace's clock moves, and why. All other modules of OBEYS and
+# STAMPS use the clock of their topic's namespace.
 OF_THE_BROKER = {
     "rates.py": "one round computes the rates of all topics",
     "model/transaction/coordinator.py": "a transaction has topics of several namespaces",
@@ -62,7 +63,7 @@ OF_THE_BROKER = {
 }
 CLOCK_OF_A_BROKER = {"broker", "_broker", "cluster"}
 LINES_APART = {"machine", "keep_alive", "token_expiry"}
-# When something happened, for those who look; nothing depends on it.
+# Modules that only record when something happened, for people to read. Nothing depends on these times.
 STAMPS = {
     "admin/cluster/broker_stats.py",
     "admin/topic/stats_json.py",
@@ -89,7 +90,7 @@ STAMPS = {
     "websocket/letters.py",
     "websocket/producer.py",
 }
-# Timelines of their own (broker/clock.py), which obey when they are included, or never.
+# Timelines of their own (broker/clock.py). Some can be put under the lab's clock; `machine` never is.
 APART = {
     "admin/cluster/brokers.py": "machine: the answer is written first",
     "http/site.py": "machine: a clock that stands still would refuse everybody",
@@ -104,7 +105,7 @@ APART = {
     "websocket/socket.py": "keep-alive: silence of a client, and pings",
 }
 PASSED_ON = {"auth/tls.py": "the clock's monotonic: files are looked at by the broker's time"}
-# The machine's own clock, without a word to the broker's: sockets, disks, processor time.
+# Modules that use the machine's own clock, independent of the broker's: for sockets, disks and processor time.
 MACHINE = {
     "accepting.py": "handshakes; the process has no file descriptor left",
     "http/connection.py": "a client that neither sends nor takes anything",
@@ -138,7 +139,7 @@ def sources() -> list[tuple[str, ast.Module]]:
 
 
 def asks(module: ast.Module, names: Collection[str]) -> Iterator[str]:
-    """Of whom one of these is asked: the name, "" for whatever is no name."""
+    """Yield the object of each use of these attributes: its name, or "" if the object has no name."""
     for node in ast.walk(module):
         if isinstance(node, ast.Attribute) and node.attr in names:
             yield node.value.id if isinstance(node.value, ast.Name) else ""
@@ -159,7 +160,7 @@ def test_each_use_of_the_machine_s_time_has_a_reason() -> None:
 
 
 def asks_the_broker(module: ast.Module) -> bool:
-    """Return whether the module reads `broker.clock`, other than its timelines apart."""
+    """Return whether the module reads `broker.clock`, except for its separate timelines."""
     apart = {
         id(node.value) for node in ast.walk(module) if isinstance(node, ast.Attribute) and node.attr in LINES_APART
     }

@@ -1,4 +1,4 @@
-"""What model tests build managed ledgers and cursors on."""
+"""Helpers that build managed ledgers and cursors for tests of the model."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ NAME = "public/default/persistent/t"
 
 
 def cluster_of(storage: Storage | None = None, **config: Any) -> Cluster:
-    """What a broker's ledgers share; over a store that keeps everything in memory."""
+    """Return the cluster that a broker's ledgers share, by default over a store in memory."""
     return Cluster(Config(**config), PIP, storage or HeldStorage())
 
 
-@dataclass(eq=False)  # each is itself, as a producer is
+@dataclass(eq=False)  # compared by identity, as a producer is
 class Publisher:
-    """Remembers what became of its entries."""
+    """A publisher that remembers which of its entries were stored, failed or forgotten."""
 
     kept: list[Position] = field(default_factory=list)
     sequence_ids: list[int] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Publisher:
 
 
 class Heard(LedgerListener):
-    """Does what a test wants when it hears of a ledger."""
+    """A listener of a ledger that calls the functions of a test."""
 
     def __init__(self) -> None:
         self.on_confirmed: Callable[[], object] = lambda: None
@@ -60,13 +60,13 @@ class Heard(LedgerListener):
 
 
 def heard(ledger: ManagedLedger) -> Heard:
-    """Return who hears of a ledger that was made so."""
+    """Return the listener of a ledger that was made with a `Heard`."""
     assert isinstance(ledger.listener, Heard)
     return ledger.listener
 
 
 def append(ledger: ManagedLedger, cluster: Cluster, *entries: bytes, publisher: Publisher | None = None) -> None:
-    """Entries of one turn."""
+    """Append entries to a ledger in one turn."""
     publisher = publisher or Publisher()
     for number, entry in enumerate(entries):
         ledger.append_run([Pending(publisher, entry, number, number)])
@@ -74,7 +74,7 @@ def append(ledger: ManagedLedger, cluster: Cluster, *entries: bytes, publisher: 
 
 
 def read_all(ledger: ManagedLedger) -> list[tuple[Position, bytes]]:
-    """Every visible entry, read one after the other, from disk if need be."""
+    """Return all visible entries, read one after the other, from disk if they are not in memory."""
     found = []
     position = ledger.next(ledger.first_position())
     while position <= ledger.last_confirmed:
@@ -84,7 +84,7 @@ def read_all(ledger: ManagedLedger) -> list[tuple[Position, bytes]]:
 
 
 class Paths(dict[str, bytes]):
-    """What is kept under which path, by a store that keeps it at once."""
+    """Values by path, in a metadata store that commits each value at once."""
 
     def store(self, path: str, value: bytes | None) -> None:
         if value is None:

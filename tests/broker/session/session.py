@@ -11,7 +11,7 @@ from tests.broker.wire import Bed, Type, frame_of
 
 
 class Full:
-    """A socket that takes nothing, until the test does."""
+    """A socket without room: its session's bytes wait until the test takes them."""
 
     def __init__(self, bed: Bed) -> None:
         self.session = Session(bed.broker, "/full", self)
@@ -19,14 +19,14 @@ class Full:
         self._decoder = FrameDecoder()
 
     def wake(self) -> None:
-        """There is something to take."""
+        """Ignore that bytes wait, because the test takes them."""
 
     def give(self, *frames: bytes) -> None:
         self.session.receive(b"".join(frames))
         self._turn.finish()
 
     def take(self) -> list[int]:
-        """The types of the commands that waited; then the session has room again."""
+        """Return the types of the waiting commands, and give the session room again."""
         found = [pb.BaseCommand.FromString(head).type for head, _ in self._decoder.feed(self.session.outgoing.take())]
         self.session.drained()
         self._turn.finish()

@@ -1,4 +1,4 @@
-"""What a client of a version, with flags, may be sent unasked."""
+"""Commands that a client takes unasked, by its protocol version and its feature flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep-alive, and the check before an owner is evicted. Half minutes pass here in no time."""
+"""Keep-alive, and the check before an owner is evicted. The clock jumps over the half minutes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire, frame_of, plain
 
 
 async def silent_until(wire: Wire, bed: Bed, seconds: float, since: float) -> None:
-    """Nothing comes until just before that time."""
+    """Expect no frame until just before `seconds` have passed since `since`."""
     await wire.quiet(since + seconds - bed.broker.clock.monotonic() - 0.01)
 
 
@@ -108,11 +108,11 @@ async def test_messages_of_a_dead_client_go_to_others(bed: Bed, wire: Wire) -> N
     assert await other.payloads(2) == [b"a", b"b"]
 
 
-# the check, by itself
+# Liveness alone
 
 
 class Connection:
-    """What Liveness watches."""
+    """A connection that Liveness watches."""
 
     paused = False
 

@@ -1,4 +1,4 @@
-"""What the log says at INFO: one line for each connection, producer, consumer and refusal, none for a message."""
+"""The log at INFO: one line for each connection, producer, consumer and refusal, and none for a message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.broker.wire import TOPIC, Bed, Exclusive, Type, plain
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What was logged since the last look, without addresses."""
+    """Return the log messages since the last call, without addresses."""
     said = [" ".join(word for word in record.getMessage().split() if "peer=" not in word) for record in caplog.records]
     caplog.clear()
     return said

@@ -1,4 +1,4 @@
-"""Frames from templates are as frames made one by one; what the socket does not take stays in order."""
+"""Outgoing frames: templates give the same bytes as single frames, and waiting bytes stay in order."""
 
 from __future__ import annotations
 

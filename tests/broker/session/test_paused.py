@@ -1,4 +1,4 @@
-"""A connection that is paused: what came behind waits in its order, whatever stands between it and the client."""
+"""Paused connections: later commands wait in their order, also when a fault delays commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens that expire while a client is connected (transcript 150). The minutes pass in no time."""
+"""Tokens that expire while a client is connected (transcript 150). The clock jumps over the minutes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_the_first_look_after_expiry_challenges_and_a_new_token_is_taken_i
     await respond(wire, lasting(bed, 90))
     await wire.quiet(2 * CHECK - 1)
     await challenged(wire, within=2)
-    await respond(wire, token("me").encode())  # for ever
+    await respond(wire, token("me").encode())  # this token does not expire
     await wire.quiet(100 * CHECK)
     await wire.alive()
 

@@ -1,4 +1,4 @@
-"""A session without a socket: bytes go in, and bytes wait to go out."""
+"""A session without a socket: it receives bytes, and its own bytes wait for the test."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_messages_stop_where_nobody_takes_them(bed: Bed, full: Full, type:
     )
     assert full.take() == [Type.SUCCESS]
     full.give(frame_of(Type.FLOW, consumer_id=0, messagePermits=50))
-    received = len(full.take())  # from here on, no block of the cache ends where the room does
+    received = len(full.take())  # from here on, no block of the cache ends exactly where the room ends
     full.give(frame_of(Type.FLOW, consumer_id=0, messagePermits=1000))
     while full.session.outgoing.size:
         assert full.session.outgoing.size < HIGH_WATER + 20_000
@@ -51,7 +51,7 @@ async def test_a_client_that_only_asks_is_not_read_for_ever(full: Full, monkeypa
         requests += 10
         assert full.session.outgoing.size < 110_000
     answered = len(full.take())
-    assert requests - 10 < answered < requests  # what was read and not handled yet waits until there is room
+    assert requests - 10 < answered < requests  # some requests wait until the session has room
     assert answered + len(full.take()) == requests
     assert full.session.may_read
 

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.req("B-46")
 
 
 class Secure:
-    """A broker behind TLS, and what its clients know."""
+    """A broker behind TLS, and the authority that its clients trust."""
 
     def __init__(self, broker: Broker, port: int, authority: Authority) -> None:
         self.broker = broker
@@ -46,7 +46,7 @@ class Secure:
         return stream
 
     async def dial(self, client: Files | None = None) -> Wire:
-        """A connection whose handshake is done, so far as the client knows."""
+        """Open a connection, and complete the client's side of the handshake."""
         context = ssl.create_default_context(cafile=str(self.authority.path))
         if client is not None:
             context.load_cert_chain(client.certificate, client.key)
@@ -118,7 +118,7 @@ async def test_the_certificate_of_a_stranger_ends_the_handshake(
 ) -> None:
     async with listening(tmp_path, Config()) as secure:
         stranger = Authority(tmp_path, "stranger").sign("admin-of-nothing")
-        wire = await secure.dial(stranger)  # TLS 1.3: the client learns it with the first read
+        wire = await secure.dial(stranger)  # TLS 1.3: the client notices the refusal at its first read
         assert await wire.closed() == []
         assert "a TLS handshake failed" in caplog.text
         await (await secure.connect()).alive()
@@ -131,7 +131,7 @@ async def test_bytes_that_are_no_tls_harm_no_other_connection(
     async with listening(tmp_path, Config()) as secure:
         stream = await secure.raw()
         await stream.send_all(data)
-        if data[0] == 0x16:  # a beginning that goes nowhere
+        if data[0] == 0x16:  # an incomplete handshake
             await stream.aclose()
         else:
             while await stream.receive_some():
@@ -151,7 +151,7 @@ async def test_a_tls_handshake_may_not_take_for_ever(
 
 
 async def test_the_broker_says_goodbye(tmp_path: Path) -> None:
-    """A close_notify, so that what was sent is known to be all."""
+    """The broker sends close_notify, so that a client knows that it has all bytes."""
     async with listening(tmp_path, Config()) as secure:
         wire = await secure.connect()
         await wire.send(Type.SEND, plain(b"of no producer"), producer_id=5, sequence_id=0)
@@ -174,7 +174,7 @@ async def test_reading_over_tls_pauses_while_too_many_sends_wait(tmp_path: Path)
         await wire.write(wire.sends(*[plain(b"x")] * 10))
         await paused(lambda: any(not session.may_read for session in secure.broker.sessions))
         await wire.write(frame_of(Type.PING))
-        await wire.quiet(0.02)  # not even read
+        await wire.quiet(0.02)  # the broker does not even read the PING
         store.release()
         assert len(await wire.receipts(10)) == 10
         await wire.expect(Type.PONG)

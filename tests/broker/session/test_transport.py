@@ -1,4 +1,4 @@
-"""What happens between a session and its socket."""
+"""Sessions and their sockets: slow readers, pauses, and the end of connections."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_one_read_takes_little_while_others_publish(loopback: Loopback, mo
 
 
 async def test_a_consumer_that_does_not_read_holds_nobody_up(loopback: Loopback) -> None:
-    """What its socket has no room for stays in the ledger, not in its connection's memory."""
+    """Messages for which the socket has no room stay in the ledger, and not in the connection's memory."""
     wire = await loopback.connect()
     slow = await loopback.connect(receive_buffer=4096)
     await slow.subscribe()
@@ -124,7 +124,7 @@ async def test_replies_wait_their_turn_behind_messages_that_wait(loopback: Loopb
 
 @pytest.mark.req("W-12")
 async def test_a_dead_client_with_a_full_socket_is_let_go(loopback: Loopback) -> None:
-    """The broker closes it, although it cannot write and nothing comes in."""
+    """The broker closes the connection, although it cannot write and receives nothing."""
     wire = await loopback.connect(receive_buffer=4096)
     await wire.producer()
     await wire.publish(*[plain(bytes(MB))] * 8)
@@ -161,7 +161,7 @@ async def test_reading_pauses_while_too_many_sends_wait() -> None:
         await wire.write(wire.sends(*[plain(b"x")] * 10))
         await trio.testing.wait_all_tasks_blocked(0.01)
         await wire.write(frame_of(Type.PING))
-        await wire.quiet(0.02)  # not even read
+        await wire.quiet(0.02)  # the broker does not even read the PING
         await other.alive()
         store.release()
         assert len(await wire.receipts(10)) == 10
@@ -170,7 +170,7 @@ async def test_reading_pauses_while_too_many_sends_wait() -> None:
 
 
 async def test_a_pause_in_reading_keeps_nobody_from_writing() -> None:
-    """Both tasks of a connection have waited, each for its own reason, before the socket is full."""
+    """The reading task and the writing task wait for different reasons before the socket is full."""
     store = HeldStorage()
     async with listening(Config(maxPendingPublishRequestsPerConnection=5), store) as loopback:
         wire = await loopback.connect(receive_buffer=4096)
@@ -198,7 +198,7 @@ async def test_reading_goes_on_when_what_it_waited_for_is_gone() -> None:
         await trio.testing.wait_all_tasks_blocked(0.01)
         loopback.broker.topics.delete(TopicName.parse(TOPIC), force=True)
         await wire.expect(Type.CLOSE_PRODUCER)
-        store.release()  # nobody is told, for nobody is there
+        store.release()  # no producer is left to get the receipts
         await wire.alive()
 
 
@@ -216,7 +216,7 @@ async def test_a_paused_connection_can_be_closed() -> None:
         session.close("the test wants it")
         await wire.closed()
         await loopback.sessions(0)
-        store.release()  # receipts for nobody
+        store.release()  # no client is left to get the receipts
         other = await loopback.connect()
         await other.subscribe(initialPosition=Earliest)
         await other.flow()

@@ -1,4 +1,4 @@
-"""A thousand wrong frames of every kind: each closes its own connection, and costs no memory."""
+"""A thousand wrong frames of all kinds: each closes its own connection, and none leaks memory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.broker.wire import Type, Wire, frame_of, plain
 
 WARM_UP = 100
 FRAMES = 1000
-MOST_GROWTH = 2 << 20  # bytes, while so many frames are sent
-ROUNDS = 3  # a leak grows in each of them, an allocator only now and then
+MOST_GROWTH = 2 << 20  # bytes of memory for FRAMES frames
+ROUNDS = 3  # a leak takes memory in each round, an allocator only in some
 STATUS = Path("/proc/self/status")
 
 pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="RssAnon is Linux's")
@@ -31,18 +31,18 @@ TRUNCATED = CONNECT + frame_of(Type.SEND, plain(bytes(100_000)), producer_id=0, 
 
 
 def rss_anon() -> int:
-    """Bytes of memory of this process that no file backs."""
+    """Return the anonymous memory of this process in bytes."""
     gc.collect()
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith("RssAnon"))
     return int(line.split()[1]) * 1024
 
 
 class Reasons(logging.Filter):
-    """Counts what the broker says of closed connections, and keeps none of it, as pytest would."""
+    """A counter of the broker's warnings about connections. It drops the records, which pytest would keep."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.counts: Counter[bool] = Counter()  # of reasons, whether they were the wanted one
+        self.counts: Counter[bool] = Counter()  # whether a warning has the wanted reason -> number
         self.wanted = ""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -77,7 +77,7 @@ KINDS = {
 
 
 async def answered_over_http(wire: Wire) -> None:
-    """Expect a log line about bytes that are no frame."""
+    """Read the broker's HTTP answer until the connection ends."""
     with suppress(trio.BrokenResourceError):
         while await wire.stream.receive_some():
             pass
@@ -85,7 +85,7 @@ async def answered_over_http(wire: Wire) -> None:
 
 
 async def provoke(kinds: list[str], reasons: Reasons) -> None:
-    """Send wrong frames of these kinds in turn, each on a connection of its own. Fail if memory grows each time."""
+    """Send wrong frames of these kinds in turn, each on a connection of its own. Fail if memory grows in each round."""
     async with listening() as loopback:
         other = await loopback.connect()
         await other.producer()
@@ -101,7 +101,7 @@ async def provoke(kinds: list[str], reasons: Reasons) -> None:
 
 
 async def send_wrong(loopback: Loopback, kinds: list[str], reasons: Reasons, count: int) -> None:
-    """Send so many wrong frames, and expect the broker to close each connection."""
+    """Send `count` wrong frames, and expect the broker to close each connection."""
     for number in range(count):
         data, reasons.wanted = KINDS[kinds[number % len(kinds)]]
         wire = await loopback.dial()
@@ -112,7 +112,7 @@ async def send_wrong(loopback: Loopback, kinds: list[str], reasons: Reasons, cou
         if data.startswith(b"GET "):
             await answered_over_http(wire)
         answers = [received.command.type for received in await wire.closed()]
-        assert answers in ([], [Type.CONNECTED])  # the reset that follows may overtake it
+        assert answers in ([], [Type.CONNECTED])  # a reset may overtake CONNECTED
         await loopback.hang_up(wire)
 
 

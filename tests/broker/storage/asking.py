@@ -13,7 +13,7 @@ from pulsarium.broker.storage.interface import Batch, Run
 
 
 async def ask(call: Callable[..., None], *arguments: object) -> Any:
-    """Make `call(*arguments, done)`; return what `done` gets, or raise it."""
+    """Call `call(*arguments, done)`, and return or raise what `done` gets."""
     answers: list[Any] = []
     answered = trio.Event()
 
@@ -29,13 +29,13 @@ async def ask(call: Callable[..., None], *arguments: object) -> Any:
 
 
 def batch_of(ledger_id: int, first: int, *entries: bytes, era: int = 0, **metadata: bytes | None) -> Batch:
-    """A batch with one run, and metadata by name."""
+    """Build a batch with one run of entries, and with metadata by name."""
     return Batch({ledger_id: [Run(first, list(entries))]} if entries else {}, dict(metadata), era=era)
 
 
 @contextmanager
 def no_file_grows_beyond(size: int) -> Iterator[None]:
-    """The nearest a test without privileges comes to a full disk."""
+    """Limit the size of files, because a test without privileges cannot fill a disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

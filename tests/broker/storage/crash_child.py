@@ -1,9 +1,9 @@
-"""A process that commits numbered batches and says so on stdout, until it is killed or kills itself.
+"""A process that commits numbered batches, and prints the number of each, until it is killed or kills itself.
 
     python crash_child.py DIRECTORY DURABILITY WINDOW [POINT OCCURRENCE]
 
-Begins after the last batch that the directory has; keeps WINDOW batches in flight; kills itself at the given
-occurrence of a persist point.
+The process begins behind the last batch in the directory, and keeps WINDOW batches in flight. It kills itself at the
+given occurrence of a persist point.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def own_ledger(number: int) -> int:
 
 
 def batch(number: int) -> Batch:
-    """Number `number`: a run of the common ledger, a ledger of its own, the end of an earlier one's, and its number."""
+    """Build batch `number`: entries of the common ledger and of a ledger of its own, the deletion of an earlier batch's
+    ledger, and its number as metadata."""
     kept = entries(number)
     return Batch(
         {LEDGER: [Run(first_entry(number), kept)], own_ledger(number): [Run(100 * each, kept) for each in range(4)]},

@@ -1,4 +1,4 @@
-"""Helpers for the tests of past stage."""
+"""Data directories of older versions, from past/."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ PAST = Path(__file__).parent / "past"
 
 
 def unpack(name: str, to: Path) -> None:
-    """Have a folder as it was left."""
+    """Unpack a data directory as the older version left it."""
     with tarfile.open(PAST / f"{name}.tar.xz") as packed:
         packed.extractall(to, filter="data")

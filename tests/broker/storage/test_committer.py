@@ -18,14 +18,14 @@ from tests.broker.storage.asking import ask, batch_of, no_file_grows_beyond
 
 
 class Hook:
-    """Notes the persist points; can hold the commit thread at one, or make one fail."""
+    """A hook that records the persist points. It can hold the commit thread at one point, or make one fail."""
 
     def __init__(self) -> None:
         self.seen: list[PersistPoint] = []
         self.hold_at: PersistPoint | None = None
         self.released = threading.Event()
         self.failures: dict[PersistPoint, Exception] = {}
-        self.failing: set[int] = set()  # transactions by number, from 1
+        self.failing: set[int] = set()  # transactions that fail, by number from 1
 
     def __call__(self, point: PersistPoint) -> None:
         self.seen.append(point)
@@ -70,7 +70,7 @@ async def test_batches_that_wait_share_a_transaction_and_are_answered_in_order(
     hook.released.set()
     await ask(store.commit, batch_of(1, 10, b"10", own=b""))
     assert answered == list(range(10))
-    assert hook.transactions() <= 3  # the first alone, the rest when it is released, the last if it came too late
+    assert hook.transactions() <= 3  # the first batch, those that waited for it, and the last one if it came too late
     assert store.load_metadata() == {"last": b"9", "own": b""}
 
 
@@ -131,7 +131,7 @@ async def test_a_batch_that_cannot_be_stored_is_refused(store: SqliteStorage, ba
 
 
 async def answers_of(store: SqliteStorage, hook: Hook, *batches: Batch) -> list[bool]:
-    """Whether each was kept. All of them wait while the first is written."""
+    """Return whether the store kept each batch. All other batches wait while the first one is written."""
     kept: list[bool] = []
     hook.hold_at = PersistPoint.WRITTEN
     for batch in batches:
@@ -146,7 +146,7 @@ async def answers_of(store: SqliteStorage, hook: Hook, *batches: Batch) -> list[
 async def test_a_failure_in_the_middle_fails_what_waits_behind_it(
     store: SqliteStorage, hook: Hook, monkeypatch: pytest.MonkeyPatch, group_bytes: int
 ) -> None:
-    """Also what comes when the store works again: it was built on what is not there."""
+    """Batches that come when the store works again fail too, because they build on the failed batch."""
     monkeypatch.setattr(committer, "GROUP_BYTES", group_bytes)
     await ask(store.commit, batch_of(1, 0, b"0"))
     hook.failing = {2}
@@ -155,7 +155,7 @@ async def test_a_failure_in_the_middle_fails_what_waits_behind_it(
     for batch in (batch_of(9, 0, b"x"), batch_of(9, 0, deleted=b"x"), Batch(deleted_ledgers=[1]), Batch()):
         with pytest.raises(StorageError, match="commit failed: database or disk is full"):
             await ask(store.commit, batch)
-    assert hook.transactions() == 2  # none of those behind it was tried
+    assert hook.transactions() == 2  # no batch behind the failed one was tried
     assert store.load_metadata() == {}
     assert [len(store.stored_runs(ledger_id)) for ledger_id in range(1, 10)] == [1, *[0] * 8]
 
@@ -174,7 +174,7 @@ async def test_commits_before_a_failure_are_kept(
 async def test_the_next_era_works_until_it_fails_too(store: SqliteStorage, hook: Hook) -> None:
     hook.failing = {1, 3}
     kept: list[tuple[int, bool]] = []
-    for era in (0, 0, 1, 1, 1, 2, 1, 0):  # the last two never come from a Turn
+    for era in (0, 0, 1, 1, 1, 2, 1, 0):  # a Turn never sends the last two
         number = len(kept)
         store.commit(
             batch_of(1, number, b"x", era=era, **{f"{number}": b""}),
@@ -187,10 +187,10 @@ async def test_the_next_era_works_until_it_fails_too(store: SqliteStorage, hook:
 
 
 async def test_a_batch_of_the_next_era_behind_those_of_the_failed_one(store: SqliteStorage, hook: Hook) -> None:
-    """The broker was told of the failure before the commit thread came to them."""
+    """The broker has learned of the failure before the commit thread reaches the later batches."""
     hook.failing = {1}
     turn_told = trio.Event()
-    hook.hold_at = PersistPoint.ACKNOWLEDGED  # the answer of the first is on its way
+    hook.hold_at = PersistPoint.ACKNOWLEDGED  # the answer to the first batch is on its way
     store.commit(batch_of(1, 0, b"lost"), lambda error: turn_told.set())
     await turn_told.wait()
     kept: list[bool] = []
@@ -246,7 +246,7 @@ async def test_commits_that_cannot_be_applied_are_not_lost(
 async def test_too_many_commits_that_cannot_be_applied_are_refused(
     store: SqliteStorage, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that neither memory nor the next start takes more and more."""
+    """Otherwise memory would grow, and the next start would take longer and longer."""
     monkeypatch.setattr(applier, "APPLY_CHANGES", 2)
     hook.failures[PersistPoint.APPLYING] = sqlite3.OperationalError("out of luck")
     answers: list[Exception | None] = []

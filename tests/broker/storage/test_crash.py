@@ -1,4 +1,4 @@
-"""kill -9 loses nothing that was acknowledged, and leaves no half of a batch."""
+"""Crashes by kill -9: no acknowledged batch is lost, and no batch is kept in part."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def start(*arguments: object) -> subprocess.Popen[bytes]:
 
 
 def acknowledged(child: subprocess.Popen[bytes], kill_after: int | None = None) -> list[int]:
-    """The numbers that the child said it has, up to its end, which comes after `kill_after` of them."""
+    """Return the numbers that the child acknowledged before its end. After `kill_after` numbers, kill the child."""
     assert child.stdout is not None
     output = b""
     with child:
@@ -33,7 +33,7 @@ def acknowledged(child: subprocess.Popen[bytes], kill_after: int | None = None) 
 
 
 def check(directory: Path, durability: Durability) -> int:
-    """All of batches 0 to the last, nothing more. Returns the number of the last."""
+    """Check that the store has all of batches 0 to the last, and nothing more. Return the number of the last batch."""
     store = SqliteStorage(directory, durability)
     last = int(store.load_metadata()[crash_child.LAST])
     end = crash_child.first_entry(last + 1)
@@ -61,8 +61,8 @@ def test_nothing_acknowledged_is_lost_to_kill(tmp_path: Path, durability: Durabi
 @pytest.mark.parametrize(
     ("point", "occurrence", "last"),
     [
-        ("BEGUN", 10, 8),  # nothing of the tenth is there
-        ("WRITTEN", 10, 9),  # all of it is, though nobody was told
+        ("BEGUN", 10, 8),  # nothing of the tenth batch is stored
+        ("WRITTEN", 10, 9),  # all of it is stored, but not acknowledged
         ("COMMITTED", 10, 9),
         ("ACKNOWLEDGED", 10, 9),
         ("APPLYING", 3, None),

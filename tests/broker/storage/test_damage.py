@@ -1,4 +1,4 @@
-"""Damaged files of a data directory: refused and left as they are, or served without what is damaged."""
+"""Damaged files of a data directory: the store refuses them and keeps them as they are, or serves what is sound."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Contents = dict[int, list[bytes]]
 
 
 class Kept(NamedTuple):
-    """A data directory as `kill -9` leaves it, and what was stored after each commit."""
+    """A data directory as `kill -9` leaves it, with all entries, and the metadata after each commit."""
 
     directory: Path
     entries: Contents
@@ -45,7 +45,7 @@ class Kept(NamedTuple):
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    """Half of it is in the index, half only in the newest file of the log."""
+    """Return a data directory. Half of its commits are in the index, the others only in the newest log file."""
     chance = random.Random(1)
     directory, copy = tmp_path_factory.mktemp("store"), tmp_path_factory.mktemp("kept") / "data"
     entries: Contents = {ledger: [] for ledger in range(LEDGERS)}
@@ -67,12 +67,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
                 shutil.copytree(directory, copy)
             nursery.cancel_scope.cancel()
 
-    for _ in range(2):  # closing the first one brings its half into the index
+    for _ in range(2):  # closing the first store brings its half into the index
         trio.run(fill, SqliteStorage(directory), COMMITS // 2)
     return Kept(copy, entries, metadata)
 
 
-# what can happen to a file
+# kinds of damage
 
 
 def truncated(data: bytearray, chance: random.Random) -> None:
@@ -130,13 +130,14 @@ def damage(path: Path, kind: Callable[[bytearray, random.Random], None], chance:
 
 
 def files(directory: Path) -> dict[str, bytes]:
-    """What a refusal may not change; the index of a log is made anew by everybody."""
+    """Return the files that a refusal may not change: all but the lock and SQLite's index, which every process makes
+    anew."""
     left_out = (LOCK_NAME, f"{DATABASE_NAME}-shm")
     return {path.name: path.read_bytes() for path in directory.iterdir() if path.name not in left_out}
 
 
 def readable(store: SqliteStorage, kept: Kept) -> set[tuple[int, int]]:
-    """The entries that are there, each of them as it was stored; all others are refused."""
+    """Return the entries that can be read, which must be as they were stored. All others must be refused."""
     found = set()
     for ledger, entries in kept.entries.items():
         with suppress(StorageError):
@@ -150,7 +151,7 @@ def readable(store: SqliteStorage, kept: Kept) -> set[tuple[int, int]]:
 
 
 async def go_on(store: SqliteStorage) -> None:
-    """One more commit; then it is closed."""
+    """Make one more commit, if the store takes it, and close the store."""
     async with trio.open_nursery() as nursery:
         await nursery.start(store.run)
         with suppress(StorageError), trio.fail_after(30):
@@ -190,7 +191,7 @@ def check_damage(kept: Kept, tmp_path: Path, seed: int) -> None:
     assert store.load_metadata() in kept.metadata
     found = readable(store, kept)
     trio.run(go_on, store)
-    with suppress(StorageError):  # SQLite looks more closely when it writes
+    with suppress(StorageError):  # SQLite finds more damage when it writes
         again = SqliteStorage(directory)
         try:
             assert readable(again, kept) == found
@@ -198,11 +199,11 @@ def check_damage(kept: Kept, tmp_path: Path, seed: int) -> None:
             again.close()
 
 
-# what is done about it, by what it is
+# outcomes, by the kind of damage
 
 
 def refusal(directory: Path) -> str:
-    """Why the store is not opened; then nothing in it has changed."""
+    """Return the error of a store that does not open, and check that no file has changed."""
     before = files(directory)
     with pytest.raises(StorageError) as refused:
         SqliteStorage(directory)
@@ -232,7 +233,8 @@ def test_an_empty_file_is_a_new_store(tmp_path: Path, caplog: pytest.LogCaptureF
 
 
 def unborn(directory: Path, pages_before: int) -> Path:
-    """As `kill -9` leaves it while SQLite makes the file a database, of so many pages that it had before."""
+    """Return the directory as `kill -9` leaves it while SQLite creates a database. The file had `pages_before` pages
+    before."""
     with closing(sqlite3.connect(directory / DATABASE_NAME)) as connection:
         connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
         connection.execute("PRAGMA journal_mode=WAL")
@@ -349,6 +351,6 @@ def test_a_file_without_write_permission_is_refused(
     kept: Kept, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = kept.copy(tmp_path / "data")
-    read_only = directory / name  # permission bits do not hold root
+    read_only = directory / name  # root may write despite the permission bits
     monkeypatch.setattr("os.access", lambda path, mode: path != read_only)
     assert f"cannot write {read_only}: this user must be able to write" in refusal(directory)

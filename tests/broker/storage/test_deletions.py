@@ -1,4 +1,5 @@
-"""Ledgers in rows of the database, where entries are that outlived their log file, or are older than the log."""
+"""Deletion of ledgers in rows of the database. Such rows hold entries that outlived their log file, or are older than
+the log."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def one_row_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows_left(directory: Path) -> list[tuple[int, int]]:
-    """(ledger id, rows) as the file has them, whatever is marked."""
+    """Return the number of rows of each ledger in the file, including those that are marked as deleted."""
     with closing(sqlite3.connect(directory / DATABASE_NAME)) as connection:
         return connection.execute("SELECT key >> 32, count(*) FROM segment GROUP BY 1 ORDER BY 1").fetchall()
 
@@ -36,7 +37,7 @@ def ten_rows(*ledger_ids: int) -> list[tuple[int, Run]]:
 
 
 class Slices:
-    """Lets the event loop wait for a number of slices; holds the thread at the first if asked to."""
+    """A hook that waits for a number of slices. It can hold the thread at each slice, or make a slice fail."""
 
     def __init__(self, expected: int) -> None:
         self.points: list[PersistPoint] = []
@@ -121,20 +122,20 @@ async def test_deleting_that_fails_waits_for_the_next_deletion(
     await until(lambda: rows_left(tmp_path) == [])
 
 
-# damage
+# damaged rows
 
 Pages = Callable[[int], list[int]]
-"""The pages that one ledger alone fills, in order."""
+"""A function that returns the offsets of the pages that one ledger alone fills, in order."""
 
 
 def zeroed(data: bytearray, pages: Pages) -> None:
-    """SQLite stumbles over the chain of pages of a row."""
+    """Empty a page of a row of ledger 2, so that SQLite itself cannot follow the row's pages."""
     page = pages(2)[3]
     data[page : page + PAGE_SIZE] = bytes(PAGE_SIZE)
 
 
 def crossed(data: bytearray, pages: Pages) -> None:
-    """A row of ledger 2 goes on with pages of ledger 4, and SQLite sees nothing wrong."""
+    """Continue a row of ledger 2 with pages of ledger 4, which SQLite does not notice."""
     page, other = pages(2)[3], pages(4)[3]
     data[page : page + 4] = (other // PAGE_SIZE + 1).to_bytes(4, "big")
 
@@ -155,7 +156,7 @@ async def test_a_damaged_row_stays_and_all_others_go(
     data = bytearray((tmp_path / DATABASE_NAME).read_bytes())
 
     def pages(ledger_id: int) -> list[int]:
-        full = bytes([ledger_id]) * (PAGE_SIZE - 4)  # behind the number of the next one
+        full = bytes([ledger_id]) * (PAGE_SIZE - 4)  # a page begins with the number of the next page
         return [start for start in range(0, len(data), PAGE_SIZE) if data[start + 4 : start + PAGE_SIZE] == full]
 
     damage(data, pages)
@@ -166,7 +167,7 @@ async def test_a_damaged_row_stays_and_all_others_go(
         await ask(store.commit, Batch(deleted_ledgers=[2, 3]))
         await until(lambda: rows_left(tmp_path) == [(1, 1), (2, 1), (4, 1), (5, 1)])
         await ask(store.commit, Batch({}, {f"{number}": b"n" * 100_000 for number in range(6)}))
-        store._applier.do()  # what was freed is used again
+        store._applier.do()  # uses the freed pages again
         for ledger_id in (1, 4, 5):
             assert store.read_now(ledger_id, 0, 3) == entries(ledger_id)
         nursery.cancel_scope.cancel()
@@ -178,7 +179,7 @@ async def test_a_damaged_row_stays_and_all_others_go(
         await ask(store.commit, Batch(deleted_ledgers=[5]))
         await until(lambda: rows_left(tmp_path) == [(1, 1), (2, 1), (4, 1)])
         nursery.cancel_scope.cancel()
-    assert caplog.text.count("damaged rows") == 2  # once a start
+    assert caplog.text.count("damaged rows") == 2  # one line for each start
 
 
 async def test_a_ledger_whose_rows_cannot_be_listed_holds_nobody_up(

@@ -1,4 +1,4 @@
-"""The entry log: whatever a process or a disk leaves of it, the commits that are read back are the first ones."""
+"""The entry log: however a process or a disk leaves the log, its first commits, and no others, can be read back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pulsarium.broker.storage.record import FILE_HEAD_BYTES, MAGIC, Record, row_
 from pulsarium.broker.storage.segments import rows_of, unpack
 
 Commit = tuple[dict[int, list[bytes]], dict[str, bytes | None], list[int]]
-"""Entries by ledger id, metadata, deleted ledgers."""
+"""Entries by ledger id, metadata, and deleted ledgers of a commit."""
 
 commits = st.lists(
     st.tuples(
@@ -78,7 +78,7 @@ def test_any_prefix_of_the_bytes_recovers_to_a_prefix_of_the_commits(kept: list[
         found, tail = left(directory)
         assert found == kept[: sum(end <= length for end in ends)]
         assert tail.lost == []
-        fill(directory, kept, tail.end)  # a new start goes on in another file
+        fill(directory, kept, tail.end)  # the next start writes another file
         assert left(directory)[0] == [*found, *kept]
 
 
@@ -136,7 +136,7 @@ def test_a_record_that_fails_leaves_the_log_as_it_was(tmp_path: Path) -> None:
 
 
 def test_bytes_of_another_file_are_no_record(tmp_path: Path) -> None:
-    """Else a client could send an entry that is taken for a commit."""
+    """Otherwise a client could send an entry that the store takes for a commit."""
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         fill(tmp_path / name, [ONE, ONE])

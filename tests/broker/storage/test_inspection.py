@@ -1,4 +1,4 @@
-"""The contents of a data directory, as `pulsarium storage show` has them."""
+"""Contents of a data directory, as `pulsarium storage show` prints them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Changed = Callable[[Path], object]
 
 @pytest.fixture
 async def store(tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> SqliteStorage:
-    """A running store of four commits in one file, of which the database has all."""
+    """Start a store, make four commits in one log file, and wait until the database has all four."""
     monkeypatch.setattr(applier, "APPLY_CHANGES", 1)
     store = SqliteStorage(tmp_path / "data")
     await nursery.start(store.run)

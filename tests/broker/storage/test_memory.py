@@ -116,7 +116,7 @@ async def test_the_space_of_a_deleted_ledger_is_used_again(store: Storage) -> No
     def temporary_files() -> int:
         size = 0
         for descriptor in os.listdir("/proc/self/fd"):
-            with suppress(FileNotFoundError):  # the listing's own
+            with suppress(FileNotFoundError):  # the descriptor of this listing itself
                 if "etilqs" in os.readlink(f"/proc/self/fd/{descriptor}"):
                     size += os.fstat(int(descriptor)).st_size
         return size
@@ -140,7 +140,7 @@ async def test_a_commit_in_memory_succeeds_in_any_era(store: Storage, era: int) 
 
 
 def test_nothing_is_left_in_the_temporary_directory(tmp_path: Path) -> None:
-    """And the environment names it."""
+    """The store deletes its file in TMPDIR while the file is open."""
     script = (
         "import os, trio\n"
         "from pulsarium.broker.storage.interface import Run\n"

@@ -1,4 +1,4 @@
-"""A store of an older format becomes one of today's, or stays what it is."""
+"""Migration of a store of an older format to today's. A migration that fails leaves the old store as it was."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def fill(connection: sqlite3.Connection, ledger: int, entries: list[bytes]) -> N
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A folder of format 1 as `kill -9` leaves it: half of it is in the log."""
+    """Create a folder of format 1 as `kill -9` leaves it: a part of the rows is only in the log."""
     made, directory = tmp_path / "made", tmp_path / "data"
     made.mkdir()
     with closing(sqlite3.connect(made / DATABASE_NAME, isolation_level=None)) as connection:
@@ -74,14 +74,15 @@ def data(tmp_path: Path) -> Path:
 
 
 def files(directory: Path) -> dict[str, bytes]:
-    """Return the files that a failed migration may not change; a reader leaves an index, and an empty log."""
+    """Return the files that a failed migration may not change, without the index and the empty log that a reader
+    leaves."""
     left_out = (LOCK_NAME, f"{DATABASE_NAME}-shm")
     found = {path.name: path.read_bytes() for path in directory.iterdir() if path.name not in left_out}
     return {name: content for name, content in found.items() if content}
 
 
 def served(directory: Path) -> Contents:
-    """Return what today's store has of the old one."""
+    """Return the metadata and the entries that the store has after the migration."""
     store = SqliteStorage(directory)
     try:
         entries = {ledger: store.read_now(ledger, 0, len(ENTRIES[ledger]) - 1) for ledger in ENTRIES}
@@ -92,7 +93,7 @@ def served(directory: Path) -> Contents:
 
 
 def names(directory: Path) -> set[str]:
-    """The files there, but for those that whoever looks at one leaves."""
+    """Return the names of the files, except for those that every reader of a database leaves."""
     return {path.name for path in directory.iterdir() if not path.name.endswith(("-wal", "-shm"))}
 
 
@@ -103,7 +104,7 @@ def format_of(path: Path) -> int:
 
 
 def old_rows(path: Path) -> list[object]:
-    """All that a database of format 1 holds."""
+    """Return all metadata and all rows of a database of format 1."""
     with closing(open_to_look(path)) as connection:
         return [sorted(older.metadata(connection).items()), *older.rows(connection)]
 
@@ -276,7 +277,7 @@ def test_a_file_system_without_links_keeps_no_copy(
 def test_progress_is_told_at_most_once_a_second(
     data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seconds = iter(number / 10 for number in range(1000))  # of the machine, a tenth a slice
+    seconds = iter(number / 10 for number in range(1000))  # each slice takes a tenth of a second
     monkeypatch.setattr("time.monotonic", lambda: next(seconds))
     monkeypatch.setattr(migration, "SLICE_BYTES", 1)
     caplog.set_level("INFO")

@@ -1,4 +1,4 @@
-"""Whatever is asked of a store, in whatever order, it behaves like a dict of entries."""
+"""Random programs on stores: a store behaves like a dict of entries, whatever the order of requests."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pulsarium.broker.storage.memory import MemoryStorage
 from pulsarium.broker.storage.sqlite import SqliteStorage
 from tests.broker.storage.asking import ask
 
-Step = tuple[Any, ...]  # what to do, and with what
+Step = tuple[Any, ...]  # the name of a request, and its arguments
 
-SLOTS = 3  # ledgers at a time; one that is deleted makes room for one with a new id
+SLOTS = 3  # ledgers at a time; a ledger with a new id takes the place of a deleted one
 
 slots = st.integers(0, SLOTS - 1)
 appends = st.tuples(slots, st.integers(0, 2), st.lists(st.binary(max_size=30), min_size=1, max_size=6))
@@ -119,7 +119,7 @@ async def play(program: list[Step], make: Callable[[], Storage]) -> None:
 
 
 async def settle(store: Storage) -> None:
-    """Everything handed over before is done."""
+    """Wait until the store has done all earlier requests."""
     await ask(store.commit, Batch())
     if not store.keeps_entries:
         await ask(store.spill, 1_000_000, Run(0, []))
@@ -163,6 +163,6 @@ def test_a_store_is_a_dict(kind: str, program: list[Step]) -> None:
         makers: dict[str, Callable[[], Storage]] = {
             "sqlite": lambda: SqliteStorage(path, "none"),
             "memory": MemoryStorage,
-            "lasting": cache(LastingStorage),  # restarts take the same one
+            "lasting": cache(LastingStorage),  # a restart takes the same store
         }
         trio.run(play, program, makers[kind])

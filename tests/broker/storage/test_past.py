@@ -1,4 +1,5 @@
-"""Folders as older versions left them at `kill -9`: today's broker says of each what its own did. past/ has them."""
+"""Data directories that older versions left at `kill -9` (past/). Today's broker tells the same of each as its own
+version."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from tests.broker.storage.past.said import describe, left, load_coordinators
 from tests.broker.storage.past_stage import PAST, unpack
 
 NAMES = sorted(path.stem for path in PAST.glob("*.json"))
-# REST did not show them to begin with
+# The first versions did not show schemas over REST.
 SCHEMAS = json.loads((PAST / "format-2.json").read_text())["topics"]["typed"]["schemas"]
 
 
 def known(expected: Any, found: Any) -> Any:
-    """`found` without what the older version said nothing of."""
+    """Return `found` without the values that the older version did not tell."""
     if expected is None:
         return None
     if isinstance(expected, dict) and isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""A data directory that goes away under a running store: nothing more is taken, and nobody else's files are touched."""
+"""Data directories that vanish under a running store: the store takes no more commits, and touches no other files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(data: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> SqliteStorage:
-    """Make a store that looks at its files before each commit, and has one entry."""
+    """Start a store that checks the place of its files before each commit, and has one entry."""
     monkeypatch.setattr(committer, "PLACE_SECONDS", 0)
     store = SqliteStorage(data)
     await nursery.start(store.run)
@@ -104,7 +104,7 @@ async def test_a_deleted_log_that_is_put_back_is_written_again(store: SqliteStor
     with pytest.raises(StorageError, match="is gone"):
         await ask(store.commit, batch_of(1, 1, b"lost"))
     put_back(data)
-    assert store.refusal  # as of the last look; this makes another one
+    assert store.refusal  # the result of the last check; reading it starts another check
     store.settle()
     assert not store.refusal
     await ask(store.commit, batch_of(1, 1, b"next", era=1))
@@ -124,7 +124,7 @@ async def test_entries_survive_the_deletion_of_the_log_while_the_store_runs(data
 
 
 async def test_another_directory_in_its_place_stays_as_it_is(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever closes a database last removes the log that has its name."""
+    """SQLite removes the log with the database's name when the last connection closes, even in another directory."""
     monkeypatch.setattr(committer, "PLACE_SECONDS", 0)
     store = SqliteStorage(data)
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""Log files whose entries are deleted give their room back."""
+"""Reclaiming of log files whose entries are deleted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.broker.storage.asking import ask
 
 @pytest.fixture
 async def store(tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> SqliteStorage:
-    """A store with small files, each of which begins with a large entry of ledger 1."""
+    """Start a store with small log files, each of which begins with a large entry of ledger 1."""
     monkeypatch.setattr(entry_log, "LOG_BYTES", 1000)
     monkeypatch.setattr(applier, "APPLY_CHANGES", 1)
     store = SqliteStorage(tmp_path)

@@ -1,4 +1,4 @@
-"""Another state in the place of what a store keeps, and snapshots of it."""
+"""Replacement of all that a store keeps, and snapshots of a store."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 async def test_the_store_has_exactly_the_new_state(store: Storage) -> None:
     await ask_commit(store, batch_of(1, 0, b"a", b"b", path=b"value"))
     await ask_commit(store, Batch(deleted_ledgers=[1]))
-    for content in (b"x", b"y"):  # again: with the ids that it has already, and those of a ledger that was deleted
+    for content in (b"x", b"y"):  # the second time, the ids are in use; before the first time, ledger 1 was deleted
         store.replace({"new": content}, [(1, Run(0, [content])), (1, Run(1, [b"2"])), (7, Run(3, [b"3"]))])
         assert store.load_metadata() == {"new": content}
         assert await ask(store.read, 1, 0, 1) == [content, b"2"]
@@ -87,7 +87,7 @@ async def test_settling_stores_all_commits_that_were_handed_over(tmp_path: Path)
 
 @pytest.mark.parametrize("point", [PersistPoint.WRITTEN, PersistPoint.COMMITTED])
 def test_a_crash_in_the_middle_leaves_the_old_or_the_new(tmp_path: Path, point: PersistPoint) -> None:
-    """The file is copied at that moment, as a machine that stops would leave it."""
+    """The test copies the files at that moment, as a machine that stops would leave them."""
     copy = tmp_path / "copy"
     armed = False
 
@@ -118,7 +118,7 @@ def test_a_crash_in_the_middle_leaves_the_old_or_the_new(tmp_path: Path, point: 
         store.close()
 
 
-# files
+# snapshot files
 
 
 def test_a_snapshot_is_a_database(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_ledgers_that_are_being_deleted_stay_behind(tmp_path: Path) -> None:
     snapshot.write(path, {}, [(3, Run(0, [b"x"])), (4, Run(0, [b"y"]))], {})
     with sqlite3.connect(path) as connection:
         segments.mark_deleted(connection, [3])
-        connection.execute("UPDATE segment SET checksum = 0 WHERE key >> 32 = 3")  # a damaged row of one stays
+        connection.execute("UPDATE segment SET checksum = 0 WHERE key >> 32 = 3")  # a damaged row of ledger 3 stays
     connection.close()
     with Snapshot(path) as found:
         assert [ledger for ledger, _ in found.entries()] == [4]
@@ -204,7 +204,7 @@ def test_a_leftover_file_of_an_earlier_process_is_overwritten(tmp_path: Path) ->
 def test_the_new_state_is_on_disk_before_it_replaces_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine that dies leaves the old one or the new."""
+    """A machine that dies leaves the old snapshot or the new one."""
     done: list[str] = []
     sync, replace = os.fsync, os.replace
 

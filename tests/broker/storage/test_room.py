@@ -1,4 +1,4 @@
-"""A disk that is almost full: messages are refused, all else goes on, and what is deleted makes room."""
+"""A disk that is almost full: the store refuses messages, takes all other commits, and finds room after deletions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MB = 1 << 20
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """64 MB, really: only root can have that."""
+    """Create a disk of 64 MB, and yield its path. Only root can mount such a disk."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(place)]
@@ -34,7 +34,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 async def no_longer_full(store: SqliteStorage, era: int = 0) -> None:
-    """Until a look finds room; each question makes the store look again."""
+    """Wait until the store finds room. Each read of `refusal` makes the store look again."""
     for _ in range(1000):
         if not store.refusal:
             return
@@ -50,10 +50,10 @@ async def test_deleted_ledgers_make_room_on_a_full_disk(small_disk: Path, nurser
         await ask(store.commit, batch_of(1, entries, bytes([entries % 256]) * MB))
         entries += 1
     assert entries > 30
-    await ask(store.commit, Batch({}, {"/acknowledged": bytes(100_000)}))  # the rest goes on
+    await ask(store.commit, Batch({}, {"/acknowledged": bytes(100_000)}))  # metadata is still stored
     assert await ask(store.read, 1, 0, 0) == [bytes(MB)]
     assert len(await ask(store.read, 1, 0, entries - 1)) == entries
-    for ledger in (2, 3):  # more than fits: the space is used again
+    for ledger in (2, 3):  # more than fits: the store uses the space of deleted ledgers
         await ask(store.commit, Batch({}, {}, [ledger - 1]))
         await no_longer_full(store)
         for number in range(25):

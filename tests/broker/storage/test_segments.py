@@ -104,14 +104,14 @@ def test_the_error_names_the_damaged_entries(
 
 
 def test_a_page_that_is_lost_takes_its_row_only(tmp_path: Path) -> None:
-    """SQLite itself stumbles over the chain of pages of a long row."""
+    """SQLite itself cannot follow the chain of pages of a long row."""
     path = tmp_path / "db"
     writer = open_database(path, "none")
     for first in (0, 2, 4):
         put(writer, 1, Run(first, [bytes([first]) * 100_000] * 2))
     writer.close()
     data = bytearray(path.read_bytes())
-    lost = data.index(bytes([2]) * (PAGE_SIZE - 4)) // PAGE_SIZE * PAGE_SIZE  # behind the number of the next one
+    lost = data.index(bytes([2]) * (PAGE_SIZE - 4)) // PAGE_SIZE * PAGE_SIZE  # behind the next page's number
     data[lost : lost + PAGE_SIZE] = bytes(PAGE_SIZE)
     path.write_bytes(data)
     reader = open_reader(path)
@@ -131,7 +131,7 @@ def test_stored_runs_count_entries_and_their_bytes(connection: sqlite3.Connectio
 
 @pytest.mark.parametrize("count", [1, 2, 99])
 def test_the_count_of_the_last_row_is_what_its_checksum_covers(connection: sqlite3.Connection, count: int) -> None:
-    """A topic has as many entries as its rows say; in the middle a wrong one leaves a gap, at the end nothing tells."""
+    """The rows tell how many entries a topic has. A wrong count shows as a gap in the middle, but not at the end."""
     put(connection, 1, Run(0, [b"a", b"b"]))
     put(connection, 1, Run(2, [b"c", b"d", b"ef"]))
     connection.execute("UPDATE segment SET count = ? WHERE key = ?", (count, 1 << 32 | 2))
@@ -139,7 +139,7 @@ def test_the_count_of_the_last_row_is_what_its_checksum_covers(connection: sqlit
 
 
 def test_a_damaged_last_row_still_counts(connection: sqlite3.Connection) -> None:
-    """Its entries are refused when they are read, and can be skipped."""
+    """The entries of such a row are refused when a client reads them, and can be skipped."""
     put(connection, 1, numbered(0, 3))
     connection.execute("UPDATE segment SET data = zeroblob(length(data))")
     assert segments.stored_runs(connection, 1) == [(0, 3, 3)]
@@ -175,7 +175,7 @@ def test_a_ledger_marked_deleted_is_hidden_at_once(connection: sqlite3.Connectio
 
 
 def deleted(connection: sqlite3.Connection, ledger_id: int) -> list[segments.Slice]:
-    """Delete a ledger's rows; in which slices."""
+    """Delete the rows of a ledger, and return the slices that this takes."""
     slices = [segments.next_slice(connection, ledger_id)]
     segments.delete_slice(connection, slices[0])
     while (next_key := slices[-1].next_key) is not None:

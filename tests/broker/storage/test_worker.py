@@ -19,7 +19,7 @@ class Question(NamedTuple):
 
 
 class Echo(Worker[Question]):
-    """Answers with the number, when it may."""
+    """A worker that answers each question with its number, once `may_answer` is set."""
 
     def __init__(self) -> None:
         super().__init__("storage echo")
@@ -58,7 +58,7 @@ async def test_requests_are_answered_in_order_and_background_work_fills_the_gaps
     echo.start()
     await echo.stop(10)
     assert answers == [0, 1, 2]
-    assert echo.between[:3] == ["answer 0", "answer 1", "answer 2"]  # nobody waited for a piece
+    assert echo.between[:3] == ["answer 0", "answer 1", "answer 2"]  # answers come before pieces
     assert echo.closed >= 1
 
 
@@ -73,7 +73,7 @@ async def test_stopping_takes_its_grace_and_no_longer(echo: Echo, nursery: trio.
     echo.may_answer.set()
     await echo.finished.wait()
     await trio.testing.wait_all_tasks_blocked()
-    # The first may have been begun; what was not is refused, in its turn.
+    # The worker may have begun the first request. All others are refused, in their order.
     assert all(isinstance(answer, StorageError) for answer in answers[1:])
     assert len(answers) == 4
 
@@ -127,7 +127,7 @@ def test_an_event_loop_that_is_gone_stops_no_thread(caplog: pytest.LogCaptureFix
 
 
 async def test_the_memory_of_reported_errors_is_bounded(echo: Echo, caplog: pytest.LogCaptureFixture) -> None:
-    """Each damaged range has a line of its own."""
+    """A damaged range has one line in the log."""
     for number in range(3 * REMEMBERED):
         for _ in range(2):
             echo.report(StorageError(f"range {number}"), f"range {number}")

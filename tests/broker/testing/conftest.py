@@ -1,4 +1,4 @@
-"""A broker in a thread, and the official client, which is what most tests of users have."""
+"""A broker in a thread, and the official Python client, as in most tests of users."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def topic(broker: PulsarBroker, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def heeded() -> Iterator[None]:
-    """Ctrl-C is heeded, also by tests that a shell runs in the background."""
+    """Set Python's handler of SIGINT, because a shell lets background jobs ignore the signal."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 def client_of(broker: PulsarBroker) -> Any:
-    """One that says nothing, and closes quickly."""
+    """Return a client that logs only errors."""
     return pulsar.Client(broker.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))

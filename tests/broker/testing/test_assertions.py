@@ -1,4 +1,4 @@
-"""What tests say of topics, and the words for what is not so."""
+"""Assertions of tests about topics, and the texts of their failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from pulsarium.broker.lab.expectations import OfSubscription
 from pulsarium.broker.testing import PulsarBroker
 
-SOON = 0.02  # seconds, to wait for what does not come
+SOON = 0.02  # seconds to wait in assertions that must fail
 
 
 def fails(said: Callable[..., None], *args: object) -> str:
@@ -47,7 +47,7 @@ def test_more_than_expected_fails_at_once(broker: PulsarBroker, client: Any, top
 
 
 def test_values_are_those_of_the_producer(broker: PulsarBroker, client: Any, topic: str) -> None:
-    """Of batches, compressed, and in chunks."""
+    """The broker unpacks batches, decompresses messages, and joins chunks."""
     compression = {"compression_type": pulsar.CompressionType.ZLib}
     batches = client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=10, **compression)
     for each in (b"a", b"b", b"c"):

@@ -18,7 +18,7 @@ Handled = Callable[[list[bytes]], None]
 
 
 def application(check: Handled) -> Callable[[PulsarBroker], None]:
-    """Return a test of a program that publishes and consumes in at-least-once style; `check` judges what it handled."""
+    """Return a test of a program that publishes and consumes at least once. `check` judges the handled messages."""
 
     async def run(broker: PulsarBroker) -> list[bytes]:
         handled: list[bytes] = []

@@ -1,4 +1,4 @@
-"""The option explore of the mark: a test runs again and again, each time with a broker that chooses."""
+"""The option explore of the mark: a test runs repeatedly, each time with a broker that makes legal choices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lab from a test's own thread: each part does there what it does in the broker's."""
+"""The lab from a test's own thread: all parts work as in the broker's thread."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WEEK = timedelta(days=7)
 
 
 def test_a_lost_receipt(broker: PulsarBroker, client: Any, topic: str) -> None:
-    """The message is stored, and its producer told nothing; it sends again, and there is a duplicate."""
+    """The broker stores the message. The producer gets no receipt and sends it again, which makes a duplicate."""
     with broker.faults.add("close", "SEND", stage="after", topic=topic) as lost:
         assert [rule.id for rule in broker.faults.rules] == [lost.id]
         client.create_producer(topic).send(b"a")
@@ -95,7 +95,7 @@ def test_a_delayed_message_arrives_when_the_clock_is_advanced(
         broker.assert_delivered(topic, "s", timeout=0.01)
     clock.advance(timedelta(days=6))
     assert clock.now_ms() == now + 6 * 86_400_000
-    assert 0 < (clock.next_in or 0) < 86_500  # the client's own time went on
+    assert 0 < (clock.next_in or 0) < 86_500  # the client's own clock went on
     clock.advance(86_500)
     assert consumer.receive(30_000).data() == b"a"
     with pytest.raises(ClockError, match="pass a finite number"):
@@ -171,7 +171,7 @@ def test_a_clean_client_passes_the_linter(broker: PulsarBroker, client: Any, top
 
 
 def test_the_linter_says_what_a_client_did_wrong(broker: PulsarBroker, topic: str) -> None:
-    """It uses a request id twice."""
+    """The client uses a request id twice."""
     connect = pb.CommandConnect(client_version="careless", protocol_version=19)
     lookup = pb.CommandLookupTopic(topic=topic, request_id=7)
     commands = [

@@ -1,4 +1,4 @@
-"""Marks of tests that cannot have their effect: each ends the run of pytest with one line that says what to do."""
+"""Invalid marks of tests: each ends the run of pytest with one line that says what to do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_options_of_the_mark_are_those_of_running() -> None:
 
 
 def wrong(pytester: pytest.Pytester, mark: str, fixtures: str = "", *options: str) -> str:
-    """Return what pytest says of a test with this mark, all in its last line."""
+    """Run a test with this mark, expect a usage error of one line, and return its text."""
     pytester.makepyfile(f"import pytest\n\n@pytest.mark.pulsar({mark})\ndef test_it({fixtures}):\n    pass\n")
     result = pytester.runpytest_inprocess(*QUIET, "--strict-markers", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -96,8 +96,7 @@ def test_a_fault_of_many_tests_is_said_once(pytester: pytest.Pytester) -> None:
 
 
 def test_marks_of_other_projects_are_left_alone(pytester: pytest.Pytester) -> None:
-    """A mark of this name in tests that have no fixture of ours, and in words that are not ours; nothing is imported
-    for it."""
+    """Marks of this name are ignored in tests without our fixtures, whatever their options, and import nothing."""
     pytester.makepyfile("""
         import sys
 
@@ -119,7 +118,7 @@ def test_marks_of_other_projects_are_left_alone(pytester: pytest.Pytester) -> No
 
 
 def test_the_broker_is_imported_as_it_is(pytester: pytest.Pytester) -> None:
-    """pytest compiles plugins anew, assertions and all: four small modules, and not the broker."""
+    """Pytest rewrites the assertions of plugins. The plugin lets it rewrite four small modules, and not the broker."""
     pytester.makepyfile("""
         import sys
 

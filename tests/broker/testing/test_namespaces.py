@@ -1,4 +1,4 @@
-"""Namespaces and topics for tests, made and deleted without HTTP."""
+"""Namespaces and topics of tests, created and deleted without HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def namespaces(broker: PulsarBroker) -> list[str]:
 
 
 def policies(broker: PulsarBroker, namespace: str) -> Any:
-    """As REST shows them."""
+    """Return the policies of a namespace as REST shows them."""
     with urllib.request.urlopen(f"{broker.admin_url}/admin/v2/namespaces/{namespace}") as answer:
         return json.load(answer)
 

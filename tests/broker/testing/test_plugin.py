@@ -1,4 +1,4 @@
-"""What pytest offers by itself: as users' test files use it, in a pytest of their own."""
+"""Fixtures and options of the pytest plugin, as users' test files use them, in a pytest of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pulsarium.broker.clock import NamespaceTime
 from pulsarium.broker.server import RunningCluster
 from pulsarium.broker.testing import running
 
-# Users may have the plugins of trio, anyio and hypothesis or not, which take seconds in a new folder.
+# Plugins that users need not have are left out. They take seconds in a new folder.
 OTHERS = ("cacheprovider", "trio", "anyio", "hypothesispytest")
 PYTEST = (sys.executable, "-P", "-m", "pytest", "-W", "error", *(f"-pno:{name}" for name in OTHERS))
 
@@ -28,7 +28,7 @@ def run(pytester: pytest.Pytester) -> Run:
 
 
 class Run:
-    """Runs a test file in a process."""
+    """A runner of test files, each in a process of its own."""
 
     def __init__(self, pytester: pytest.Pytester) -> None:
         self._pytester = pytester
@@ -223,7 +223,7 @@ def test_workers_share_nothing(run: Run) -> None:
 
 
 def test_many_tests_on_one_broker(run: Run) -> None:
-    """The speed is measured elsewhere: see docs/lab.md."""
+    """The speed is measured elsewhere, see docs/lab.md."""
     result = run("""
         import pytest
 
@@ -280,7 +280,7 @@ def test_without_a_broker_it_is_not_in_the_way(run: Run) -> None:
 
 
 def test_the_plugin_uses_nothing_private_of_pytest() -> None:
-    """Every run of every user's pytest loads it."""
+    """Users load the plugin in every run of pytest."""
     for module in (pytest_plugin, pytest_marks):
         nodes = list(ast.walk(ast.parse(inspect.getsource(module))))
         asked = {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) != "self"}

@@ -1,4 +1,4 @@
-"""A broker of another process, by HTTP alone: here the broker of this process, which both sides look at."""
+"""Brokers of other processes, over HTTP alone. Here the broker is in this process, so that tests see both sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker for a block, for plain code and for code on trio."""
+"""`running`: a broker for the time of a block, in plain code and in code on trio."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def send_and_receive(broker: PulsarBroker, topic: str = "hello", data: bytes = b
 
 
 def is_answered(url: str) -> bool:
-    """Whether anybody listens there."""
+    """Return whether a server listens at the URL."""
     with socket.socket() as caller:
         return caller.connect_ex(("127.0.0.1", int(url.rpartition(":")[2]))) == 0
 
@@ -70,7 +70,7 @@ def test_http_answers_when_it_is_asked() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    """A socket that is not closed fails the test: it warns when it is collected."""
+    """A socket that is not closed fails the test, because it warns when it is collected."""
     with running() as broker:
         send_and_receive(broker)
         urls = (broker.service_url, broker.admin_url)
@@ -214,7 +214,7 @@ async def test_on_trio_it_may_be_in_a_thread() -> None:
 
 
 class OfUnittest(unittest.TestCase):
-    """As a user of unittest writes it."""
+    """A test case as users of unittest write it."""
 
     broker: PulsarBroker
 
@@ -230,7 +230,7 @@ class OfUnittest(unittest.TestCase):
 
 
 def test_importing_the_package_and_the_plugin_imports_no_broker() -> None:
-    """Every run of pytest does it."""
+    """Users import both in every run of pytest."""
     code = """
 import sys
 import pulsarium.broker, pulsarium.broker.pytest_plugin

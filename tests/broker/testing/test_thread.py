@@ -1,4 +1,4 @@
-"""A loop in a thread: it answers, hands over what went wrong, and leaves nothing behind."""
+"""A loop in a thread: calls, errors that it hands over, and its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulsarium.broker.testing.thread import BrokerEnded, LoopThread
 
 
 class Opened:
-    """Something that is open while the loop runs."""
+    """A resource that is open while the loop runs."""
 
     def __init__(self) -> None:
         self.open = True
@@ -166,7 +166,7 @@ def test_ctrl_c_while_it_opens_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("heeded")
 def test_ctrl_c_just_before_it_waits_is_noticed(thread: LoopThread[Opened]) -> None:
-    """The system tells of a signal, but wakes nobody: here another thread has it."""
+    """The system may deliver the signal to another thread, and does not wake the waiting one."""
 
     async def press() -> None:
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
@@ -196,4 +196,4 @@ def test_a_call_during_the_close_is_told_that_the_thread_has_ended() -> None:
     assert thread.call(divmod, 7, 2) == (3, 1)
     go_on.set()
     stopping.join()
-    thread.stop()  # raises what ended it
+    thread.stop()  # raises the error that ended the loop, if one did

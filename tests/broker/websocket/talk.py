@@ -40,7 +40,7 @@ def text_of(frame: dict[str, Any]) -> str:
 
 
 class Talk:
-    """One WebSocket. `status` is the HTTP status of its upgrade, `refusal` the body of a refusal."""
+    """A WebSocket. `status` is the HTTP status of its upgrade, `refusal` the body of a refusal."""
 
     def __init__(self, stream: trio.SocketStream, path: str, headers: dict[str, str], host: str) -> None:
         self.stream = stream
@@ -119,7 +119,7 @@ class Client:
         self._open: list[Talk] = []
 
     async def talk(self, path: str, query: str = "", host: str = "localhost", **headers: str) -> Talk:
-        """Open a WebSocket, or fail to."""
+        """Open a WebSocket, which the broker may refuse."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         stream = await self.http.connect()
         found = Talk(stream, f"{path}?{query}" if query else path, named, host)
@@ -141,7 +141,7 @@ class Client:
 
 @asynccontextmanager
 async def websockets(config: Config | None = None, storage: Storage | None = None) -> AsyncIterator[Client]:
-    """A broker on a port, and its WebSocket clients."""
+    """Serve a broker on a port, and yield its WebSocket clients."""
     async with served(config, storage=storage) as http:
         client = Client(http)
         try:

@@ -1,4 +1,4 @@
-"""Upgrades: who may have one, and which status a refusal has."""
+"""Upgrades to WebSockets, their authorization, and the status of a refusal."""
 
 from __future__ import annotations
 

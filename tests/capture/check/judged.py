@@ -1,4 +1,4 @@
-"""Histories, judged."""
+"""Judge histories and capture files by the promises of Pulsar."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def judged(some: Iterable[Record], *, nothing_unseen: bool = False, whole: bool 
 
 
 def judged_file(path: Path) -> Tally:
-    """The tally of a capture file."""
+    """Return the tally of a capture file."""
     return judged(_records(path), whole=all_opened(_records(path)))
 
 

@@ -1,4 +1,4 @@
-"""For each promise a history that breaks it, and nothing else; and histories that are unusual and break none."""
+"""Histories that each break one promise, and unusual histories that break none."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pulsarium.proto.generated.PulsarApi_pb2 import MessageIdData, MessageMetada
 from tests.capture.lint.talk import MS, Talk
 
 EXCLUSIVE, SHARED, FAILOVER, KEY_SHARED = range(4)
-LATER = 10_000  # milliseconds: longer than commands and deliveries may cross
+LATER = 10_000  # milliseconds: longer than the time in which a command and a delivery may cross
 TXN: dict[str, Any] = {"txnid_most_bits": 3, "txnid_least_bits": 7}
 OTHER_TXN: dict[str, Any] = {"txnid_most_bits": 3, "txnid_least_bits": 8}
 
 
 class History(Talk):
-    """A talk of one producer and some consumers. Messages come and go by their entry id."""
+    """A talk of one producer and some consumers. Methods name a message by its entry id."""
 
     def wait(self, ms: int = LATER) -> None:
         self.now += ms * MS
@@ -211,7 +211,7 @@ PLANTED: dict[str, tuple[Callable[[History], None], ...]] = {
     "delivered-before-its-time": (_early,),
     "permits-exceeded": (_permits,),
 }
-"""Histories of which every frame tells, by the promise that each breaks."""
+"""Histories whose frames alone prove the violation, by the promise that each breaks."""
 
 
 def _lost_at_the_end(talk: History) -> None:
@@ -245,7 +245,7 @@ UNSEEN: dict[str, tuple[Callable[[History], None], ...]] = {
     "acknowledged-and-delivered": (_acked_through, _acked_and_reopened),
     "compacted-newest-lost": (_newest,),
 }
-"""Histories that REST, expiry or another program may explain, by the promise that each breaks without these."""
+"""Histories that break a promise unless REST calls, expiry or another program explain them, by that promise."""
 
 
 def _usual(talk: History) -> None:
@@ -302,7 +302,7 @@ def _committed(talk: History) -> None:
 
 
 def _resent(talk: History) -> None:
-    """Without deduplication a resent message is stored again."""
+    """Send a message again without deduplication: the broker stores the message again."""
     talk.begin()
     talk.store(0)
     talk.store(1, sequence=0)
@@ -310,7 +310,7 @@ def _resent(talk: History) -> None:
 
 
 def _delayed(talk: History) -> None:
-    """Exclusive knows no delay."""
+    """Deliver a delayed message at once, because an Exclusive subscription ignores the delay."""
     talk.begin()
     talk.store(0, delay=60_000)
     talk.get(0, delay=60_000)
@@ -327,7 +327,7 @@ def _compacted(talk: History) -> None:
 
 
 def _acked_in_vain(talk: History) -> None:
-    """No frame tells that a transaction timed out."""
+    """Acknowledge in a transaction, and deliver the message again: no frame shows that the transaction timed out."""
     talk.begin(SHARED)
     talk.store(0)
     talk.get(0)

@@ -1,4 +1,4 @@
-"""The history checker finds what was planted, and nothing in recordings of a real broker."""
+"""The history checker finds planted violations, and no violation in recordings of a real broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Talks that are unusual, and break no rule: what crosses on the wire, what is closed early, what is sent again."""
+"""Unusual talks that break no rule: frames that cross on the wire, early closes, and messages that are sent again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from .talk import TOPIC, Talk, entry
 
 BY_BROKER = 2**64 - 1
-"""The request_id of a CLOSE_PRODUCER that nobody asked for."""
+"""The request_id of a CLOSE_PRODUCER that the broker sends without a request of the client."""
 
 
 def _sends(talk: Talk, *sequences: int) -> None:
@@ -37,7 +37,7 @@ def _crossing_and_again(talk: Talk) -> None:
 
 
 def _waiting_for_its_turn(talk: Talk) -> None:
-    """WaitForExclusive."""
+    """Close a producer that waits for exclusive access (WaitForExclusive)."""
     talk.client("PRODUCER", topic=TOPIC, producer_id=1, request_id=100, producer_access_mode=2)
     talk.broker("PRODUCER_SUCCESS", request_id=100, producer_name="p", producer_ready=False)
     talk.client("CLOSE_PRODUCER", producer_id=1, request_id=101)
@@ -86,7 +86,7 @@ def _produced_again(talk: Talk) -> None:
 
 
 def _replayed(talk: Talk) -> None:
-    """An application with a name for its producer, into deduplication."""
+    """Send lower sequence ids again, as an application does that names its producer and relies on deduplication."""
     talk.produce(producer_name="mine", user_provided_producer_name=True)
     for sequence in (5, 3, 4):
         talk.send(sequence)
@@ -102,4 +102,4 @@ LEGAL: dict[str, Callable[[Talk], None]] = {
     "produced-again-at-once": _produced_again,
     "replay-of-own-sequence-ids": _replayed,
 }
-"""After the greeting."""
+"""Legal talks by name. Each begins after the greeting."""

@@ -1,4 +1,4 @@
-"""For each rule a talk that breaks it, and nothing else; and a talk that breaks none."""
+"""Talks that each break one rule, and a talk that breaks none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .talk import BROKER, CLIENT, TOPIC, Talk, encoded, entry
 
 
 def conforming(talk: Talk) -> None:
-    """All that is usual."""
+    """Play the usual traffic of a connection, which breaks no rule."""
     talk.greet()
     talk.client("LOOKUP", topic=TOPIC, request_id=1)
     talk.broker("LOOKUP_RESPONSE", request_id=1, response=1)
@@ -143,7 +143,7 @@ BEFORE_GREETING: dict[str, Callable[[Talk], None]] = {
     "request-id-reused": _reused,
     "version-not-offered": _not_offered,
 }
-"""These greet in their own way, or not at all."""
+"""Talks that greet in their own way, or do not greet, by the rule that each breaks."""
 
 AFTER_GREETING: dict[str, Callable[[Talk], None]] = {
     "broken-frame": _broken,
@@ -206,7 +206,7 @@ FAULT_OF = dict.fromkeys(PLANTED, CLIENT) | dict.fromkeys(
 
 
 def plant(name: str, talk: Talk) -> Talk:
-    """The talk with one rule broken."""
+    """Add the frames that break the rule `name`, and return the talk."""
     if name in AFTER_GREETING:
         talk.greet()
     PLANTED[name](talk)

@@ -1,4 +1,4 @@
-"""What two sides say, written down by tests: records of one connection, a millisecond apart."""
+"""Records of one connection, written by tests. The records are one millisecond apart."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def entry(messages: int = 1, sequence: int = 0) -> bytes:
 
 
 def encoded(name: str, trailing: bytes = b"", **fields: Any) -> bytes:
-    """The frame of a command; `message_id=(1, 2)`, or a list of such for ACK."""
+    """Return the frame of a command. `message_id` is a pair such as (1, 2), or a list of pairs for ACK."""
     command = BaseCommand(type=name)
     body: Any = getattr(command, COMMANDS[command.type].field)
     body.SetInParent()
@@ -49,7 +49,7 @@ def encoded(name: str, trailing: bytes = b"", **fields: Any) -> bytes:
 
 
 class Talk:
-    """One connection."""
+    """The records of one connection."""
 
     def __init__(self, connection: int = 0, *, topic: str = TOPIC, opened: bool = True) -> None:
         self.connection = connection
@@ -85,7 +85,7 @@ class Talk:
         self.broker("PRODUCER_SUCCESS", request_id=request, producer_name="p")
 
     def subscribe(self, consumer: int = 1, request: int = 200, kind: int = 1, permits: int = 10) -> None:
-        """`kind`: CommandSubscribe.SubType; 1 is Shared."""
+        """Subscribe, and grant permits. `kind` is a CommandSubscribe.SubType, and 1 is Shared."""
         self.client(
             "SUBSCRIBE",
             topic=self.topic,

@@ -1,4 +1,4 @@
-"""Whatever is said on a connection: the rules judge it, and none of them fails."""
+"""Rules judge damaged frames and impossible values without an error."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _message(descriptor: Any, random: Random) -> dict[str, Any]:
 
 
 def _frame(random: Random) -> bytes:
-    """A command with anything in its fields, or no command."""
+    """Return the frame of a command with random fields, or random bytes."""
     if random.random() < 0.1:
         return random.randbytes(random.randrange(30))
     spec = random.choice(list(COMMANDS.values()))
@@ -71,7 +71,7 @@ def _frame(random: Random) -> bytes:
 
 @given(st.integers(0, 2**64))
 def test_frames_with_anything_in_them(seed: int) -> None:
-    random = Random(seed)  # hypothesis draws too slowly for so many
+    random = Random(seed)  # hypothesis draws too slowly for so many values
     talk = Talk()
     talk.greet()
     talk.produce()
@@ -96,7 +96,7 @@ def test_damaged_frames(names: list[str], random: Any) -> None:
 
 
 def test_sizes_that_nobody_has() -> None:
-    """A batch of two thousand million messages, and ack sets for it."""
+    """The batch claims two thousand million messages, and the client acknowledges that batch."""
     talk = Talk()
     talk.greet()
     talk.subscribe()

@@ -1,4 +1,4 @@
-"""The rules find what was planted, and nothing where nothing is wrong."""
+"""Rules find planted violations, and no violation in legal traffic."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .planted import FAULT_OF, PLANTED, conforming, plant
 from .talk import BROKER, CLIENT, TOPIC, Talk, encoded, entry
 from .transcripts import complete, records
 
-# Keep-alive and a refresh of credentials that the recording client left unanswered, as its scenarios want.
+# PINGs and AUTH_CHALLENGEs that the recording client did not answer, by transcript: its scenarios want this.
 SILENT_CLIENTS = {"029": 1, "049": 1, "127": 3, "143": 1, "150": 1}
 
 
 def broken(some: list[Record]) -> list[tuple[int, str, Direction]]:
-    """(connection, rule, whose fault) of everything that is wrong with interleaved connections."""
+    """Return the connection, the rule and the side at fault of each violation on interleaved connections."""
     checkers: dict[int, Checker] = {}
     shared = Shared()
     found = []
@@ -45,7 +45,7 @@ def broken(some: list[Record]) -> list[tuple[int, str, Direction]]:
 
 
 def test_each_rule_about_brokers_has_a_talk_that_breaks_it() -> None:
-    """Those about clients have programs: tests/broker/lab/linter_programs."""
+    """Rules about clients have programs instead: tests/broker/lab/linter_programs."""
     assert {name for name, each in RULES.items() if each.about is Direction.BROKER} <= PLANTED.keys() <= RULES.keys()
     assert all(RULES[name].about in (side, Direction.BOTH) for name, side in FAULT_OF.items())
 
@@ -99,7 +99,7 @@ def test_messages_sent_on_another_connection_of_the_topic_may_be_acknowledged() 
 def test_messages_acknowledged_on_another_connection_count_as_acknowledged() -> None:
     usual, other = Talk(0), Talk(1)
     conforming(usual)
-    plant("ack-not-delivered", other)  # its message was sent on the first connection, and acknowledged there
+    plant("ack-not-delivered", other)  # the first connection delivered and acknowledged the same message
     assert broken([*usual.records, *other.records]) == [(1, "ack-twice", CLIENT)]
     assert broken([*other.records, *usual.records])[0] == (1, "ack-not-delivered", CLIENT)
 
@@ -146,7 +146,7 @@ def test_memory_does_not_follow_the_messages(judging: bool) -> None:
 
 
 def test_a_receipt_costs_the_same_however_many_wait() -> None:
-    """It looks at the oldest SEND of its own producer, not at those of all."""
+    """The matcher looks at the oldest SEND of the receipt's producer, and not at the SENDs of all producers."""
     matcher = Matcher()
     conversation = Conversation()
     talk = Talk()
@@ -216,8 +216,8 @@ def test_a_connection_that_broke_owes_no_answers() -> None:
 
 @given(st.lists(st.sampled_from([*PLANTED, ""]), min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_among_others_it_is_found_too(names: list[str], random: object) -> None:
-    """Connections in any order of their records; nothing of one is blamed on another."""
-    # Each on a topic of its own: who shares one may acknowledge what others were sent.
+    """The records of the connections are mixed. The checker blames no connection for a violation of another."""
+    # Each talk has its own topic, because consumers of one topic may acknowledge each other's messages.
     talks = [Talk(at, topic=f"{TOPIC}-{at}") for at in range(len(names))]
     for name, talk in zip(names, talks, strict=True):
         if name:
@@ -234,7 +234,7 @@ def test_among_others_it_is_found_too(names: list[str], random: object) -> None:
 
 
 def test_ack_sets_of_a_batch_whose_size_was_not_kept_are_no_ack_of_all_of_it() -> None:
-    """A capture may keep too little of an entry to say how many messages it has."""
+    """A capture may keep too few bytes of an entry to tell the number of its messages."""
     talk = Talk()
     talk.greet()
     talk.subscribe()
@@ -252,7 +252,7 @@ def test_ack_sets_of_a_batch_whose_size_was_not_kept_are_no_ack_of_all_of_it() -
 
 @pytest.mark.parametrize("command", ["CLOSE_PRODUCER", "CLOSE_CONSUMER"])
 def test_closing_twice_is_a_warning(command: str) -> None:
-    """Pulsar answers SUCCESS, whether there is one or not."""
+    """Pulsar answers SUCCESS, even when the producer or the consumer does not exist."""
     talk = Talk()
     talk.greet()
     talk.produce()
@@ -280,7 +280,7 @@ def _state_after(requests: Iterable[int]) -> State:
 
 
 def test_all_answered_requests_of_a_client_that_counts_are_remembered() -> None:
-    """Also where it counts for several connections, which leaves gaps on each."""
+    """A client counts request ids for several connections together, so the ids of each connection have gaps."""
     state = _state_after(range(0, 24_000, 2))
     assert len(state.answered) == 12_000
     assert 0 in state.answered

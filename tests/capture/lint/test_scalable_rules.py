@@ -1,4 +1,4 @@
-"""Each rule of scalable topics finds the talk that breaks the rule, and accepts the talk that does not."""
+"""Rules of scalable topics find the talks that break them, and accept the mended talks."""
 
 from __future__ import annotations
 

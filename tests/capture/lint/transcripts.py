@@ -1,4 +1,4 @@
-"""Captures of a real broker, made from the transcripts whose frames are all there byte for byte."""
+"""Captures of a real broker, made from the transcripts that hold each frame byte for byte."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _CLOSED = {"closed_by_broker": Direction.BROKER, "closed_by_client": Direction.C
 
 
 def complete() -> list[Path]:
-    """Transcripts that can be made captures of."""
+    """Return the transcripts that hold all frames, so that captures can be made from them."""
     return [path for path in sorted(FOLDER.glob("*.jsonl")) if '"raw_bytes"' not in path.read_text()]
 
 
 def records(path: Path) -> Iterator[Record]:
-    """A transcript's frames and events; times are milliseconds from its start."""
+    """Yield the frames and events of a transcript. A transcript counts milliseconds from its start."""
     numbers: dict[str, int] = {}
     for line in path.read_text().splitlines():
         said = json.loads(line)
@@ -37,7 +37,7 @@ def records(path: Path) -> Iterator[Record]:
 
 
 def _frames(data: bytes) -> Iterator[bytes]:
-    """A line may hold what was sent in one segment; what is no whole frame stays as it is."""
+    """Split a line of a transcript into frames, because a TCP segment may hold several. Keep an incomplete frame."""
     while len(data) > 4 and len(data) > (stop := 4 + int.from_bytes(data[:4], "big")):
         yield data[:stop]
         data = data[stop:]
@@ -45,7 +45,7 @@ def _frames(data: bytes) -> Iterator[bytes]:
 
 
 def write(path: Path, out: Path) -> Path:
-    """The capture of a transcript."""
+    """Write the capture of a transcript to `out`, and return `out`."""
     with out.open("wb") as file:
         writer = CaptureWriter(file.write, Header(0, "Apache Pulsar 4.2.4", metadata={"transcript": path.stem}))
         for record in records(path):

@@ -1,4 +1,4 @@
-"""The generated dissector has the whole protocol. tests/foreign/test_wireshark.py runs it."""
+"""The generated dissector covers the whole protocol. tests/foreign/test_wireshark.py runs the dissector."""
 
 from __future__ import annotations
 

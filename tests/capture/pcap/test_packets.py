@@ -1,4 +1,4 @@
-"""Captures as packets and back, and packets as networks deliver them."""
+"""Export captures as packets, and import packets as networks deliver them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def imported(packets: Iterable[Packet]) -> tuple[list[Record], dict[str, int]]:
 
 
 def facts(some: Iterable[Record]) -> Facts:
-    """What both have in common, connection by connection: these get other numbers."""
+    """Return the facts that an export and import keeps, by connection. Connections are numbered from 0 on."""
     numbers: dict[int, int] = {}
     found = [
         (numbers.setdefault(each.connection, len(numbers)), each.kind, each.sender.value, each.data, each.size)
@@ -65,7 +65,7 @@ def packet(segment: Segment) -> Packet:
 
 
 def talks() -> list[Record]:
-    """Two connections, each with a frame of many segments."""
+    """Return the records of two connections. Each connection has a frame of many segments."""
     found = []
     for number in (4, 9):
         talk = Talk(number)
@@ -79,7 +79,7 @@ def talks() -> list[Record]:
 
 
 def cut(packet: Packet, size: int) -> Packet:
-    """A packet of which `tcpdump -s` kept only the first bytes."""
+    """Cut a packet after `size` bytes, as `tcpdump -s` does."""
     return replace(packet, data=packet.data[:size])
 
 
@@ -103,7 +103,7 @@ def test_a_cut_entry_survives_as_packets() -> None:
 
 @pytest.mark.parametrize("path", complete(), ids=lambda path: path.stem)
 def test_recordings_of_a_real_broker_survive_as_packets(path: Path) -> None:
-    """Some hold what is no frame; then the connection ends there, or the frames behind it are found again."""
+    """Recordings may hold invalid frames. The connection ends there, or the importer finds the next frames again."""
     before, (after, _) = facts(records(path)), imported(packets_of(exported(records(path))))
     assert {data for _, _, _, data, _ in facts(after)} <= {scrubbed(data) for _, _, _, data, _ in before}
 
@@ -164,7 +164,7 @@ def test_frames_behind_a_lost_packet_are_found_again() -> None:
 
 
 def test_nobody_is_blamed_for_lost_frames() -> None:
-    """The broker's CONNECTED is cut, so that the client seems to begin too early."""
+    """The CONNECTED of the broker is cut, so that the client seems to send LOOKUP too early."""
     talk = Talk()
     talk.greet()
     talk.client("LOOKUP", topic="t", request_id=1)

@@ -17,7 +17,7 @@ from pulsarium.rest.exchange import Reply
 
 @dataclass
 class Played:
-    """What a broker would answer, by method and target without query; 204 to all else. `sent` is what came."""
+    """A broker that answers by method and path, and with 204 to other requests. `sent` has all requests."""
 
     answers: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
     sent: list[tuple[str, str, Any]] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Played:
     def answer(
         self, method: str, path: str, body: object = "", status: int = 200, headers: Mapping[str, str] | None = None
     ) -> None:
-        """One answer more to a request; the last one stays. `path` begins after /admin/v2/ or with a slash."""
+        """Add an answer to a request. The last answer is repeated. `path` begins after /admin/v2/ or with a slash."""
         text = body if isinstance(body, str | bytes) else json.dumps(body)
         reply = Reply(status, dict(headers or {}), text if isinstance(text, bytes) else text.encode())
         self.answers.setdefault((method, path if path.startswith("/") else f"/admin/v2/{path}"), []).append(reply)
@@ -47,17 +47,17 @@ class Played:
         return replies.pop(0) if len(replies) > 1 else replies[0]
 
     def run(self, *arguments: str, env: Mapping[str, str | None] | None = None) -> Result:
-        """A run that must not end in a traceback."""
+        """Run a command, which must not end in a traceback."""
         return CliRunner().invoke(cli, ["admin", *arguments], prog_name="pulsarium", env=env, catch_exceptions=False)
 
     def said(self, *arguments: str) -> str:
-        """stdout of a run that must succeed and say nothing else."""
+        """Return stdout of a run that must succeed and print nothing to stderr."""
         result = self.run(*arguments)
         assert (result.exit_code, result.stderr) == (0, "")
         return result.stdout
 
     def refused(self, *arguments: str) -> str:
-        """stderr of a run that must fail and print nothing."""
+        """Return stderr of a run that must fail and print nothing to stdout."""
         result = self.run(*arguments)
         assert (result.exit_code, result.stdout) == (1, "")
         return result.stderr
@@ -74,7 +74,7 @@ def decoded(body: bytes | None) -> Any:
 
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> Played:
-    """Takes every request in place of a connection."""
+    """Return a broker that gets every request in place of a connection."""
     played = Played()
     monkeypatch.delenv("PULSAR_CLIENT_CONF", raising=False)
 

@@ -19,7 +19,7 @@ from tests.broker.wire import Bed, serving
 
 
 class Live:
-    """The broker, and a command line for it."""
+    """A broker, and a command line that calls its admin API."""
 
     def __init__(self, bed: Bed, url: str) -> None:
         self.bed = bed
@@ -31,13 +31,13 @@ class Live:
         return await trio.to_thread.run_sync(invoke)
 
     async def said(self, *arguments: str) -> str:
-        """stdout of a run that must succeed."""
+        """Return stdout of a run that must succeed."""
         result = await self.run(*arguments)
         assert (result.exit_code, result.stderr) == (0, ""), arguments
         return result.stdout
 
     async def refused(self, *arguments: str) -> str:
-        """stderr of a run that must fail."""
+        """Return stderr of a run that must fail."""
         result = await self.run(*arguments)
         assert (result.exit_code, result.stdout) == (1, ""), arguments
         return result.stderr

@@ -52,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - as BaseHTTPRequestHandler calls them
 
     def log_message(self, *_: Any) -> None:
-        """Not on stderr."""
+        """Keep stderr free."""
 
 
 def running() -> Iterator[Server]:
@@ -73,12 +73,12 @@ def api_of(*urls: str, **headers: str) -> Api:
 
 
 def call(api: Api, method: str, path: str, *, query: Mapping[str, object] | None = None, body: object = NO_BODY) -> Any:
-    """What came, as JSON."""
+    """Send a request, and return the answer as JSON."""
     return done(api.send(Request(method, path, query or {}, body))).data()
 
 
 def nobody() -> str:
-    """Where nobody listens."""
+    """Return a URL where no program listens."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return f"http://127.0.0.1:{taken.getsockname()[1]}"
 
@@ -197,7 +197,7 @@ def test_a_command_gives_up_an_answer_that_does_not_come() -> None:
 
 @contextmanager
 def saying(answer: bytes) -> Iterator[int]:
-    """A port that answers anything so, once, and closes."""
+    """Yield a port that gives this answer to the first client, whatever it sends, and closes."""
 
     def talk(listener: socket.socket) -> None:
         connection, _ = listener.accept()
@@ -248,7 +248,7 @@ def test_a_host_that_there_is_not_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_call_that_was_sent_is_not_sent_again(server: Server) -> None:
-    """It may have been done."""
+    """The server may have done the call already."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(Unreachable) as failed:

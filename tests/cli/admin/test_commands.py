@@ -21,7 +21,7 @@ def sent(played: Played) -> list[tuple[str, str, object]]:
 
 
 def test_commands_whose_requests_pulsar_admin_sends_late_send_the_same(played: Played) -> None:
-    """Its requests came after the command had ended, so that they could not be recorded with it."""
+    """pulsar-admin sends these requests after the command has ended, so they were not recorded with it."""
     pause = "dispatcher-pause-on-ack-state-persistent"
     played.answer("GET", f"{T}/dispatcherPauseOnAckStatePersistent", True)
     assert played.said("topicPolicies", f"get-{pause}", "t", "-a", "-g") == "true\n"

@@ -1,4 +1,4 @@
-"""Who calls: what is sent, and that it is never shown."""
+"""Credentials: the header that is sent, and never shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECRET = "xyzzy-secret"
 
 
 def authorization(played: Played, *options: str, env: dict[str, str | None] | None = None) -> str | None:
-    """The header that the options make."""
+    """Return the header that these options make."""
     result = played.run(*options, "tenants", "list", env=env)
     assert result.exit_code == 0, result.stderr
     return played.headers[-1].get("Authorization")

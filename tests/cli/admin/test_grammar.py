@@ -1,4 +1,4 @@
-"""Every command and option of pulsar-admin in the groups that are there, as recorded from its own model."""
+"""Commands and options of pulsar-admin, as recorded from its own model, for each group that exists here."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from pulsarium.cli.admin.main import admin
 from pulsarium.cli.main import cli
 
-# Ours alone; on every command.
+# Options that only `pulsarium admin` has, on every command.
 EVERYWHERE = {"output", "help"}
-# The two that the PIPs add to the released tool.
+# Commands that the PIPs add to the released pulsar-admin.
 OF_THE_PIPS = {("topics", "skip-messages"), ("topics", "get-message-id-by-index")}
-# `schemas get --version N` is there, but covered in its model by the --version of all commands.
+# `schemas get --version N` exists, but the --version of all commands hides it in pulsar-admin's model.
 COVERED = {("schemas", "get"): {"--version", "-v"}, ("topics", "delete"): {"--regex"}}
-# pulsar-admin's own slip: an option that is the bare word `regex`. Ours has dashes.
+# By mistake, an option of pulsar-admin is the bare word `regex`. Our option has dashes.
 BARE_WORD = "regex"
 
 

@@ -17,7 +17,7 @@ BY_INDEX_PATH = "persistent/tenant/ns/topic/getMessageIdByIndex"
 
 
 def skipped(played: Played, *options: str) -> list[dict[str, int]]:
-    """The ids of the one request that these options make."""
+    """Return the message ids of the request that these options make."""
     assert played.said(*SKIP, "-s", "my-sub", *options) == ""
     (method, path, body) = played.sent[-1]
     assert (method, path, body["type"]) == ("POST", SKIP_PATH, "messageId")
@@ -107,13 +107,13 @@ PARTITIONED = "persistent/public/default/my-topic/partitioned-internalStats"
 
 
 def ledgers(*entries: tuple[int, int], current: int) -> dict[str, object]:
-    """Internal stats as a broker gives them: of the last ledger, the entries stand elsewhere."""
+    """Return internal stats as a broker gives them, with the entries of the last ledger in a field of their own."""
     listed = [{"ledgerId": ledger, "entries": count, "size": 100} for ledger, count in entries]
     return {"currentLedgerEntries": current, "lastConfirmedEntry": "9:1", "ledgers": listed}
 
 
 def noted(played: Played, *ids: str) -> str:
-    """stderr of a run that skips these and prints nothing."""
+    """Return stderr of a run that skips these messages and prints nothing to stdout."""
     result = played.run(*SKIP, "-s", "my-sub", *(word for each in ids for word in ("--messageId-triplet", each)))
     assert (result.exit_code, result.stdout) == (0, "")
     assert played.sent[-1][:2] == ("POST", SKIP_PATH)

@@ -1,8 +1,8 @@
-"""What pulsar-admin 4.0.8 sent and printed for 1,200 command lines, and what we do.
+"""Command lines of pulsar-admin 4.0.8, 1,200 of them: `pulsarium admin` sends and prints the same.
 
-`recorded.jsonl` holds for each: the arguments, the exit code, the requests with their answers (a server played those),
-and stdout where the answers were whole. Not compared: what was recorded with a JVM's accidents in it (order of sets,
-of fields by reflection), and requests that fetch what is then not shown.
+For each, `recorded.jsonl` has the arguments, the exit code, the requests with the answers of a played server, and
+stdout where the answers were whole. The comparison leaves out orders that a JVM chooses by chance (sets, fields by
+reflection), and requests for values that the command does not print.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RECORDED = [json.loads(line) for line in (Path(__file__).parent / "recorded.json
 
 
 def normal(method: str, target: str, body: Any) -> str:
-    """One request, with query and sets in order."""
+    """Return a request as text, with the query and sets in order."""
     path, _, query = target.removeprefix("/admin/v2/").partition("?")
     if isinstance(body, list) and all(isinstance(item, str) for item in body):
         body = sorted(body)
@@ -61,5 +61,5 @@ def check(row: dict[str, Any], played: Played) -> None:
     if "stdout" in row:
         assert result.stdout.rstrip("\n") == row["stdout"].rstrip("\n"), row["args"]
     assert bool(result.stderr) == bool(row["exit"]), (row["args"], result.stderr)
-    if len(row["args"]) > 1:  # a group alone shows what there is
+    if len(row["args"]) > 1:  # a group alone lists its commands
         assert result.stderr.count("\n") == bool(row["exit"]), (row["args"], result.stderr)

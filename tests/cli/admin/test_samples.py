@@ -47,14 +47,14 @@ async def test_the_recorded_session_of_pulsar_admin_has_the_same_output() -> Non
             result = await admin.run(*sample.arguments)
             assert (sample.arguments, result.exit_code) == (sample.arguments, sample.exit_code), result.stderr
             assert neutral(result.stdout) == neutral(sample.stdout), sample.arguments
-            # pulsar-admin says a refusal twice; of a wrong command line it shows the usage, or a stack trace.
+            # pulsar-admin prints a refusal twice. For a wrong command line it prints the usage, or a stack trace.
             if "\nReason: " in sample.stderr:
                 assert neutral(sample.stderr.rpartition("\nReason: ")[2]) in neutral(result.stderr), sample.arguments
             assert bool(result.stderr) == bool(sample.stderr), sample.arguments
-            if len(sample.arguments) > 1:  # a group alone shows what there is
+            if len(sample.arguments) > 1:  # a group alone lists its commands
                 assert result.stderr.count("\n") == bool(result.stderr), sample.arguments
 
 
 def neutral(text: str) -> str:
-    """Without the ports and hosts of one run."""
+    """Remove the ports and hosts of one run."""
     return re.sub(r"(localhost|127\.0\.0\.1):\d+", "HOST:PORT", text).strip("\n")

@@ -21,7 +21,7 @@ from .conftest import Played
 
 
 def where(played: Played, *options: str, env: dict[str, str | None] | None = None) -> str:
-    """The URL that the options lead to."""
+    """Return the URL that these options select."""
     result = played.run(*options, "tenants", "list", env=env)
     assert result.exit_code == 0, result.stderr
     return played.urls[-1].removesuffix("/admin/v2/tenants")

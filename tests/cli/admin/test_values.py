@@ -1,4 +1,4 @@
-"""What stands on the command line."""
+"""Values on the command line."""
 
 from __future__ import annotations
 

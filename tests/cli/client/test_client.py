@@ -50,7 +50,7 @@ def run(*arguments: str) -> Result:
 
 
 def done(*arguments: str) -> list[tuple[str, str, str]]:
-    """Key, properties and content of what a run showed."""
+    """Return the key, the properties and the content of each message that a run prints."""
     result = run(*arguments)
     assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
@@ -66,7 +66,7 @@ def test_produced_messages_are_consumed(url: str, topic: str) -> None:
     hello, world = ("key1", "a=b,c, d=e", "hello"), ("key1", "a=b,c, d=e", "world")
     consumed = ("--url", url, "consume", topic, "-s", "sub", "-p", "Earliest", "-n", "3")
     assert done(*consumed) == [hello, world, hello]
-    assert done("--url", url, "consume", topic, "-s", "sub") == [world]  # the others are acknowledged
+    assert done("--url", url, "consume", topic, "-s", "sub") == [world]  # the subscription has acknowledged the others
     assert done("--url", url, "read", topic, "-m", "earliest", "-n", "4") == [hello, world] * 2
 
 
@@ -209,7 +209,7 @@ def test_help_imports_no_client() -> None:
 
 
 def test_the_port_of_http_is_told_at_once(http_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "SLOW", 600.0)  # a busy machine may take a while to answer, which would be told too
+    monkeypatch.setattr(pool, "SLOW", 600.0)  # else a slow answer would add a line
     result = run("--url", f"pulsar://127.0.0.1:{http_port}", "produce", "t", "-m", "x")
     assert (result.exit_code, result.stdout) == (1, "")
     (line,) = result.stderr.splitlines()
@@ -218,7 +218,7 @@ def test_the_port_of_http_is_told_at_once(http_port: int, monkeypatch: pytest.Mo
 
 
 def test_waiting_for_a_broker_is_told_once_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once, before it gives up; and the remedy in both lines."""
+    """The line at the first failure and the line at the end both name the remedy."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = f"127.0.0.1:{listener.getsockname()[1]}"
     monkeypatch.setattr(pulsarium.client, "connect", partial(connect, operation_timeout=1.0))

@@ -1,4 +1,4 @@
-"""Every command and option of pulsar-client, as recorded from its own model."""
+"""Commands and options of pulsar-client, as recorded from its own model."""
 
 from __future__ import annotations
 

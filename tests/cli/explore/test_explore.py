@@ -70,7 +70,7 @@ def explored(tmp_path: Path) -> Explored:
 
 
 def refused(*words: str) -> Result:
-    """Return what `pulsarium explore` says of a command line that it does not run."""
+    """Run a command line that `pulsarium explore` must refuse, and return the result."""
     return CliRunner().invoke(cli, ["explore", *words], prog_name="pulsarium")
 
 

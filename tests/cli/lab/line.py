@@ -24,7 +24,7 @@ class LabLine:
         return await trio.to_thread.run_sync(invoke)
 
     async def said(self, *arguments: str) -> str:
-        """stdout of a run that must succeed."""
+        """Return stdout of a run that must succeed."""
         result = await self.run(*arguments)
         assert (result.exit_code, result.stderr) == (0, ""), arguments
         return result.stdout

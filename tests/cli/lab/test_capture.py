@@ -309,7 +309,7 @@ async def test_records_are_shown_as_they_pass(monkeypatch: pytest.MonkeyPatch) -
             nursery.start_soon(watch)
             while not captures.captures.running:
                 await trio.testing.wait_all_tasks_blocked(0.001)
-            await trio.to_thread.run_sync(partial(lab.call, "GET", "captures"))  # it asks again and again by now
+            await trio.to_thread.run_sync(partial(lab.call, "GET", "captures"))  # the watcher polls by now
             await here.bed.connect()
         assert found == ["1 OPENED client", "2 FRAME client", "3 FRAME broker"]
         await trio.to_thread.run_sync(records.close)  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ A = plain(b"a")
 
 
 class Fault:
-    """The command line."""
+    """The command line of `pulsarium fault`, for a running broker."""
 
     def __init__(self, live: Live) -> None:
         self.live = live

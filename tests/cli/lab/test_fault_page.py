@@ -1,4 +1,4 @@
-"""docs/faults.md says something of everything."""
+"""The page docs/faults.md is complete."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_nothing_wrong(clean: Path) -> None:
 
 
 def test_a_capture_that_cannot_be_read_on_is_not_judged(broken: Path) -> None:
-    """1 would say that a rule was broken."""
+    """Exit code 1 would mean that a rule was broken."""
     broken.write_bytes(broken.read_bytes() + b"\xff" * 40)
     said = lint(broken)
     assert (said.exit_code, said.stdout) == (2, "")
@@ -86,7 +86,6 @@ def test_a_side_alone_can_be_linted(tmp_path: Path, broken: Path) -> None:
 
 
 def test_texts_of_clients_are_escaped_in_the_html_page(tmp_path: Path) -> None:
-    """Whatever a client writes is text there."""
     talk = Talk(1)
     talk.greet()
     talk.client("SUBSCRIBE", topic=EVIL, subscription="", subType=1, consumer_id=1, request_id=1)
@@ -97,7 +96,7 @@ def test_texts_of_clients_are_escaped_in_the_html_page(tmp_path: Path) -> None:
     assert "subscription-name-empty" in text
     assert "&lt;script&gt;" in text
     assert "<script" not in text
-    assert "http" not in text.replace("https://", "http")  # nothing from elsewhere
+    assert "http" not in text.replace("https://", "http")  # the page loads nothing from the network
 
 
 def test_findings_are_reported_as_sarif(broken: Path) -> None:
@@ -145,12 +144,12 @@ async def line() -> AsyncIterator[LabLine]:
 async def test_the_captures_of_a_running_broker_are_judged(line: LabLine) -> None:
     idle = await line.run("--live")
     assert (idle.exit_code, "--start" in idle.stderr) == (2, True)
-    assert (await line.run("--live", "--stop")).exit_code == 2, "what was never judged is not clean"
+    assert (await line.run("--live", "--stop")).exit_code == 2, "a broker that checked nothing must not pass"
     assert await line.said("--live", "--start") == "The broker checks all connections that are opened from now on.\n"
     wire = await line.live.bed.connect()
     await wire.send(Type.PONG)
     await wire.alive()
-    assert (await line.run("--live", "--start")).exit_code == 0, "it asks for nothing that was found"
+    assert (await line.run("--live", "--start")).exit_code == 0, "--start must not report findings"
     found = await line.run("--live", "--clear")
     assert found.exit_code == 1
     assert "client error pong-unasked: PONG without a PING (wire; connection 1, frame 2)" in found.stdout

@@ -1,4 +1,4 @@
-"""`pulsarium matrix`: what it is asked for, and what it prints. What it runs: tests/matrix."""
+"""Options and output of `pulsarium matrix`. tests/matrix tests its runs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pulsarium.matrix.runner import Report, Run
 
 
 def line(*arguments: str) -> tuple[int, str, str]:
-    """The exit code, stdout, and stderr."""
+    """Run a command line, and return the exit code, stdout and stderr."""
     result = CliRunner().invoke(cli, ["matrix", *arguments], prog_name="pulsarium")
     return result.exit_code, result.stdout, result.stderr
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """What was to be run; of each client the first scenario works."""
+    """Return a list of the runs that were requested. In each run, the first scenario of a client passes."""
     runs: list[Run] = []
 
     def run(what: Run, report: Report) -> list[Result]:

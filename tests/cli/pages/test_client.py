@@ -1,4 +1,4 @@
-"""docs/client.md says something of everything."""
+"""The page docs/client.md is complete."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_a_secret_is_not_shown(key: str) -> None:
 def test_several_files_are_changed_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULSAR_PREFIX_added", "1")
     files = [tmp_path / "a.conf", tmp_path / "b.conf"]
-    files[0].write_text("x=1")  # without a line feed at its end
+    files[0].write_text("x=1")  # without a line feed at the end
     files[1].write_text("added=0\n" + "y=2\n" * 50)
     main([str(each) for each in files])
     assert files[0].read_text() == "x=1\nadded=1\n"

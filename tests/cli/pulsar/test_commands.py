@@ -31,7 +31,7 @@ def test_a_client_conf_that_is_not_there_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("PULSAR_CLIENT_CONF", "")  # so that the name that is set is taken away again
+    monkeypatch.setenv("PULSAR_CLIENT_CONF", "")  # so that monkeypatch removes the variable that the command sets
     monkeypatch.delenv("PULSAR_CLIENT_CONF")
     with pytest.raises(SystemExit):
         run(tmp_path, ["tenants", "list"] if run is admin else ["read", "t"])
@@ -41,7 +41,7 @@ def test_a_client_conf_that_is_not_there_is_named(
 def test_pulsar_admin_asks_the_broker_of_client_conf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Port 1 is nobody's: the refusal names it."""
+    """The error names port 1, where no program listens."""
     monkeypatch.delenv("PULSAR_ADMIN_URL", raising=False)
     monkeypatch.setenv("PULSAR_CLIENT_CONF", str(tmp_path / "my.conf"))
     (tmp_path / "my.conf").write_text("webServiceUrl=http://127.0.0.1:1/\n")

@@ -13,7 +13,7 @@ import pytest
 
 from pulsarium.cli.pulsar import daemon
 
-# In the place of bin/pulsar: says what it was asked for, then that it is ready, and waits.
+# A replacement of bin/pulsar that prints its arguments, says that it is ready, and waits.
 SERVES = f"""#!{sys.executable} -P
 import sys, time
 print(sys.argv[1:], flush=True)

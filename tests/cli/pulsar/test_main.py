@@ -1,4 +1,4 @@
-"""`bin/pulsar`: which subcommands there are, and how it says no."""
+"""Subcommands of `bin/pulsar`, and its errors."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from pulsarium.cli.pulsar.standalone import lines_when_ready
 
 
 class Bench:
-    """A folder as /pulsar is one, and what would have been run there."""
+    """A folder like the image's /pulsar, which records the options of each broker that would have started."""
 
     def __init__(self, home: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
         self.home = home

@@ -11,7 +11,7 @@ import pytest
 
 from pulsarium.cli.pulsar.main import main
 
-# What the command of Pulsar 4.2.4 made: a key, and with it `create --secret-key file:///... --subject a`.
+# Pulsar 4.2.4 made this key, and this token with `create --secret-key file:///... --subject a`.
 KEY = "9JyGuhjXJZGZIrnTtATPxESsB3NIUQaD2kO4SWIL5Lw="
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.kQb7oy9-F9iWBufkn0QzB9eJfw6bWKE0193bcEd_akI"
 

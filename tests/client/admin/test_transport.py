@@ -1,4 +1,4 @@
-"""Calls over a transport that the test plays: who calls, where to, and what a refusal becomes."""
+"""Calls over a transport that the test plays: the role, the address, and the error of a refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of who the client says it is, when, and to whom it never does."""
+"""Credentials of the client: which it sends, when, and to which brokers it never sends them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_credentials_that_make_no_sense_are_refused(make: Callable[[], Authentic
 
 
 class Tokens:
-    """Gives another token each time, and fails when it is told to."""
+    """A supplier that gives another token each time, and raises `failure` when a test sets one."""
 
     def __init__(self) -> None:
         self.given = 0
@@ -67,7 +67,7 @@ class Tokens:
 
 @asynccontextmanager
 async def asking(authentication: Authentication | None) -> AsyncIterator[tuple[Peer, list[BaseException | int]]]:
-    """A client that counts partitions, and what came of it."""
+    """Yield the broker's side of a client that counts partitions, and the outcome of that request."""
     peers = Peers(authentication=authentication)
     outcome: list[BaseException | int] = []
     async with anyio.create_task_group() as tasks, open_client("pulsar://a", peers.settings) as client:
@@ -99,7 +99,7 @@ async def connected(peer: Peer) -> None:
 
 @on_both
 async def test_each_challenge_gets_a_new_token() -> None:
-    """In the handshake, and when the token ends while requests go on."""
+    """The broker challenges the client in the handshake, and again when the token expires while a request is open."""
     async with asking(AuthenticationToken(Tokens())) as (peer, outcome):
         connect = await peer.expect(Type.CONNECT)
         assert (connect.auth_method_name, connect.auth_data) == ("token", b"s3cret-1")
@@ -124,7 +124,7 @@ async def test_a_client_without_credentials_says_so() -> None:
 
 @on_both
 async def test_a_token_that_cannot_be_had() -> None:
-    """It is a lost connection, and the supplier's words stay with the application."""
+    """The client loses the connection. The supplier's error text may hold secrets, so the client does not repeat it."""
     tokens = Tokens()
     async with asking(AuthenticationToken(tokens)) as (peer, outcome):
         await peer.expect(Type.CONNECT)

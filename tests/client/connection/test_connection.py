@@ -1,4 +1,4 @@
-"""One connection: requests find their answers, handlers their commands, and everybody learns of the end."""
+"""Requests, handlers and the end of a single connection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.client.peer import Peer, Type, bytes_of, command, pipes
 
 
 class Noted:
-    """A consumer's and a producer's handler that notes what it is told."""
+    """A handler of a consumer and of a producer that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[Any] = []
@@ -73,7 +73,7 @@ def lookup(connection: Connection, topic: str = "t") -> pb.BaseCommand:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Everything is in memory: what is to happen happens within a few turns of the loop."""
+    """Wait for a condition. Everything is in memory, so the condition is true within a few turns of the loop."""
     for _ in range(1000):
         if condition():
             return
@@ -221,7 +221,7 @@ async def test_queued_frames_leave_in_one_write_before_the_close() -> None:
 
 
 async def test_a_silent_broker_is_pinged_and_at_last_given_up(autojump_clock: MockClock) -> None:
-    """PING after 30 seconds of silence; the end after as many more."""
+    """The client sends PING after 30 seconds of silence, and ends the connection after 30 more."""
     async with connected() as (connection, peer):
         start = anyio.current_time()
         for times in range(1, 4):
@@ -238,7 +238,7 @@ async def test_a_silent_broker_is_pinged_and_at_last_given_up(autojump_clock: Mo
 
 @pytest.mark.parametrize(("piece", "alive"), [(1, False), (3 * LEAST // 30, True)], ids=["drops", "slow"])
 async def test_a_dripping_frame_is_no_answer_to_a_ping(autojump_clock: MockClock, piece: int, alive: bool) -> None:
-    """Drops of one do not stand for an answer to PING; a big one may take its time."""
+    """Single bytes of a frame are no answer to PING. A big frame may take longer."""
     async with connected() as (connection, peer), anyio.create_task_group() as tasks:
         await peer.stream.send((5_000_000).to_bytes(4, "big") + (4).to_bytes(4, "big"))
 
@@ -293,7 +293,7 @@ async def test_a_canceled_request_is_undone_when_it_succeeds_late(refused: bool)
 
 @on_both
 async def test_a_request_that_succeeds_while_it_is_canceled_is_undone_at_once() -> None:
-    """Whichever of the two its task hears of first."""
+    """The task hears first either of the response or of the cancellation."""
     async with connected() as (connection, _), anyio.create_task_group() as tasks:
         question = lookup(connection)
         request_id = question.lookupTopic.request_id

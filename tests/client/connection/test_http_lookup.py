@@ -1,4 +1,4 @@
-"""Lookups over HTTP: what is asked, with which credentials, and what becomes of answers of any kind."""
+"""Lookups over HTTP: requests, credentials, and answers of any kind."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Answer: TypeAlias = httpx.Response | Callable[[httpx.Request], Coroutine[Any, An
 
 
 class Dialled:
-    """A pool that only notes where connections lead."""
+    """A pool that only records the addresses of connections."""
 
     def __init__(self) -> None:
         self.to: list[Address] = []
@@ -43,7 +43,7 @@ class Dialled:
 
 
 class Web:
-    """Answers one request after the other; the last answer is for all that follow."""
+    """A web server that answers requests in order, and repeats the last answer."""
 
     def __init__(self, *answers: Answer) -> None:
         self.answers = list(answers)
@@ -152,7 +152,7 @@ async def test_each_status_of_a_lookup_is_raised_as_its_error(status: int, expec
 
 @on_both
 async def test_401_is_said_by_two() -> None:
-    """By what stands in front, of credentials that prove nothing, and by the application, of what is not granted."""
+    """A proxy answers 401 when credentials are wrong. The broker answers 401 when a permission is missing."""
     lookup, _ = Web(json(401, message="Authentication required", status="401")).lookup()
     with pytest.raises(errors.AuthenticationError, match="Authentication required"):
         await lookup.partitions("t")

@@ -1,4 +1,4 @@
-"""Tests that what is open stays open: first tries, backoff, and when to give up."""
+"""Links that stay open: first tries, backoff, and the end of trying."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FakeConnection:
 
 
 class FakeBrokers:
-    """Cannot be reached as often as a test says; its backoff has no jitter."""
+    """Brokers that refuse as many tries as a test says. Their backoff has no jitter."""
 
     operation_timeout = 10.0
     patiently = Brokers.patiently
@@ -51,7 +51,7 @@ class FakeBrokers:
     def __init__(self, tasks: TaskGroup) -> None:
         self.waiting = Waiting()
         self.task_group = tasks
-        self.unreachable = 0  # how many more tries fail
+        self.unreachable = 0  # number of tries that still fail
         self.proxy: Address | None = None
         self.named: list[tuple[BrokerUrls, Address | None]] = []  # connections that were made without a lookup
         self.lookups = 0
@@ -76,7 +76,7 @@ class FakeBrokers:
 
 
 class Opened:
-    """Notes when it was opened, and fails first with `errors`."""
+    """An opening that records its times, and first raises `errors`."""
 
     def __init__(self, *errors: PulsarError) -> None:
         self.errors = list(errors)
@@ -92,7 +92,7 @@ class Opened:
 
 @asynccontextmanager
 async def linking(opened: Opened) -> AsyncIterator[tuple[Link, FakeBrokers, Callable[[], list[float]]]]:
-    """The link, its brokers, and how long after the start it was opened each time."""
+    """Yield a link, its brokers, and a function that returns the seconds from the start to each opening."""
     async with anyio.create_task_group() as tasks:
         brokers = FakeBrokers(tasks)
         link = Link(cast(Brokers, brokers), "t", opened.open, Links(), on_failed=opened.failed.append)
@@ -114,7 +114,7 @@ def test_the_backoff_doubles_up_to_its_most_and_begins_anew_after_success() -> N
     delays = [backoff.next() for _ in range(12)]
     assert delays[:4] == [0.1, 0.2, 0.4, 0.8]
     assert delays[-2:] == [60.0, 60.0]
-    backoff.worked(0.1)  # no success, but there was somebody
+    backoff.worked(0.1)  # no success, but a broker answered
     assert [backoff.next(), backoff.next()] == [1.6, 3.2]
     backoff.worked(0.11)
     assert [backoff.is_first, backoff.next(), backoff.is_first] == [True, 0.1, False]
@@ -126,7 +126,7 @@ def test_the_table_says_where_every_event_leads() -> None:
     assert all(_NEXT[state][Event.END] is State.ENDED for state in State)
     assert set(_NEXT[State.ENDED].values()) == {State.ENDED}
     assert {state for state in State if _NEXT[state].get(Event.OPENED) is State.OPEN} == {State.OPENING}
-    assert all(Event.LOSE in _NEXT[state] for state in State)  # it may come any time
+    assert all(Event.LOSE in _NEXT[state] for state in State)  # LOSE may come in any state
 
 
 @jumping
@@ -158,7 +158,7 @@ async def test_lasting_errors_are_raised_at_once(autojump_clock: MockClock, erro
 
 @jumping
 async def test_an_open_link_outlives_another_protocol_at_the_port() -> None:
-    """A gateway answers in HTTP while the broker behind it starts."""
+    """A gateway may answer in HTTP while the broker behind it starts."""
     opened = Opened()
     async with linking(opened) as (link, _, times):
         await link.start()
@@ -188,7 +188,7 @@ async def test_a_link_opens_again_after_each_loss() -> None:
 
 @jumping
 async def test_a_link_that_is_lost_at_once_waits_longer_each_time() -> None:
-    """Also where the broker names an owner each time: what is no sooner open than lost does not work."""
+    """The delay grows also where the broker names an owner each time."""
     for owner, expected in ((None, [0.1, 0.3, 0.7]), (OWNER, [0, 0.2, 0.6])):
         opened = Opened()
         async with linking(opened) as (link, _, times):
@@ -203,7 +203,7 @@ async def test_a_link_that_is_lost_at_once_waits_longer_each_time() -> None:
 async def test_a_link_opens_at_the_owner_that_the_broker_names(
     autojump_clock: MockClock, proxy: Address | None
 ) -> None:
-    """PIP-307: it is opened there at once, without a lookup; through the proxy if the lookup said so."""
+    """The link opens there at once, without a lookup (PIP-307). It uses the proxy if the lookup said so."""
     opened = Opened()
     async with linking(opened) as (link, brokers, times):
         brokers.proxy = proxy

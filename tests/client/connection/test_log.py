@@ -1,4 +1,4 @@
-"""Tests of what the client says of its connections: who reads the log sees a broker go and come back."""
+"""Log lines about connections: a reader of the log sees a broker go and come back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of which address of a broker is taken: with TLS or without, directly or through the service URL."""
+"""Choice of a broker's address: with TLS or without, directly or through the service URL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOTH = {"brokerServiceUrl": "pulsar://b:6650", "brokerServiceUrlTls": "pulsar+ss
 
 
 class Answering:
-    """A pool whose every connection gives the same answer, and that notes where they lead."""
+    """A pool whose connections all give the same answer, and that records their addresses."""
 
     def __init__(self, **answer: Any) -> None:
         self.answer = Response(request_id=1, response=Response.Connect, **answer)

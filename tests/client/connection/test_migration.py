@@ -20,7 +20,7 @@ A, NEW, OWNER = Address("a", 6650), Address("new", 6650), Address("owner", 6650)
 
 
 class Brokers:
-    """Connections in the order in which they were made."""
+    """The played brokers, in the order in which the client connected."""
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
@@ -32,7 +32,7 @@ class Brokers:
         return self.met[-1]
 
     async def opened(self, peer: Peer) -> None:
-        """Takes in the producer, or the consumer."""
+        """Answer the PRODUCER or SUBSCRIBE of a client with success."""
         base, _ = await peer.next()
         if base.type == Type.SUBSCRIBE:
             await peer.say(Type.SUCCESS, request_id=base.subscribe.request_id)
@@ -51,7 +51,7 @@ async def use(client: Client, kind: pb.CommandTopicMigrated.ResourceType) -> Non
 
 @asynccontextmanager
 async def moving(kind: pb.CommandTopicMigrated.ResourceType) -> AsyncIterator[tuple[Brokers, Peers, Peer]]:
-    """Up to the first try to open it."""
+    """Start to open a producer or a consumer, and yield before the broker has answered its PRODUCER or SUBSCRIBE."""
     peers = Peers(starting_backoff_interval=0.001)
     async with anyio.create_task_group() as tasks, open_client("pulsar://a", peers.settings) as client:
         tasks.start_soon(use, client, kind)
@@ -71,7 +71,7 @@ async def test_a_migrated_topic_is_looked_up_and_opened_there(kind: pb.CommandTo
     async with moving(kind) as (brokers, peers, old):
         await brokers.opened(old)
         other = CONSUMER if kind == PRODUCER else PRODUCER
-        for resource_id, resource in ((7, kind), (0, other)):  # that are not here
+        for resource_id, resource in ((7, kind), (0, other)):  # resources that this connection does not have
             url = "pulsar://wrong"
             await old.say(Type.TOPIC_MIGRATED, resource_id=resource_id, resource_type=resource, brokerServiceUrl=url)
         await old.say(Type.TOPIC_MIGRATED, resource_id=0, resource_type=kind, brokerServiceUrl="pulsar://new:6650")
@@ -80,7 +80,7 @@ async def test_a_migrated_topic_is_looked_up_and_opened_there(kind: pb.CommandTo
         owner = await brokers.next()
         await brokers.opened(owner)
         assert peers.dialled == [A, NEW, OWNER]
-        # from then on it is looked up there
+        # later lookups go to the new cluster
         await owner.close()
         await new.lead_here_again("pulsar://new:6650")
         await brokers.opened(new)
@@ -92,7 +92,7 @@ async def test_a_migrated_topic_is_looked_up_and_opened_there(kind: pb.CommandTo
 async def test_a_topic_that_migrates_before_it_is_open_is_opened_there(
     kind: pb.CommandTopicMigrated.ResourceType,
 ) -> None:
-    """Then the broker does not answer the request any more."""
+    """The old broker never answers the request after it has sent TOPIC_MIGRATED."""
     async with moving(kind) as (brokers, peers, old):
         await old.next()
         await old.say(Type.TOPIC_MIGRATED, resource_id=0, resource_type=kind, brokerServiceUrl="pulsar://new:6650")

@@ -1,4 +1,4 @@
-"""Tests of which connections are made, and of where topics are found."""
+"""Connections of the pool, and lookups of topics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ A, B, C = Address("a", 6650), Address("b", 6650), Address("c", 6650)
 
 
 class Asking:
-    """A client that looks a topic up, and whoever it connects to."""
+    """A client that looks a topic up, and the peers that it connects to."""
 
     def __init__(self, peers: Peers, client: Client) -> None:
         self.peers = peers
@@ -79,14 +79,14 @@ async def met(asking: Asking, seen: list[Peer]) -> tuple[Peer, pb.CommandConnect
 
 
 async def counted(asking: Asking, seen: list[Peer]) -> Peer:
-    """Meet the client, and tell it that the topic has no partitions."""
+    """Accept the client's connection, and answer that the topic has no partitions."""
     peer, _ = await met(asking, seen)
     await asking.partitions(peer)
     return peer
 
 
 async def ended(peer: Peer) -> None:
-    """The client closes, whatever it says before."""
+    """Read the client's commands until the client closes the connection."""
     with suppress(anyio.EndOfStream):
         while True:
             await peer.next()
@@ -106,7 +106,7 @@ async def test_one_broker_one_connection() -> None:
         await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650", proxy_through_service_url=True)
         await done(asks)
         assert asks.peers.dialled == [A]
-        async with anyio.create_task_group() as tasks:  # again: no second connection
+        async with anyio.create_task_group() as tasks:  # the second lookup opens no second connection
             tasks.start_soon(asks.ask)
             await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")
         assert asks.found[0] is asks.found[1]
@@ -182,7 +182,7 @@ async def test_all_addresses_where_nobody_listens_are_named() -> None:
 
 
 async def test_a_connection_that_does_not_come(autojump_clock: MockClock) -> None:
-    """Neither a dial that hangs nor a broker that says nothing takes longer than connection_timeout."""
+    """The limit connection_timeout covers a dial that hangs and a broker that never answers CONNECT."""
 
     async def hang(address: Address) -> ByteStream:
         await anyio.sleep_forever()
@@ -207,7 +207,7 @@ async def test_a_connection_that_does_not_come(autojump_clock: MockClock) -> Non
 
 @on_both
 async def test_several_connections_to_a_broker() -> None:
-    """Each opening takes the next one, and only as many are made as are wanted."""
+    """Openings use the connections in turn, and the pool opens at most `connections_per_broker` of them."""
     peers = Peers(connections_per_broker=2)
     met: list[Peer] = []
 
@@ -263,7 +263,7 @@ async def test_a_used_connection_stays(autojump_clock: MockClock) -> None:
 
 @on_both
 async def test_brokers_that_name_others_leave_nothing_behind() -> None:
-    """Whatever a broker names: hosts that are none, or where nobody is."""
+    """The broker names hosts that refuse the connection."""
     async with asking() as (asks, seen):
         peer = await counted(asks, seen)
         await asks.answer(peer, Response.Connect, brokerServiceUrl="pulsar://a:6650")
@@ -330,7 +330,7 @@ async def test_more_partitions_than_can_be() -> None:
 
 @on_both
 async def test_another_answer_than_was_asked_for() -> None:
-    """A broker that answers with something else has no connection for long."""
+    """The client ends the connection to a broker that answers with another command."""
     async with asking() as (asks, seen):
         peer, _ = await met(asks, seen)
         asked = await peer.expect(Type.PARTITIONED_METADATA)

@@ -1,4 +1,4 @@
-"""The sans-IO side: bytes in, events out, in whatever pieces they come."""
+"""The sans-IO protocol: bytes in, events out, whatever the pieces of the bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def connected() -> ClientProtocol:
 
 
 def closing(events: list[Event]) -> Closed:
-    """The last event, which must be the end."""
+    """Return the last event, which must be `Closed`."""
     assert isinstance(events[-1], Closed)
     return events[-1]
 
@@ -80,7 +80,7 @@ def test_connected_tells_version_size_and_features() -> None:
 
 
 def test_events_are_the_same_byte_by_byte() -> None:
-    """The same events, whatever the pieces; what trails a command comes along."""
+    """The pieces of the bytes do not matter. An event has its command and the bytes behind it."""
     stream = (
         CONNECTED
         + bytes_of(Type.MESSAGE, b"entry", consumer_id=3, message_id={"ledgerId": 1, "entryId": 2})
@@ -173,7 +173,7 @@ def test_a_challenge_is_answered(before: bytes) -> None:
         (connected(), bytes_of(Type.LOOKUP, topic="t", request_id=1)),  # a client's command
         (connected(), b"\xff\xff\xff\xff"),  # a frame of 4 GB
         (connected(), b"\x00\x00\x00\x08\x00\x00\x00\x0fabcd"),  # a command beyond its frame
-        (connected(), b"\x00\x00\x00\x06\x00\x00\x00\x02\x08\x7f"),  # no such command
+        (connected(), b"\x00\x00\x00\x06\x00\x00\x00\x02\x08\x7f"),  # an unknown command
         (connected(), b""),  # the end of the stream
     ],
     ids=["early", "twice", "ours", "huge", "overlong", "unknown", "end"],

@@ -1,4 +1,4 @@
-"""Service URLs, and which errors there are."""
+"""Service URLs and their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of `connect`: what makes no sense, and what is done with the rest."""
+"""Options of `connect`: the refused ones, and the effect of the others."""
 
 from __future__ import annotations
 

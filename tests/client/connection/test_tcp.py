@@ -12,7 +12,7 @@ import pytest
 from pulsarium.client.connection.tcp import TcpStream, connect_tcp
 from tests.client.both import on_both
 
-MORE = 32 * 1024 * 1024  # bytes than a socket's buffers take
+MORE = 32 * 1024 * 1024  # bytes, more than the buffers of a socket hold
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""TLS over streams in memory: who is believed, what is shown, and what the client says otherwise."""
+"""TLS over streams in memory: trust, client certificates, and errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def files(authority: Authority) -> Files:
 async def served(
     authority: Authority, files: Files, tls: Tls, host: str = "localhost", wants_certificate: bool = False
 ) -> AsyncIterator[dict[str, Any]]:
-    """A broker that shows a certificate for localhost, and a client that counts partitions; what came of that."""
+    """Run a TLS broker with a certificate for localhost and a client that counts partitions. Yield the outcome."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.path)
     context.load_cert_chain(*files)
     if wants_certificate:
@@ -126,7 +126,7 @@ async def test_the_clients_own_certificate(authority: Authority, files: Files) -
 
 @on_both
 async def test_a_broker_that_misses_a_certificate(authority: Authority, files: Files) -> None:
-    """With TLS 1.3 the client learns that only when it reads."""
+    """The client learns of the missing certificate only when it reads, with TLS 1.3."""
     tls = Tls(trust_certs_file_path=str(authority.path))
     async with served(authority, files, tls, wants_certificate=True) as outcome:
         assert isinstance(outcome["error"], (errors.AuthenticationError, errors.ConnectError))

@@ -1,4 +1,4 @@
-"""An address where something else answers than the URL says: told at once, with the URL to take."""
+"""Ports of another protocol than the URL says: the client raises an error at once, which names the URL to use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def answer_all(peers: Peers, answer: bytes) -> None:
 
 
 async def told(url: str, answer: bytes, **settings: Any) -> tuple[errors.PulsarError, int]:
-    """Return what a client raises at this answer to its first bytes, and how often it connected."""
+    """Return the error of a client after this answer to its first bytes, and its number of connections."""
     peers = Peers(**settings)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(answer_all, peers, answer)
@@ -84,7 +84,7 @@ async def test_an_answer_in_pieces_is_recognized() -> None:
 
 
 def test_an_end_before_the_answer_is_tried_again_and_told(caplog: pytest.LogCaptureFixture) -> None:
-    """A broker that starts ends connections too; only the log says that the port may be one for TLS."""
+    """A broker that starts ends connections too, so only the log says that the port may be one for TLS."""
 
     async def test() -> None:
         error, connections = await told("pulsar://a:6651", b"", operation_timeout=3)
@@ -178,7 +178,7 @@ async def test_the_client_names_a_host_that_does_not_exist() -> None:
 
 @on_both
 async def test_of_several_brokers_one_that_may_come_up_is_waited_for() -> None:
-    """One that speaks another protocol does not end the wait for the others."""
+    """A broker that speaks another protocol does not end the wait for the others."""
     peers = Peers(operation_timeout=0.2)
     peers.refused.add(Address("b", 6650))
     async with anyio.create_task_group() as tasks, open_client("pulsar://a,b", peers.settings) as client:

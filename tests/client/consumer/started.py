@@ -1,4 +1,4 @@
-"""Begins tests of consumers: our broker in this process, under trio."""
+"""Start tests of consumers with a broker in this process, under trio."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def started() -> AsyncIterator[tuple[InProcess, Client]]:
 
 @asynccontextmanager
 async def consuming(**options: Any) -> AsyncIterator[tuple[InProcess, Wire, Consumer[bytes]]]:
-    """A consumer of `t` from its first message on, and a connection to publish by hand."""
+    """Subscribe to `t` from the earliest message, and open a raw connection that publishes."""
     async with started() as (inside, client):
         wire = await inside.wire()
         async with client.subscribe("t", "s", initial_position=InitialPosition.Earliest, **options) as consumer:
@@ -45,7 +45,7 @@ async def nothing_more(consumer: Consumer[Any], seconds: float = 1) -> None:
 
 
 def terminate(inside: InProcess, topic: str) -> None:
-    """Nothing can be published to it any more."""
+    """Terminate a topic, which refuses messages from then on."""
     found = inside.bed.broker.topics.find(TopicName.parse(topic))
     assert isinstance(found, PersistentTopic)
     found.terminate()
@@ -53,7 +53,7 @@ def terminate(inside: InProcess, topic: str) -> None:
 
 
 async def all_of(reader: Reader) -> list[bytes]:
-    """Read all that is there now, with the loop of every reader (S429-14)."""
+    """Read all messages up to the end, with the loop of every reader (S429-14)."""
     data = []
     with anyio.fail_after(10):
         while await reader.has_message_available():

@@ -1,4 +1,4 @@
-"""Tests of what is acknowledged, and of how long acknowledgements wait for others."""
+"""Acknowledgements: their ids, and how long they wait for others to share a command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def at(index: int, entry: int = 5, size: int = 4) -> MessageId:
 
 
 def told(data: pb.MessageIdData | None) -> tuple[int, list[int]] | None:
-    """Entry and ack set."""
+    """Return the entry id and the ack set of an acknowledgement."""
     return None if data is None else (data.entryId, list(data.ack_set))
 
 
@@ -94,7 +94,7 @@ def test_in_transactions_each_message_of_a_batch_is_told_alone() -> None:
     assert [told(data) for data in acks.in_transaction([at(1), MessageId(1, 6), at(3)])] == [(5, [0b0101]), (6, [])]
     assert (1, 5) in acks
     assert told(acks.individual(at(0))) is None
-    assert told(acks.individual(at(2))) == (5, [0b1010])  # the rest is for the transaction to say
+    assert told(acks.individual(at(2))) == (5, [0b1010])  # the transaction acknowledges the other indexes
     assert len(acks) == 0
 
 
@@ -158,7 +158,7 @@ async def test_acknowledgements_of_one_moment_are_sent_together(autojump_clock: 
         group.add(entry(3))
         group.flush()
         assert sent.groups == [[0, 1, 2], [3]]
-    assert len(sent.groups) == 2  # and no task is left
+    assert len(sent.groups) == 2  # and no task remains
 
 
 async def test_without_a_connection_they_are_kept(autojump_clock: MockClock) -> None:

@@ -30,11 +30,11 @@ from tests.client.entry.encrypted import Keys
 from tests.client.hostile.clocks import on_both
 from tests.client.in_process import InProcess, in_process
 
-MAX = 10  # bytes of a message, as the broker says
+MAX = 10  # maxMessageSize of the broker, in bytes
 
 
 class NoTasks:
-    """Takes tasks and never runs them."""
+    """A task group that accepts tasks and never runs them."""
 
     def __init__(self) -> None:
         self.started = 0
@@ -44,7 +44,7 @@ class NoTasks:
 
 
 class Assembly:
-    """Chunks, and what became of them."""
+    """Chunks of messages, and the entries that their assembly acknowledged."""
 
     def __init__(self, tasks: TaskGroup | None = None, **options: Any) -> None:
         self.tasks = NoTasks()
@@ -69,7 +69,7 @@ def entries_of(whole: Whole | None) -> list[int]:
 
 
 def without_clock(test: Callable[[], None]) -> Callable[[], None]:
-    """`anyio.current_time` works inside a loop only."""
+    """Run a plain test inside an event loop, because `anyio.current_time` works only there."""
 
     async def inside() -> None:
         test()
@@ -100,7 +100,7 @@ def test_chunks_in_order_become_one_message() -> None:
 
 @without_clock
 def test_the_producer_began_anew() -> None:
-    """The same message again at other entries: those before will never be of use."""
+    """The producer sends the same message again at other entries, so the earlier chunks will never become whole."""
     made = Assembly()
     made.add(1, "u", 0)
     made.add(2, "u", 1)
@@ -141,7 +141,7 @@ def test_a_chunk_is_lost() -> None:
     assert made.add(3, "u", 2) is None
     assert len(made.chunks) == 0
     assert made.add(2, "u", 1) is None
-    assert made.acked == []  # they come again, and may be whole then
+    assert made.acked == []  # the broker redelivers the chunks, and the message may be whole then
 
 
 @pytest.mark.parametrize(("expiry", "acked"), [(60, [1]), (0, [])])
@@ -203,14 +203,13 @@ def test_more_bytes_than_claimed() -> None:
     made = Assembly()
     made.add(1, "u", 0, total_chunk_msg_size=3)
     with pytest.raises(Unreadable, match="more bytes"):
-        made.add(2, "u", 1, total_chunk_msg_size=30)  # what the first one said counts
-    assert made.acked == [1]  # the second by whoever gets the error
+        made.add(2, "u", 1, total_chunk_msg_size=30)  # the size in the first chunk counts
+    assert made.acked == [1]  # whoever gets the error acknowledges the second
     assert len(made.chunks) == 0
 
 
 @without_clock
 def test_a_message_with_chunks_that_cannot_be_decrypted_is_told_of_once() -> None:
-    """Its message is told of once."""
     made = Assembly()
 
     def fail(uuid: str, number: int, *, acknowledge: bool = False) -> bool:
@@ -248,7 +247,7 @@ async def test_after_a_while_it_is_given_up() -> None:
         made.add(3, "u", 1)
         await anyio.sleep(3.5)
         assert made.acked == [1, 3]
-    assert made.acked == [1, 3, 2]  # its task ended with the last one
+    assert made.acked == [1, 3, 2]  # the task for expiry ended with the last pending message
 
 
 @on_both
@@ -265,7 +264,7 @@ async def test_a_task_runs_only_while_something_is_incomplete() -> None:
         made.chunks.clear()
 
 
-# ---- whatever comes
+# ---- Chunks in any order
 
 arrivals = st.lists(
     st.tuples(st.sampled_from("uvw"), st.integers(0, 2), st.booleans(), st.binary(min_size=1, max_size=MAX + 2)),
@@ -277,8 +276,10 @@ arrivals = st.lists(
 def test_chunks_in_any_order_give_only_whole_messages(
     given_arrivals: list[tuple[str, int, bool, bytes]], most: int, acknowledges: bool
 ) -> None:
-    """Nothing is delivered but chunks 0, 1, 2 of one message, in order; nothing acknowledged is delivered; what is kept
-    is bounded by what was claimed."""
+    """The consumer delivers only chunks 0, 1 and 2 of one message, in order, and nothing that it has acknowledged.
+
+    The size of the chunks in memory stays below the claimed sizes.
+    """
 
     @without_clock
     def test() -> None:
@@ -287,7 +288,7 @@ def test_chunks_in_any_order_give_only_whole_messages(
         delivered: list[int] = []
         for entry, (uuid, number, again, payload) in enumerate(given_arrivals):
             same = [old for old, (u, n, _) in sent.items() if (u, n) == (uuid, number) and old not in made.acked]
-            if again and same:  # delivered again, as what is acknowledged is not
+            if again and same:  # redelivered, because it is not acknowledged
                 entry, payload = same[-1], sent[same[-1]][2]
             sent[entry] = uuid, number, payload
             try:
@@ -312,7 +313,7 @@ def test_chunks_in_any_order_give_only_whole_messages(
 
 @given(st.permutations([("u", n) for n in range(4)] + [("v", n) for n in range(4)]), st.data())
 def test_chunks_in_order_are_delivered(order: list[tuple[str, int]], data: st.DataObject) -> None:
-    """Interleaved with another, and chunks that came before may come once more."""
+    """Chunks of another message may come between, and a chunk may come again."""
 
     @without_clock
     def test() -> None:
@@ -348,7 +349,7 @@ ENTRIES = 1 + 3 + 1 + 3
 
 @asynccontextmanager
 async def setup(**options: Any) -> AsyncIterator[tuple[InProcess, Client, list[MessageId]]]:
-    """A topic with two small messages and two of three chunks."""
+    """Publish two small messages and two messages of three chunks to a topic."""
     async with in_process() as inside, inside.client() as client:
         async with client.create_producer("t", **{**CHUNKING, **options}) as producer:
             ids = [await producer.send(content) for content in ALL]
@@ -439,7 +440,7 @@ async def test_seek_and_start_at_a_chunked_message(autojump_clock: MockClock, in
 
 
 async def test_a_reader_that_begins_in_the_middle(autojump_clock: MockClock) -> None:
-    """Chunks without their beginning are left out."""
+    """The reader omits chunks whose beginning it has not read."""
     async with setup() as (_, client, ids):
         first = ids[1].first_chunk
         assert first is not None

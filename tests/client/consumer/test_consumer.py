@@ -54,7 +54,7 @@ async def test_an_entry_nobody_can_read_is_given_up(autojump_clock: MockClock) -
             broken = plain(b"no batch", num_messages_in_batch=3)
             await wire.publish(*[broken] * 5, plain(b"good"))
             assert await data_of(consumer, 1) == [b"good"]
-        async with client.subscribe("t", "s") as consumer:  # only what was not acknowledged
+        async with client.subscribe("t", "s") as consumer:  # receives only unacknowledged messages
             assert await data_of(consumer, 1) == [b"good"]
 
 
@@ -106,7 +106,7 @@ async def test_a_lost_connection_drops_what_waits_and_subscribes_again(autojump_
         await consumer.acknowledge(first)
         await trio.testing.wait_all_tasks_blocked()
         await inside.cut()
-        await consumer.acknowledge(second)  # waits for the next connection
+        await consumer.acknowledge(second)  # the acknowledgement waits for the next connection
         seen: list[bytes] = []
         while b"8" not in seen:  # with the second, where the acknowledgement came later than the subscription
             seen += await data_of(consumer, 1)
@@ -142,8 +142,8 @@ async def test_a_consumer_that_is_given_up_while_it_opens_leaves_nothing_behind(
                 for _ in range(steps):
                     await anyio.lowlevel.checkpoint()
                 scope.cancel()
-        assert 10 < opened < 50  # so it was cancelled at every step before, too
-        async with client.subscribe("t", "s"):  # Exclusive: nobody else is there
+        assert 10 < opened < 50  # so some rounds were canceled at each earlier step
+        async with client.subscribe("t", "s"):  # Exclusive: no other consumer is connected
             pass
 
 
@@ -177,7 +177,7 @@ async def test_seek_to_a_message(autojump_clock: MockClock, inclusive: bool) -> 
             for message in again:
                 await consumer.acknowledge(message)
             await nothing_more(consumer)
-        async with client.subscribe("t", "s") as consumer:  # nothing of the batch was left over
+        async with client.subscribe("t", "s") as consumer:  # the whole batch is acknowledged
             await nothing_more(consumer)
 
 
@@ -259,7 +259,7 @@ async def test_up_to_a_number_of_bytes(autojump_clock: MockClock) -> None:
 
 
 async def test_a_full_queue_is_enough(autojump_clock: MockClock) -> None:
-    """Also when some were received of it, and the broker does not know yet that there is room."""
+    """The batch is complete also when the application has received some messages, and the permits are not sent yet."""
     async with started() as (inside, client):
         wire = await inside.wire()
         policy = ConsumerBatchReceivePolicy(0, 10**6, 0)
@@ -329,7 +329,7 @@ async def test_the_end_and_what_makes_no_sense(autojump_clock: MockClock) -> Non
             await nothing_more(consumer)
 
 
-# ---- Consumers that are closed, or given up, while something is under way
+# ---- Consumers that are closed or canceled during other calls
 
 
 class Hears(ConsumerInterceptor):
@@ -381,7 +381,7 @@ async def test_interceptors_hear_nothing_of_a_canceled_acknowledgement() -> None
 
 @on_both
 async def test_cancelled_while_it_is_closed() -> None:
-    """Everything ends all the same, also the interceptors and the producers of letters."""
+    """The interceptors and the producers of letters are closed too."""
     interceptor = Hears()
     options: dict[str, Any] = {
         "consumer_type": ConsumerType.Shared,
@@ -406,7 +406,7 @@ async def test_cancelled_while_it_is_closed() -> None:
 
 @on_both
 async def test_closed_while_the_producer_of_letters_is_opened() -> None:
-    """Nothing of it is left (`playing`)."""
+    """`playing` checks that the client leaves nothing open."""
     async with playing() as (played, client):
         consumer = client.subscribe("t", "s", consumer_type=ConsumerType.Shared, retry_enable=True)
         await consumer.__aenter__()
@@ -428,7 +428,7 @@ async def test_closed_while_the_producer_of_letters_is_opened() -> None:
 
 @on_both
 async def test_given_up_while_one_of_its_topics_does_not_open() -> None:
-    """It does not wait for the answers of those that did."""
+    """The client does not wait for the answers to CLOSE_CONSUMER of the topics that have opened."""
     async with playing(operation_timeout=10.0) as (played, client):
 
         async def subscribe(peer: Peer, body: pb.CommandSubscribe) -> None:

@@ -1,4 +1,4 @@
-"""Entries that wait."""
+"""Entries that wait before they are handed over."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Steps = list[tuple[str, int, float]]
 
 
 class Handed:
-    """Notes what was handed over, and when."""
+    """A recorder of the entries that were handed over, and of the time."""
 
     def __init__(self) -> None:
         self.began = anyio.current_time()
@@ -36,7 +36,7 @@ async def test_after_the_end_nothing_is_handed_over(autojump_clock: MockClock, e
             delayed.add((1, 1), 50)
             await anyio.sleep(1)
             end(delayed)
-            if end is Delayed.clear:  # it goes on
+            if end is Delayed.clear:  # after `clear`, entries can be added again
                 delayed.add((1, 2), 3)
     assert handed.over == ([(4, {(1, 2)})] if end is Delayed.clear else [])
 
@@ -83,7 +83,7 @@ async def _compare(steps: Steps) -> None:
                 delayed.clear()
                 due.clear()
             else:
-                await anyio.sleep(0.7)  # never when something is due
+                await anyio.sleep(0.7)  # never at a time when an entry is due
                 now = round(now + 0.7, 6)
                 pass_until(now)
             assert len(delayed) == len(due)

@@ -1,4 +1,4 @@
-"""Watchers of topics (PIP-145): what brokers are asked to tell, what they tell, and brokers that do not."""
+"""Watchers of topics (PIP-145): requests, updates, and brokers without watchers."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ BASE = "persistent://public/default/"
         ("my:topic/.+_1", re.UNICODE, "public/default/my:topic/.+_1"),
         (".*", 0, "public/default/.*"),
         ("t.*", re.IGNORECASE, ".*"),
-        (r"t\d", 0, ".*"),  # digits of any alphabet, to Python
-        ("a|b", 0, ".*"),  # of the whole name, to brokers
+        (r"t\d", 0, ".*"),  # in Python, \d is a digit of any alphabet
+        ("a|b", 0, ".*"),  # brokers take each side for a whole name
         ("(?P<n>t)", 0, ".*"),
-        ("t.*+", 0, ".*"),  # possessive
+        ("t.*+", 0, ".*"),  # a possessive quantifier
         ("ä.*", 0, ".*"),
         ("t" * 36 + ".*", 0, ".*"),  # over subscriptionPatternMaxLength
     ],
@@ -40,7 +40,7 @@ def test_patterns_as_brokers_read_them(pattern: str, flags: int, asked: str) -> 
 
 
 class Watching:
-    """A consumer by a pattern, and a broker that says of topics what the test tells it."""
+    """A consumer by a pattern, and a broker that reports topics when the test says so."""
 
     def __init__(self, played: Played, consumer: Consumer[bytes]) -> None:
         self.played = played
@@ -66,7 +66,7 @@ class Watching:
         return asked
 
     async def heard(self) -> None:
-        """Wait until everything said was taken in."""
+        """Wait until the client has processed all reports."""
         pongs = self.played.count(Type.PONG)
         await self.peer.say(Type.PING)
         await self.played.sent(Type.PONG, pongs + 1)
@@ -87,7 +87,7 @@ async def connect(peer: Peer, body: Any) -> None:
 
 @asynccontextmanager
 async def watching(**options: Any) -> AsyncIterator[Watching]:
-    """Begin where no topic matches."""
+    """Begin with a pattern that no topic matches."""
     async with playing() as (played, client):
         played.on |= {Type.CONNECT: connect, Type.GET_TOPICS_OF_NAMESPACE: listing(), Type.WATCH_TOPIC_LIST: silence}
         async with client.subscribe(re.compile("x.*"), "s", **options) as consumer:
@@ -125,7 +125,7 @@ async def test_watching_ends_with_the_consumer() -> None:
         await watched.heard()
         await watched.consumer.aclose()
         assert (await watched.played.sent(Type.WATCH_TOPIC_LIST_CLOSE)).watcher_id == watch.watcher_id
-        await watched.answer(watch, "2", "x1")  # which nobody hears any more
+        await watched.answer(watch, "2", "x1")  # the consumer has closed, and ignores it
         await watched.heard()
         assert watched.topics == []
 

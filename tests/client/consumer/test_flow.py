@@ -59,7 +59,7 @@ def test_no_permits_are_given_while_paused() -> None:
     assert permits.resume() == 4
     permits.pause()
     assert permits.free(1) == 0
-    assert permits.resume() == 0  # not worth it
+    assert permits.resume() == 0  # too few permits for a FLOW
     assert permits.free(1) == 2
 
 
@@ -68,11 +68,11 @@ def test_without_a_queue_one_for_each_who_waits() -> None:
     assert permits.opened() == 0
     assert permits.wait() == 1
     assert permits.wait() == 1
-    permits.waited()  # it got a message, which is freed when it takes it
+    permits.waited()  # the first caller has a message, whose permit is freed when the caller takes it
     assert permits.free(1) == 0
-    permits.waited()  # it was cancelled
-    assert permits.wait() == 0  # and this one uses its permit
-    assert permits.free(1) == 1  # which came to nothing
+    permits.waited()  # the second caller was canceled
+    assert permits.wait() == 0  # the third caller uses the permit of the second
+    assert permits.free(1) == 1  # the entry had no message to deliver
     assert permits.opened() == 1  # on another connection
     permits.waited()
     assert permits.opened() == 0
@@ -106,7 +106,7 @@ def test_without_a_queue_there_are_never_more_permits_than_were_waited_for(steps
         assert waiting <= held <= most
 
 
-# ---- Without a queue, and while paused: the broker is asked for no more than is wanted
+# ---- Without a queue, and while paused: the consumer sends only the permits that it needs
 
 
 def unqueued(client: Client, **options: Any) -> Consumer[bytes]:
@@ -115,7 +115,7 @@ def unqueued(client: Client, **options: Any) -> Consumer[bytes]:
 
 
 def permits(inside: InProcess) -> list[int]:
-    """Return what the broker may send, to each consumer."""
+    """Return the permits of each consumer at the broker."""
     (subscription,) = inside.bed.broker.topics.loaded[TOPIC].subscriptions.values()
     return [consumer.permits for consumer in subscription.consumers]
 

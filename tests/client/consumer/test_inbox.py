@@ -1,4 +1,4 @@
-"""Tests of who is received from next, and of what is told to whoever waits."""
+"""The order in which an inbox serves its queues, and the errors that it raises to waiting callers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.client.hostile.clocks import on_both
 
 
 class Queue:
-    """Stands for a receiver."""
+    """A stub of a receiver."""
 
     def __init__(self, inbox: Inbox, *contents: str) -> None:
         self.contents = list(contents)
@@ -78,7 +78,7 @@ async def waiting(inbox: Inbox, *, until_end: bool = False) -> bool:
 @on_both
 async def test_the_end_is_that_of_all() -> None:
     inbox = Inbox()
-    assert await waiting(inbox, until_end=True)  # topics may still come
+    assert await waiting(inbox, until_end=True)  # topics may still be added
     one, other = Queue(inbox), Queue(inbox)
     one.end_of_topic = True
     assert await waiting(inbox, until_end=True)
@@ -104,7 +104,7 @@ async def test_a_failure_is_told_once_nothing_is_left() -> None:
 async def test_an_error_wakes_waiting_receivers() -> None:
     inbox = Inbox(forgiving=True)
     one = Queue(inbox)
-    one.error = TopicNotFound("gone")  # which concerns nobody else
+    one.error = TopicNotFound("gone")  # does not affect other topics
     found: list[object] = []
 
     async def receive() -> None:

@@ -28,7 +28,7 @@ ALL = [b"0", b"1", b"2", b"3", b"4", b"5"]
 
 
 class Within(httpx.AsyncBaseTransport):
-    """Calls of a broker without a port."""
+    """A transport that calls a broker without a port."""
 
     def __init__(self, broker: Broker) -> None:
         self._rest = Rest(broker)
@@ -42,7 +42,7 @@ class Within(httpx.AsyncBaseTransport):
 
 @asynccontextmanager
 async def setup(**config: Any) -> AsyncIterator[tuple[InProcess, Client]]:
-    """Batches of three and of two, and a message."""
+    """Publish a batch of three messages, a batch of two, and a single message."""
     async with (
         in_process(Config(**{**STAMPING, **config})) as inside,
         inside.client(admin_url="http://broker.internal:8080") as client,

@@ -1,4 +1,4 @@
-"""Code of the application's that sees what a consumer does."""
+"""Interceptors of a consumer, which are code of the application."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.client.consumer.started import consuming, data_of, nothing_more, rece
 
 
 class Marks(ConsumerInterceptor):
-    """Writes down what it hears, and puts its mark on messages."""
+    """An interceptor that records its calls, and puts its mark on messages."""
 
     def __init__(self, mark: bytes, heard: list[Any]) -> None:
         self.mark = mark
@@ -57,7 +57,7 @@ class Marks(ConsumerInterceptor):
 
 
 class Breaks(ConsumerInterceptor):
-    """Is wrong about everything."""
+    """An interceptor that raises an error in each method."""
 
     def before_consume(self, consumer: Consumer[Any], message: Message[Any]) -> Message[Any]:
         raise KeyError("before_consume")

@@ -52,7 +52,7 @@ def response(ledger_id: int = 7, entry_id: int = 3, **fields: Any) -> pb.Command
 
 
 class Recorder:
-    """A converter of the application's."""
+    """A converter of the application that records its calls."""
 
     def __init__(self) -> None:
         self.entries: list[LastEntry] = []
@@ -164,7 +164,7 @@ EXAMPLE_ENTRY = build(metadata_of(4), batch_payload(EXAMPLE))
 
 
 class Custom:
-    """A compaction service whose properties say what is left."""
+    """A compaction service whose entry properties name the remaining value."""
 
     def convert(self, last_entry: LastEntry) -> MessageId:
         metadata = pb.MessageMetadata.FromString(last_entry.metadata_buffer)
@@ -185,7 +185,7 @@ class Broken:
 
 @asynccontextmanager
 async def answering(buffer: bytes, *entries: bytes, **last: int) -> AsyncIterator[Client]:
-    """A client whose broker holds these entries, and says this of the last message."""
+    """Connect a client to a played broker that delivers these entries and answers GET_LAST_MESSAGE_ID with `last`."""
     async with playing() as (played, client):
 
         async def subscribe(peer: Peer, body: Any) -> None:

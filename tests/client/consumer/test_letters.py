@@ -55,7 +55,7 @@ async def test_a_message_is_retried_later_and_ends_as_a_dead_letter(
             (message,) = await received(consumer, 1)
             for times in (1, 2):
                 await consumer.reconsume_later(message, 3.5, {"mine": str(times)})
-                await nothing_more(consumer, 2.4)  # the broker may be a second early
+                await nothing_more(consumer, 2.4)  # the broker may deliver a second early
                 (message,) = await received(consumer, 1)
                 assert message.topic_name() == RETRY
                 assert (message.data(), message.partition_key(), message.event_timestamp()) == (b"1", "k", 5)
@@ -136,7 +136,7 @@ async def test_reconsuming_that_makes_no_sense_is_refused(autojump_clock: MockCl
 
 
 async def test_a_cancelled_one_comes_again_when_it_is_asked_for(autojump_clock: MockClock) -> None:
-    """At each step: there is always one left of it, here or there."""
+    """The cancellation happens at any step: a copy remains always in the original topic or in the retry topic."""
     async with started() as (inside, client):
         wire = await inside.wire()
         for steps in range(30):
@@ -187,7 +187,7 @@ async def test_a_key_of_bytes_stays_one(autojump_clock: MockClock) -> None:
         assert again.key_bytes() == b"\xff"
 
 
-# ---- What is delivered too often goes to another topic
+# ---- Messages that are delivered too often go to another topic
 
 
 DEAD = f"{TOPIC}-s-DLQ"
@@ -310,7 +310,7 @@ async def test_acknowledged_in_the_last_moment(autojump_clock: MockClock) -> Non
             for message in await received(consumer, 3):
                 consumer.negative_acknowledge(message)
                 await consumer.acknowledge(message.message_id() if message.message_id().batch_index < 0 else message)
-            letters = await received(dead, 2)  # of the batch, which was refused, one is not enough
+            letters = await received(dead, 2)  # one acknowledgement does not stop the redelivery of the batch
             assert {letter.data() for letter in letters} == {b"1", b"2"}
             await nothing_more(dead)
             (part,) = consumer._parts.all
@@ -319,7 +319,7 @@ async def test_acknowledged_in_the_last_moment(autojump_clock: MockClock) -> Non
 
 
 async def test_messages_redelivered_too_often_by_others_become_dead_letters(autojump_clock: MockClock) -> None:
-    """More often than allowed: the application does not see it again, and the queue goes on."""
+    """Messages above maxRedeliverCount do not reach the application, and the queue goes on."""
     async with started() as (inside, client):
         wire = await inside.wire()
         async with (
@@ -356,7 +356,6 @@ async def test_a_subscription_is_created_with_the_topic(autojump_clock: MockCloc
 
 
 async def test_partitions_have_letters_of_their_own(autojump_clock: MockClock) -> None:
-    """As Java has it."""
     async with started() as (inside, client):
         inside.partitioned(TOPIC, 2)
         async with (
@@ -411,7 +410,7 @@ async def test_nothing_stays_behind_when_it_is_closed_while_letters_are_sent(aut
                 with anyio.move_on_after(2):
                     while True:
                         consumer.negative_acknowledge(await consumer.receive())
-                        await anyio.lowlevel.checkpoint()  # what is refused comes again beside what waits
+                        await anyio.lowlevel.checkpoint()  # redelivered messages come beside queued ones
                         if not consumer._inbox:
                             break
                 for _ in range(steps):

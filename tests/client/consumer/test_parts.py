@@ -1,4 +1,4 @@
-"""One consumer, or reader, on several topics: partitions, topics by name, topics by pattern."""
+"""Consumers and readers of several topics: partitions, topics by name, topics by pattern."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def test_partitions_that_come_later_are_found(autojump_clock: MockClock) -
         inside.partitioned(TOPIC, 1)
         async with client.subscribe("parts", "s", auto_update_partitions_interval=10) as consumer:
             inside.partitioned(TOPIC, 3)
-            await publish(client, "parts", *NINE)  # before they are found: the subscription is there already
+            await publish(client, "parts", *NINE)  # the subscription exists on them already
             assert len(await received(consumer, 3)) == 3
             await nothing_more(consumer, 5)
             assert {message.message_id().partition for message in await received(consumer, 6)} == {1, 2}
@@ -216,7 +216,7 @@ async def test_topics_that_make_no_sense(autojump_clock: MockClock) -> None:
 )
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "asked for"])
 async def test_topics_that_match_a_pattern_are_received(autojump_clock: MockClock, pattern: str, watched: bool) -> None:
-    """Brokers that take watchers tell of new topics at once; others are asked now and then."""
+    """Brokers with watchers report new topics at once. The client asks other brokers now and then."""
     async with in_process(Config(enableBrokerTopicListWatcher=watched)) as inside, inside.client() as client:
         inside.partitioned("persistent://public/default/xparts", 2)
         await publish(client, "x1", b"before")
@@ -247,7 +247,7 @@ async def test_a_pattern_that_matches_nothing_yet_waits(autojump_clock: MockCloc
 
 
 async def test_topics_that_go_are_left(autojump_clock: MockClock) -> None:
-    """A pattern's consumer outlives its topics."""
+    """The consumer of a pattern outlives its topics."""
     names = [TopicName.parse(f"persistent://public/default/x{n}") for n in (1, 2)]
     async with in_process(Config(allowAutoTopicCreation=False)) as inside, inside.client() as client:
         topics = inside.bed.broker.topics
@@ -291,7 +291,7 @@ async def test_a_new_topic_that_does_not_open_does_not_keep_others_away(autojump
         inside.client() as client,
         client.subscribe(re.compile("x.*"), "s", pattern_auto_discovery_period=10, **EARLIEST) as consumer,
     ):
-        async with client.subscribe("x1", "s"):  # the only one there may be
+        async with client.subscribe("x1", "s"):  # an Exclusive subscription has only one consumer
             await publish(client, "x1", b"busy")
             await publish(client, "x2", b"new")
             with anyio.fail_after(30):
@@ -388,7 +388,7 @@ async def test_a_reader_of_partitions_begins_at_an_end(autojump_clock: MockClock
 
 
 async def test_a_reader_finds_new_partitions(autojump_clock: MockClock) -> None:
-    """From their first message on, even where reading began at the latest."""
+    """Reading begins at the first message of a new partition, even where the reader began at the latest message."""
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 1)
         async with client.create_reader("parts", MessageId.latest, auto_update_partitions_interval=10) as reader:

@@ -18,7 +18,7 @@ SECRET: dict[str, Any] = {"encryption_keys": [{"key": "k", "value": b"v"}], "enc
 ENTRIES = [
     plain(b"1", partition_key="k"),
     batch_of(b"2", b"3", b"4"),
-    plain(b"?", compression=1, uncompressed_size=9),  # no LZ4 at all
+    plain(b"?", compression=1, uncompressed_size=9),  # not LZ4
     batch_of(b"5", b"6", **SECRET),
     plain(b"half", uuid="u", num_chunks_from_msg=2, total_chunk_msg_size=8, chunk_id=1),
     plain(b"none", checksum=False),

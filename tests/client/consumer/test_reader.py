@@ -150,7 +150,7 @@ async def test_a_small_queue_and_many_messages(autojump_clock: MockClock) -> Non
 
 @pytest.mark.req("S429-14")
 async def test_messages_that_compaction_removed_do_not_count(autojump_clock: MockClock) -> None:
-    """Whatever the broker takes for the last message: when its whole entry came, there is nothing more."""
+    """The broker may name a removed message as the last one. The reader has nothing more after that whole entry."""
     singles = [
         (pb.SingleMessageMetadata(payload_size=0, compacted_out=gone), b"x") for gone in (True, False, True, True)
     ]
@@ -177,7 +177,7 @@ async def test_async_for_ends_with_a_terminated_topic(autojump_clock: MockClock)
             assert [message.data() async for message in reader] == ALL
 
 
-# ---- what else it may be told
+# ---- Other options of a reader
 
 
 async def test_a_reader_begins_with_what_is_not_too_old(autojump_clock: MockClock) -> None:

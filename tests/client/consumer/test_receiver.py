@@ -1,4 +1,4 @@
-"""Tests of what becomes of the entries that a connection brings, and of the permits they cost."""
+"""Entries that a connection brings, and the permits that they cost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.client.hostile.clocks import on_both
 
 
 class Recorder:
-    """A connection that keeps what is sent."""
+    """A connection that keeps the commands that were sent."""
 
     max_message_size = 100
 
@@ -49,7 +49,7 @@ class Recorder:
 
     @property
     def acked(self) -> list[tuple[int, int | None]]:
-        """Entry and validation error."""
+        """Return the entry id and the validation error of each ACK."""
         acks = [command.ack for command in self.sent if command.type == pb.BaseCommand.ACK]
         return [
             (ack.message_id[0].entryId, ack.validation_error if ack.HasField("validation_error") else None)
@@ -58,7 +58,7 @@ class Recorder:
 
 
 class Fed:
-    """An open receiver."""
+    """An open receiver, with a recording connection."""
 
     def __init__(self, reading_from: Start | None = None, **options: Any) -> None:
         self.losses = 0
@@ -85,7 +85,7 @@ class Fed:
         raise error
 
     def received(self, message_id: MessageId) -> None:
-        """The redelivery's part: there is no time for acknowledgements."""
+        """Ignore the message, because the stub has no acknowledgement timeout."""
 
     def open(self) -> None:
         self.receiver.attach(cast(Connection, self.connection))
@@ -112,7 +112,7 @@ def test_compacted_out_and_acknowledged_messages_are_left_out() -> None:
     assert fed.connection.permits == 1 + 4
     fed.feed(batch_of(b"0", b"1", b"2"), 1, ack_set=ack_set([2]))
     assert fed.data() == [b"2"]
-    assert fed.connection.permits == 1 + 4 + 1  # those acknowledged had cost nothing (S54-16)
+    assert fed.connection.permits == 1 + 4 + 1  # the acknowledged messages cost no permits (S54-16)
 
 
 def test_an_entry_with_nothing_to_deliver_is_acknowledged() -> None:
@@ -127,7 +127,7 @@ def test_messages_before_an_epoch_are_dropped() -> None:
     fed.feed(batch_of(b"0", b"1"), consumer_epoch=1)
     assert (fed.data(), fed.connection.permits) == ([], 3)
     fed.feed(plain(b"2"), consumer_epoch=2)
-    fed.feed(plain(b"3"))  # from a broker that knows no epochs
+    fed.feed(plain(b"3"))  # from a broker without epochs
     assert fed.data() == [b"2", b"3"]
 
 
@@ -173,7 +173,7 @@ def test_a_reader_that_lost_its_connection_goes_on_where_it_was() -> None:
     fed.receiver.on_lost(ConnectError())
     assert fed.receiver.start == Start(MessageId(1, 4))
     assert fed.receiver.last_seen is None
-    fed.receiver.on_lost(ConnectError())  # before anything came
+    fed.receiver.on_lost(ConnectError())  # before the first entry
     assert fed.receiver.start == Start(MessageId(1, 4))
 
 
@@ -228,7 +228,7 @@ async def test_chunks_become_one_message_and_every_permit_comes_back() -> None:
     for number, payload in enumerate([b"abc", b"def", b"g"]):
         assert len(fed.receiver) == 0
         fed.feed(chunk(number, payload), number)
-        assert fed.connection.permits == 1 + min(number + 1, 2)  # that of the last is the message's
+        assert fed.connection.permits == 1 + min(number + 1, 2)  # the message keeps the permit of its last chunk
     message = fed.receiver.take()
     assert message.data() == b"abcdefg"
     assert message.message_id() == MessageId(1, 2)
@@ -255,7 +255,7 @@ async def test_chunks_that_do_not_decompress() -> None:
 @pytest.mark.parametrize("action", ConsumerCryptoFailureAction)
 @on_both
 async def test_chunks_that_cannot_be_decrypted(action: ConsumerCryptoFailureAction) -> None:
-    """FAIL raises once, and what was decrypted stays unacknowledged; DISCARD acknowledges all of them."""
+    """FAIL raises once, and leaves the decrypted chunks unacknowledged. DISCARD acknowledges all chunks."""
     fed = Fed(crypto_failure_action=action, receiver_queue_size=1, expire_time_of_incomplete_chunked_message=0)
     fed.feed(chunk(0, b"abc"), 0)
     fed.feed(chunk(1, b"def", **SECRET), 1)
@@ -280,7 +280,7 @@ async def test_chunks_that_cannot_be_decrypted(action: ConsumerCryptoFailureActi
     st.lists(st.tuples(st.sampled_from(["deliver", "deliver", "take", "lose"]), st.integers(1, 4)), max_size=40),
 )
 def test_a_reader_reads_everything_once_and_in_order(kinds: list[str], steps: list[tuple[str, int]]) -> None:
-    """Whenever its connection is lost, among chunks of several messages."""
+    """The connection is lost at any moment, among chunks of several messages."""
     entries: list[bytes] = []
     expected: list[bytes] = []
     parts: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Tests of what comes again: negatively acknowledged, or not acknowledged in time."""
+"""Redelivery of messages that are negatively acknowledged, or not acknowledged in time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_a_backoff_goes_by_how_often_it_came(autojump_clock: MockClock) ->
         assert waits == pytest.approx([2, 6, 10, 10], abs=0.01)
         assert message.redelivery_count() == 4
         began = trio.current_time()
-        consumer.negative_acknowledge(message.message_id())  # which does not say how often
+        consumer.negative_acknowledge(message.message_id())  # a message id has no redelivery count
         await received(consumer, 1)
         assert trio.current_time() - began == pytest.approx(2, abs=0.01)
 
@@ -57,12 +57,12 @@ async def test_acknowledging_one_of_a_batch_leaves_the_others_refused(autojump_c
 async def test_messages_not_acknowledged_in_time_are_redelivered(autojump_clock: MockClock, kind: ConsumerType) -> None:
     async with shared(consumer_type=kind, unacked_messages_timeout=3) as (_, wire, consumer):
         await wire.publish(plain(b"1"), batch_of(b"2", b"3"), plain(b"4"), plain(b"5"))
-        messages = await received(consumer, 4)  # the last one waits in the queue, where no time runs
+        messages = await received(consumer, 4)  # the last message waits in the queue, without a timeout
         await consumer.acknowledge(messages[0])
         await consumer.acknowledge(messages[1])
         await consumer.acknowledge(messages[3])
         began = trio.current_time()
-        await trio.sleep(3.01)  # of a batch all comes again
+        await trio.sleep(3.01)  # the broker redelivers a whole batch
         again = await received(consumer, 3)
         in_order = kind in (ConsumerType.Exclusive, ConsumerType.Failover)
         assert {m.data() for m in again} == {b"2", b"3", b"5"}
@@ -142,13 +142,13 @@ async def test_acknowledgements_are_grouped_by_time_and_size(autojump_clock: Moc
 
 
 def _unacked(inside: Any) -> int:
-    """Messages that the broker waits for."""
+    """Count the unacknowledged messages at the broker."""
     (topic,) = inside.bed.broker.topics.loaded.values()
     (subscription,) = topic.subscriptions.values()
     return sum(consumer.unacked for consumer in subscription.consumers)
 
 
-# ---- Whatever happens to a consumer: nothing is lost, nothing acknowledged comes again, and nothing is kept at the end
+# ---- Random histories of a consumer: each message arrives, and no acknowledged one is redelivered
 
 
 Step = tuple[str, int]
@@ -220,7 +220,7 @@ class _History:
         elif what == "sleep":
             await anyio.sleep(number)
         elif what == "again":
-            await anyio.sleep(0.01)  # what is on its way would come twice, on Shared
+            await anyio.sleep(0.01)  # on Shared, messages on their way would come twice
             await self.consumer.redeliver_unacknowledged_messages()
         elif held is not None and what == "nack":
             self.consumer.negative_acknowledge(held)
@@ -228,7 +228,10 @@ class _History:
             await self.acknowledge(held)
 
     def ask_again(self) -> None:
-        """A step that takes time, or cuts: what is not acknowledged comes once more, and may be here before its ack."""
+        """Expect the messages that are not acknowledged once more.
+
+        The caller cuts the connection or takes time, so an acknowledgement may arrive after the redelivery.
+        """
         self.under_way |= {message.data() for message in self.held} - self.done
 
     def new(self) -> bytes:
@@ -245,13 +248,13 @@ class _History:
     async def acknowledge(self, message: Message) -> None:
         try:
             await self.consumer.acknowledge(message)
-        except ConnectError:  # nobody knows
+        except ConnectError:  # the acknowledgement may have arrived or not
             return
         if message.message_id().batch_index < 0:
             self.done.add(message.data())
 
     async def end(self) -> None:
-        """Everything comes until it is acknowledged."""
+        """Receive and acknowledge until no message is left, and check that all published messages were seen."""
         with anyio.move_on_after(60):
             while True:
                 message = await self.consumer.receive()

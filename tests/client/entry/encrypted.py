@@ -15,7 +15,7 @@ KINDS = ("rsa", "ec")
 
 
 class Recorded(NamedTuple):
-    """Holds what an official client sent (see encrypted.txt)."""
+    """Entries that an official client sent (see encrypted.txt)."""
 
     client: str
     key: str
@@ -53,7 +53,7 @@ def public_bytes(key: PublicKeyTypes) -> bytes:
 
 
 class Keys:
-    """A key reader: names are kinds of keys."""
+    """A key reader whose key names are kinds of keys."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, dict[str, str]]] = []

@@ -10,7 +10,7 @@ from pulsarium.client.entry.crypto import CryptoKeyReader
 
 
 def test_keys_are_read_from_files_as_they_are_now(tmp_path: Path) -> None:
-    """Under every name, and as they are now: a key can be replaced."""
+    """The reader reads the file at each call, because an application may replace a key. All names have the same key."""
     public, private = tmp_path / "public.pem", tmp_path / "private.pem"
     public.write_bytes(b"public")
     private.write_bytes(b"private")

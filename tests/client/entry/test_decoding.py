@@ -1,4 +1,4 @@
-"""Entries taken apart: checked, decrypted, decompressed, and the messages that are still due."""
+"""Decoding of entries: checksum, decryption, decompression, and unacknowledged messages."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_recorded_entries_of_official_clients_are_decoded(record: Recorded) -> N
 
 @pytest.mark.req("S429-27")
 def test_compressed_after_it_was_encrypted() -> None:
-    """The order of the PIP's draft, which no client has (X-20)."""
+    """The draft of the PIP has this order, which no client implements (X-20)."""
     metadata = new_metadata(compression=pb.LZ4, uncompressed_size=100 + 16)
     sealed = MessageEncryptor(["rsa"], KEYS.get_public_key, 0.0).encrypt(metadata, bytes(100), 0.0)
     with pytest.raises(CryptoError, match="damaged"):
@@ -145,7 +145,7 @@ def test_messages_removed_by_compaction_are_left_out() -> None:
     ],
 )
 def test_acknowledged_messages_of_a_batch_are_left_out(ack_set: list[int], left: Sequence[int]) -> None:
-    """As Java's BitSet: beyond its words no bit is set."""
+    """Java's BitSet has no bit set beyond its words."""
     assert indexes(messages(DECODER.decode(a_batch(70)), ack_set)) == list(left)
 
 
@@ -182,7 +182,7 @@ def test_discard_makes_what_cannot_be_decrypted_unreadable(reader: Keys | None) 
 
 @UNABLE
 def test_consume_gives_what_cannot_be_decrypted_as_it_is(reader: Keys | None) -> None:
-    """The payload as it is, a batch as one message; the metadata says what an application needs to decrypt it."""
+    """A batch becomes one message with its encrypted payload. The metadata has all that decryption needs."""
     entry = a_batch(3, encoder=ENCODERS[pb.LZ4, ("rsa",)])
     decoded = Decoder(reader, crypto_failure_action=CONSUME).decode(entry)
     assert decoded.still_encrypted
@@ -212,7 +212,7 @@ def test_a_name_that_is_no_text(reader: Keys | None) -> None:
 @pytest.mark.parametrize("names", [(), ("ec",)])
 @pytest.mark.parametrize("compression", [pb.NONE, pb.ZSTD])
 def test_chunks_are_joined_and_decompressed_as_a_whole(compression: pb.CompressionType, names: tuple[str, ...]) -> None:
-    """Compressed as a whole, cut, and each encrypted (PIP-37)."""
+    """A chunked message is compressed as a whole, then cut, and each chunk is encrypted (PIP-37)."""
     whole = bytes(range(256)) * 10
     packed = compress(compression, whole)
     pieces = [packed[:100], packed[100:200], packed[200:]]
@@ -234,7 +234,7 @@ def test_chunks_are_joined_and_decompressed_as_a_whole(compression: pb.Compressi
 
 
 class Halves:
-    """An application's own format: two messages, cut in the middle, the second removed by compaction."""
+    """A format of the application: two halves, of which compaction removed the second."""
 
     def process(self, metadata: pb.MessageMetadata, payload: bytes) -> list[Single]:
         middle = len(payload) // 2
@@ -245,7 +245,7 @@ class Halves:
 @pytest.mark.req("S429-25")
 @pytest.mark.parametrize("kind", ENCODERS, ids=str)
 def test_a_processor_of_ones_own(kind: Any) -> None:
-    """It sees the payload decrypted and decompressed; what it finds is filtered as ever."""
+    """The processor gets a decrypted and decompressed payload. The ack set and compaction apply to its messages too."""
     decoded = DECODER.decode(ENCODERS[kind].single(new_metadata(), b"onetwo"))
     assert [payload for _, _, payload in messages(decoded, processor=Halves())] == [b"one", b"two"]
     assert indexes(messages(decoded, [0b10], Halves())) == [1]
@@ -270,7 +270,6 @@ def test_a_processor_is_not_given_what_is_still_encrypted() -> None:
 
 @pytest.mark.parametrize("in_front", [None, pb.BrokerEntryMetadata(index=7)])
 def test_a_raw_entry_is_one_message_whatever_is_in_it(in_front: pb.BrokerEntryMetadata | None) -> None:
-    """Whatever is in it, as one."""
     for entry in (
         a_batch(3, encoder=ENCODERS[pb.LZ4, ("rsa",)]),
         entries.build(new_metadata(num_chunks_from_msg=2, uuid="u"), b"x"),

@@ -1,4 +1,4 @@
-"""The data key under elliptic curve keys; recorded entries and tests/foreign show that Java understands it."""
+"""Data keys under elliptic curve keys. Recorded entries and tests/foreign show that Java decrypts them."""
 
 from __future__ import annotations
 

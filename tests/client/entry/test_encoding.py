@@ -1,4 +1,4 @@
-"""Entries as a producer makes them."""
+"""Encoding of a producer's entries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_batch_of_one_is_a_batch() -> None:
 
 
 def test_compression_and_the_size_before() -> None:
-    """It is the size of the compressed payload's origin, not of what encryption makes of it."""
+    """`uncompressed_size` is the size before compression, and encryption does not change it."""
     entry = Encoder(LZ4, ["rsa"], Keys()).single(new_metadata(), b"a" * 1000)
     metadata = entries.parse_metadata(entry)
     assert (metadata.compression, metadata.uncompressed_size) == (LZ4, 1000)
@@ -51,7 +51,7 @@ def test_compression_and_the_size_before() -> None:
 
 
 def test_nothing_is_not_compressed() -> None:
-    """As in Java: of the official C++ client's codecs zlib cannot make nothing of it again."""
+    """Java compresses no empty payload either. The zlib codec of the official C++ client cannot decompress one."""
     metadata = entries.parse_metadata(Encoder(ZLIB).single(new_metadata(), b""))
     assert not metadata.HasField("compression")
 
@@ -117,7 +117,7 @@ def test_an_unusable_key_is_found_at_once() -> None:
 
 
 def test_a_key_that_vanishes() -> None:
-    """Found at the next change of data keys."""
+    """The client notices it at the next change of data keys."""
 
     class Vanishing(Keys):
         def get_public_key(self, name: str, metadata: dict[str, str]) -> bytes:

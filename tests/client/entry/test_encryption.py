@@ -1,4 +1,4 @@
-"""Payloads encrypted and decrypted, by whom they may be, and what is said when they cannot."""
+"""Encryption and decryption of payloads, the keys that allow it, and the errors without them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_remembered_data_keys_are_bounded() -> None:
 
 @pytest.mark.parametrize(("now", "rotated"), [(0.0, False), (ROTATION - 1, False), (ROTATION, True)])
 def test_data_keys_rotate_every_four_hours(now: float, rotated: bool) -> None:
-    """A new data key every four hours; the public keys are read again."""
+    """The client then reads the public keys again."""
     assert ROTATION == 4 * 60 * 60
     keys = Keys()
     encryptor = MessageEncryptor(["ec"], keys.get_public_key, 100.0)
@@ -205,7 +205,7 @@ def test_no_keys_at_all() -> None:
 
 
 def test_without_cryptography_the_error_says_what_to_install() -> None:
-    """Only the extra `client` brings it, and nothing else of proto needs it."""
+    """The extra `client` installs cryptography, and `pulsarium.proto` needs it for nothing else."""
     code = """if True:
         import sys
         sys.modules["cryptography"] = None

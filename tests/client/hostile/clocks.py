@@ -1,4 +1,4 @@
-"""Tests under trio and asyncio on clocks that jump: time passes when nothing else happens, and costs nothing."""
+"""Run tests under trio and asyncio on clocks that jump: time passes when no task can run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = 3600.0  # of the test's clock, after which it is stuck
 
 
 class _Jumping(selectors.SelectSelector):
-    """Waits for nothing: everything is in memory, so only time can wake the loop."""
+    """A selector that never waits. Everything is in memory, so only time can wake the loop."""
 
     jumped = 0.0
 
@@ -34,7 +34,7 @@ class _JumpingLoop(asyncio.SelectorEventLoop):
 
 
 def on_both(test: AsyncTest) -> Callable[..., None]:
-    """Makes an async test two plain ones, as `both.on_both` does."""
+    """Split an async test into one plain test for each event loop, as `both.on_both` does."""
     return twice(test, _run)
 
 

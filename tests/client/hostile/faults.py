@@ -16,7 +16,7 @@ from tests.client.peer import Type, bytes_of
 
 
 class Action(enum.Enum):
-    """The first ones leave what TCP promises: bytes are late, or come up to a point and then no more."""
+    """An action on a frame. The first ones keep the promises of TCP: bytes are late, or the stream ends."""
 
     CUT = "cut"
     CLOSE_AFTER = "close after"
@@ -45,7 +45,7 @@ HONEST = (
     Action.GARBAGE,
     Action.OVERSIZE,
 )
-TO_CLIENT_ONLY = (Action.GARBAGE, Action.OVERSIZE, Action.ERROR)  # what our broker makes of them is another suite's
+TO_CLIENT_ONLY = (Action.GARBAGE, Action.OVERSIZE, Action.ERROR)  # another suite tests the broker with them
 
 _IDS = {
     Action.REQUEST_ID: ("request_id",),
@@ -56,7 +56,7 @@ _IDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """Hits the frames of one direction and type (None: any) from the `occurrence`th on, `times` of them."""
+    """A fault of frames with one direction and type (None: any): `times` of them, from the `occurrence`th on."""
 
     to_client: bool
     type: int | None
@@ -156,7 +156,7 @@ def _renumbered(encoded: bytes, trailing: bytes, names: tuple[str, ...], by: int
 
 
 def _refusal(encoded: bytes, amount: int) -> list[bytes]:
-    """An error where the answer should be; of what is no answer, nothing is left."""
+    """Return an error in place of an answer, and nothing in place of any other command."""
     base = pb.BaseCommand.FromString(encoded)
     codes = pb.ServerError.values()
     code = codes[amount % len(codes)]

@@ -1,4 +1,4 @@
-"""Finds what a client must not leave behind: tasks, waiters, handlers, connections."""
+"""Find what a client must not leave behind: tasks, waiters, handlers, connections."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tasks_of(client: Client) -> int:
 
 
 async def nothing_left(client: Client) -> None:
-    """Everything the application opened is closed: only connections may be there, with nobody on them."""
+    """Wait until everything that the application opened is closed. Idle connections may remain."""
     for _ in range(1000):
         if not _left(client):
             return

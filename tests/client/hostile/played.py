@@ -1,4 +1,4 @@
-"""A played broker that answers everything as it should, until a test tells it to answer something else."""
+"""A played broker that gives correct answers, until a test replaces one."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ TIMES: dict[str, Any] = {
 
 Connect = pb.CommandLookupTopicResponse.Connect
 
-#: Answers one command on one connection, or does not.
+#: Answers one command on one connection, or ignores the command.
 Answer: TypeAlias = Callable[[Peer, Any], Awaitable[None]]
 
 
 class Played:
-    """`on[type]` is called in place of the usual answer; `seen` is what the client sent, in order."""
+    """A played broker. `on[type]` replaces the usual answer, and `seen` has the client's commands in order."""
 
     def __init__(self, tasks: TaskGroup) -> None:
         self.on: dict[int, Answer] = {}
         self.seen: list[pb.BaseCommand] = []
         self.connections: list[Peer] = []
         self.streams: list[Pipe] = []
-        """The client's ends."""
+        """The client's ends of the connections."""
         self.entries = 0
         self.record = True
-        """Says whether `seen` is kept."""
+        """Whether `seen` is kept."""
         self._came = anyio.Event()
         self._tasks = tasks
 
@@ -70,11 +70,11 @@ class Played:
             await peer.close()
 
     def count(self, type: int) -> int:
-        """Return how often the client sent it."""
+        """Return the number of commands of a type that the client has sent."""
         return sum(base.type == type for base in self.seen)
 
     async def sent(self, type: int, times: int = 1) -> Any:
-        """The last one of its kind, once the client has sent it so often."""
+        """Wait until the client has sent `times` commands of a type, and return the body of the last one."""
         while self.count(type) < times:
             self._came = anyio.Event()
             await self._came.wait()
@@ -82,7 +82,7 @@ class Played:
         return getattr(last, COMMANDS[type].field)
 
     async def answer(self, peer: Peer, body: Any) -> None:
-        """As a broker with one plain, empty topic."""
+        """Answer a command as a broker with one plain, empty topic does."""
         kind = next(n for n, spec in COMMANDS.items() if _body_of(spec.field) == body.DESCRIPTOR.full_name)
         fields = _ANSWERS.get(kind, {})
         if kind == Type.SEND:
@@ -115,7 +115,7 @@ def _body_of(field: str) -> str:
 
 @asynccontextmanager
 async def playing(url: str = URL, **settings: Any) -> AsyncIterator[tuple[Played, Client]]:
-    """A played broker and a client of it; whatever was done to the client, nothing of it must be left."""
+    """Run a played broker and a client of it. Fail when the client leaves anything open."""
     async with anyio.create_task_group() as tasks:
         played = Played(tasks)
         try:
@@ -131,7 +131,7 @@ async def playing(url: str = URL, **settings: Any) -> AsyncIterator[tuple[Played
 
 @asynccontextmanager
 async def subscribed(**options: Any) -> AsyncIterator[tuple[Played, Peer, Consumer[bytes]]]:
-    """With a consumer, number 0, that has told its permits."""
+    """Open consumer 0 of a played broker, and wait for its permits."""
     settings = {key: options.pop(key) for key in list(options) if key in TIMES or key == "keep_alive_interval"}
     async with playing(**settings) as (played, client), client.subscribe("t", "s", **options) as consumer:
         await played.sent(Type.FLOW)
@@ -139,7 +139,7 @@ async def subscribed(**options: Any) -> AsyncIterator[tuple[Played, Peer, Consum
 
 
 def error_answer(code: int, text: str = "no") -> Answer:
-    """ERROR with the request's id."""
+    """Return a function that answers any request with ERROR."""
 
     async def answer(peer: Peer, body: Any) -> None:
         await peer.say(Type.ERROR, request_id=body.request_id, error=code, message=text)
@@ -148,7 +148,7 @@ def error_answer(code: int, text: str = "no") -> Answer:
 
 
 def saying(type: int, **fields: Any) -> Answer:
-    """This, with the request's id."""
+    """Return a function that answers any request with a command of this type."""
 
     async def answer(peer: Peer, body: Any) -> None:
         await peer.say(type, request_id=body.request_id, **fields)
@@ -157,7 +157,7 @@ def saying(type: int, **fields: Any) -> Answer:
 
 
 async def silence(peer: Peer, body: Any) -> None:
-    """No answer at all."""
+    """Leave the request without an answer."""
 
 
 async def deliver(peer: Peer, entry: int = 1, **fields: Any) -> None:

@@ -1,4 +1,4 @@
-"""Small programs of an application, for a client whose connections are not to be relied on."""
+"""Small programs of an application, for a client with unreliable connections."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from pulsarium.client.producer.producer import Producer
 R = TypeVar("R")
 
 PATIENCE = 2.0  # seconds an application waits for a message
-NEVER = (errors.LocalProtocolError, errors.InvalidConfiguration)  # no broker's fault, whatever it does
+NEVER = (errors.LocalProtocolError, errors.InvalidConfiguration)  # no broker may cause these errors
 
 
 @dataclass(frozen=True)
 class Writing:
-    """A producer's life."""
+    """A program of a producer: its options and steps."""
 
     options: dict[str, Any]
     steps: list[str | int]
@@ -36,7 +36,7 @@ class Writing:
 
 @dataclass(frozen=True)
 class Reading:
-    """A consumer's life, or a reader's."""
+    """A program of a consumer or a reader: its options and steps."""
 
     options: dict[str, Any]
     steps: list[str]
@@ -44,7 +44,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Program:
-    """Lists what goes on at the same time."""
+    """A producer, a consumer and a reader that run at the same time."""
 
     producer: Writing
     consumer: Reading
@@ -53,22 +53,22 @@ class Program:
 
 @dataclass
 class Notes:
-    """Notes what the application was told."""
+    """The results that the application has seen."""
 
     contents: list[bytes] = field(default_factory=list)
-    """Sent or tried to send, in order."""
+    """Contents that were sent, or tried, in order."""
     published: dict[bytes, MessageId] = field(default_factory=dict)
-    """With a receipt."""
+    """Contents with a receipt, and their message ids."""
     received: list[bytes] = field(default_factory=list)
     acknowledged: set[bytes] = field(default_factory=set)
-    """With a receipt."""
+    """Contents with a receipt for their acknowledgement."""
     tried: set[bytes] = field(default_factory=set)
-    """To acknowledge."""
+    """Contents that the application tried to acknowledge."""
     read: list[bytes] = field(default_factory=list)
     failures: list[errors.PulsarError] = field(default_factory=list)
 
     async def attempt(self, call: Callable[[], Awaitable[R]]) -> R | None:
-        """Return what the call returns, if it returns; only the client's own errors may come out."""
+        """Return the result of a call, or None after an error of the client. Other errors fail the test."""
         try:
             return await call()
         except errors.PulsarError as error:
@@ -76,7 +76,7 @@ class Notes:
             return None
 
     def check(self) -> None:
-        """Every failure says what it is, and none is a mistake in the client."""
+        """Check that every failure has a text, and that none is a mistake in the client."""
         for error in self.failures:
             assert not isinstance(error, NEVER), error
             assert error.args, error
@@ -84,7 +84,7 @@ class Notes:
 
 
 async def run(program: Program, client: Client, notes: Notes) -> None:
-    """All of it; returns when everything the application opened is closed."""
+    """Run the producer, the consumer and the reader, and return when all of them are closed."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(notes.attempt, lambda: write(program.producer, client, notes))
         tasks.start_soon(notes.attempt, lambda: consume(program.consumer, client, notes))
@@ -169,7 +169,10 @@ async def read(reading: Reading, client: Client, notes: Notes) -> None:
 
 
 async def _view(client: Client) -> None:
-    """Not for ever: what a broker sends to nobody is lost for who has the connection, and a view waits for it."""
+    """Open a table view and refresh it, within a time limit.
+
+    The view would wait for ever for messages that a broker sent to an unknown consumer.
+    """
     with anyio.move_on_after(10 * PATIENCE):
         async with client.create_table_view("t") as view:
             await view.refresh()

@@ -1,4 +1,4 @@
-"""Stands between a client and its broker, and does to their frames what a fault program says."""
+"""A proxy between a client and its broker, which does to frames what a fault program says."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.client.hostile.faults import Action, Fault, changed
 from tests.client.peer import Pipe, pipes
 
-MOST_FRAMES = 20_000  # of one program: more is a client that spins
+MOST_FRAMES = 20_000  # of one program; a client that sends more spins
 _MOST = 64 * 1024 * 1024
 
 _LOST = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
 
 
 class _Cut(Exception):
-    """This connection ends now."""
+    """A fault that ends the connection now."""
 
 
 class Proxy:
-    """`dial` is what the client is given; faults happen until `heal`."""
+    """A proxy. `dial` is for the client's settings, and faults happen until `heal`."""
 
     def __init__(self, dial: Dial, faults: Sequence[Fault], tasks: TaskGroup) -> None:
         self.streams: list[Pipe] = []
-        """The client's ends."""
+        """The client's ends of the connections."""
         self.frames = 0
         self._dial = dial
         self._tasks = tasks
@@ -45,7 +45,7 @@ class Proxy:
         return client
 
     def heal(self) -> None:
-        """From now on everything goes through; what was held back first."""
+        """Forward everything from now on, and first the frames that were held back."""
         self._healed.set()
 
     async def _carry(self, near: ByteStream, broker: ByteStream) -> None:
@@ -60,7 +60,7 @@ class Proxy:
 
     async def _pump(self, to_client: bool, source: ByteStream, sink: ByteStream, tasks: TaskGroup) -> None:
         decoder = FrameDecoder(_MOST)
-        held: list[bytes] = []  # that are to come behind the next one
+        held: list[bytes] = []  # frames that follow the next one
         try:
             while True:
                 with anyio.move_on_after(0.5 if held else None) as waiting:
@@ -74,7 +74,7 @@ class Proxy:
             tasks.cancel_scope.cancel()
 
     def _fault(self, to_client: bool, encoded: bytes) -> Fault | None:
-        """The first one that hits this frame."""
+        """Return the first fault that hits this frame."""
         self.frames += 1
         assert self.frames < MOST_FRAMES, "the client spins"
         found = None

@@ -1,4 +1,4 @@
-"""Answers that are wrong, come twice or never: a documented error, or another try."""
+"""Wrong, repeated and missing answers: the client raises a documented error or tries again."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ REQUESTS = [
     Type.UNSUBSCRIBE,
     Type.CLOSE_CONSUMER,
 ]
-QUIET = {Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER}  # whose failures the application is not told
+QUIET = {Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER}  # the client does not report these failures to the application
 
 
 async def everything(client: Client) -> None:
-    """A call of each kind."""
+    """Make a call of each kind."""
     async with client.create_producer("t") as producer:
         assert await producer.send(b"x") == MessageId(1, 1)
     async with client.subscribe("t", "s", ack_receipt_enabled=True) as consumer:
@@ -46,7 +46,7 @@ async def everything(client: Client) -> None:
 
 
 async def outcome(call: Callable[[], Awaitable[None]]) -> errors.PulsarError | None:
-    """The client's own error, if there is one; any other fails the test."""
+    """Return the client's own error, or None. Any other error fails the test."""
     try:
         await call()
     except errors.PulsarError as error:
@@ -79,7 +79,7 @@ async def test_without_an_answer_to_its_request_a_call_times_out(type: int, answ
 @pytest.mark.parametrize("type", REQUESTS, ids=lambda kind: COMMANDS[kind].name)
 @on_both
 async def test_an_answer_of_another_kind(type: int) -> None:
-    """It is no answer: its fields would read as zeros, and mean something."""
+    """The client must not read it as the answer: the missing fields would be zeros, which mean something."""
     async with playing() as (played, client):
         wrong = Type.SUCCESS if COMMANDS[type].reply != Type.SUCCESS else Type.ACK_RESPONSE
         more: dict[str, Any] = {"consumer_id": 0} if wrong == Type.ACK_RESPONSE else {}
@@ -126,7 +126,7 @@ async def test_an_error_with_a_text_of_megabytes() -> None:
 @pytest.mark.parametrize("type", [*REQUESTS, Type.CONNECT, Type.SEND], ids=lambda kind: COMMANDS[kind].name)
 @on_both
 async def test_the_connection_closed_in_place_of_an_answer(type: int) -> None:
-    """Once: it recovers, or says that the connection was lost."""
+    """The broker closes the connection once. The client recovers, or reports that the connection was lost."""
     async with playing() as (played, client):
         played.on[type] = once(played, type, lambda peer: peer.close())
         error = await outcome(lambda: everything(client))

@@ -1,4 +1,4 @@
-"""Messages that claim what cannot be: they cost no more than their bytes, and what is told of them is a PulsarError."""
+"""Messages with impossible claims: they cost no more memory than their bytes, and any error is a PulsarError."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def deliver(peer: Peer, data: bytes, **fields: Any) -> None:
 
 
 async def until_the_end(peer: Peer, consumer: Consumer[Any]) -> list[Any]:
-    """Return what the application gets of all that was delivered: data, or an error of the client's."""
+    """Receive until the end, and return the data or the client's error of each message."""
     await deliver(peer, plain(END), message_id=pb.MessageIdData(ledgerId=9, entryId=9))
     got: list[Any] = []
     while not got or got[-1] != END:
@@ -47,7 +47,7 @@ async def until_the_end(peer: Peer, consumer: Consumer[Any]) -> list[Any]:
 
 ZEROS = b"\0" * 100_000
 
-#: An entry that cannot be read, and what may come of it: [] is nothing.
+#: Unreadable entries, named after their wrong claim.
 BROKEN: dict[str, bytes] = {
     "a batch of 2^31": plain(b"x" * 1000, num_messages_in_batch=BIG),
     "a batch of less than none": plain(b"x", num_messages_in_batch=-BIG),
@@ -128,7 +128,7 @@ async def test_a_long_ack_set_takes_no_time(messages: int, word: int, words: int
 @pytest.mark.parametrize("kind", [ConsumerType.Exclusive, ConsumerType.Shared])
 @on_both
 async def test_ids_out_of_range(kind: ConsumerType, where: dict[str, Any]) -> None:
-    """They come, and can be acknowledged, negatively too."""
+    """The messages are delivered, and the application can acknowledge them, negatively too."""
     options: dict[str, Any] = {"negative_ack_redelivery_delay": 0.01, "batch_index_ack_enabled": True}
     async with subscribed(consumer_type=kind, **options) as (played, peer, consumer):
         await deliver(peer, plain(b"a"), message_id=pb.MessageIdData(**where))
@@ -147,7 +147,7 @@ async def test_ids_out_of_range(kind: ConsumerType, where: dict[str, Any]) -> No
 @pytest.mark.parametrize("size", [BIG, -BIG])
 @on_both
 async def test_a_last_message_in_a_batch_of_2_to_the_31(size: int) -> None:
-    """Its id can be used: nothing is as big as it says."""
+    """The application can use the id, and the client allocates no memory for the claimed batch size."""
     async with playing() as (played, client):
         last = pb.MessageIdData(ledgerId=1, entryId=1, batch_index=1, batch_size=size)
         played.on[Type.GET_LAST_MESSAGE_ID] = saying(Type.GET_LAST_MESSAGE_ID_RESPONSE, last_message_id=last)
@@ -202,7 +202,7 @@ async def test_garbage_behind_a_last_message_id() -> None:
 
 
 def _random_entry(noise: random.Random) -> bytes:
-    """Metadata with anything in it, over a payload that is more or less what it says."""
+    """Return an entry with random metadata, over a payload that matches the metadata more or less."""
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=noise.getrandbits(64), publish_time=1)
     payload = noise.choice([b"", b"x" * 20, noise.randbytes(60), batch.pack([(pb.SingleMessageMetadata(), b"ab")] * 3)])
     if noise.random() < 0.5:
@@ -267,7 +267,7 @@ def test_random_entries_are_messages_or_documented_errors(
 
 @on_both
 async def test_a_bomb_of_empty_messages() -> None:
-    """A batch of millions in a few kilobytes: what one entry becomes is bounded by what the broker takes."""
+    """An entry of some kilobytes holds millions of messages. The broker's maximum message size bounds their cost."""
     async with subscribed() as (_, peer, consumer):
         single = b"\0\0\0\x02" + pb.SingleMessageMetadata(payload_size=0).SerializeToString()
         payload = single * (100_000_000 // len(single))

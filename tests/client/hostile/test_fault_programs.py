@@ -1,4 +1,4 @@
-"""Random programs of a client, random faults on its connections: it gives errors or recovers, and loses nothing."""
+"""Random programs of a client, with random faults on its connections: the client loses no message."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ TIMES: dict[str, Any] = {
     "keep_alive_interval": 4.0,
     "max_backoff_interval": 2.0,
 }
-FAULTY = 30.0  # so long the faults go on, if the program does
-UNKNOWN = (-1, -1)  # where a message stands that was sent twice and is there once, says its second receipt
-RECOVERY = 60.0  # until everything must have come through then
+FAULTY = 30.0  # faults end after this time, or with the program
+UNKNOWN = (-1, -1)  # the id in the second receipt of a deduplicated message
+RECOVERY = 60.0  # after the faults, until all messages must have arrived
 
 
 async def trial(program: Program, faults: Sequence[Fault], deduplicates: bool, honest: bool) -> None:
@@ -63,7 +63,7 @@ async def _run(program: Program, client: Any, notes: Notes, done: anyio.Event) -
 
 
 async def _truth(inside: InProcess, program: Program, notes: Notes, deduplicates: bool) -> None:
-    """Compare what the application was told with what the broker has in the end."""
+    """Compare the application's results with the broker's final state."""
     async with inside.client() as client:
         stored: list[tuple[bytes, Any]] = []
         left: list[bytes] = []
@@ -82,13 +82,13 @@ async def _truth(inside: InProcess, program: Program, notes: Notes, deduplicates
     first = list(dict.fromkeys(content for content, _ in stored))
     assert set(notes.published) <= set(first), "a message with a receipt is lost"
     told = {(content, place) for content, place in notes.published.items() if place.entry != UNKNOWN}
-    if deduplicates or not program.producer.options.get("chunking_enabled"):  # chunks sent twice may be joined anew
-        assert told <= set(stored), "a receipt names another place"
+    if deduplicates or not program.producer.options.get("chunking_enabled"):  # repeated chunks may be joined anew
+        assert told <= set(stored), "a receipt has another message id than the stored message"
     assert first == [content for content in notes.contents if content in set(first)], "the order changed"
     if deduplicates:
-        assert len(first) == len(stored), "a message is there twice"
-        assert not notes.acknowledged & set(left), "an acknowledged message came again"
-    assert set(first) <= set(left) | notes.tried, "a message is lost for its subscription"
+        assert len(first) == len(stored), "a message is stored twice"
+        assert not notes.acknowledged & set(left), "an acknowledged message was redelivered"
+    assert set(first) <= set(left) | notes.tried, "the subscription lost a message"
     assert notes.read == first[: len(notes.read)] or not deduplicates, "the reader missed or repeated something"
 
 

@@ -69,7 +69,7 @@ async def test_redirects_to_itself_without_end() -> None:
 
 @on_both
 async def test_redirects_to_ever_new_brokers() -> None:
-    """They leave no connection for each of them behind."""
+    """`playing` checks that the client forgets the connections once the brokers have closed them."""
     ports = itertools.count(10_000)
     async with playing() as (played, client):
 

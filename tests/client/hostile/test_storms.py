@@ -23,7 +23,7 @@ from tests.client.peer import Peer, Type, bytes_of
 SOME = 4_000
 WHERE = pb.MessageIdData(ledgerId=1, entryId=1)
 BAD = "pulsar://nowhere:1"
-MOST_WAITING = 10 + 2000  # messages: a receive queue of ten, and what a broker may send too much
+MOST_WAITING = 10 + 2000  # messages: a receive queue of ten, and the surplus that a broker may send
 
 
 class Stage(NamedTuple):
@@ -40,7 +40,7 @@ class Stage(NamedTuple):
 
 @asynccontextmanager
 async def staged(**settings: Any) -> AsyncIterator[Stage]:
-    """A producer and a consumer, both number 0, on one connection."""
+    """Open a producer and a consumer, both number 0, on one connection."""
     async with (
         playing(**settings) as (played, client),
         client.create_producer("t") as producer,
@@ -51,7 +51,7 @@ async def staged(**settings: Any) -> AsyncIterator[Stage]:
 
 
 async def flood(peer: Peer, frame: bytes, times: int) -> None:
-    """In pieces of some thousand; the client reads each before the next comes, or has closed the connection."""
+    """Send a frame many times, in pieces of about 60 kB that the client reads. Stop when the client closes."""
     step = max(1, 60_000 // len(frame))
     try:
         for begun in range(0, times, step):
@@ -63,7 +63,7 @@ async def flood(peer: Peer, frame: bytes, times: int) -> None:
 
 
 async def is_read(stage: Stage) -> bool:
-    """Everything was taken in; False if that ended the connection."""
+    """Return whether the client read everything. False means that the flood ended the connection."""
     before = stage.played.count(Type.PONG)
     try:
         await stage.peer.say(Type.PING)
@@ -76,7 +76,7 @@ async def is_read(stage: Stage) -> bool:
     return True
 
 
-#: What nobody waits for, or what means nothing new the second time.
+#: Frames without a waiting request, or without news when they are repeated.
 STORMS: dict[str, bytes] = {
     "PING": bytes_of(Type.PING),
     "PONG": bytes_of(Type.PONG),
@@ -121,7 +121,7 @@ async def test_a_storm_of_frames_takes_no_memory_and_everything_works_after_it(n
 
 
 async def settled(stage: Stage) -> None:
-    """After the storm everything works."""
+    """Check that a message can be published after the storm."""
     assert (await stage.producer.send(b"x")).ledger_id == 1
 
 
@@ -130,7 +130,7 @@ async def settled(stage: Stage) -> None:
 async def test_a_broker_that_makes_the_client_answer_and_does_not_read(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Does not let what waits to be written grow with what came: in the end the connection is given up."""
+    """The client ends the connection before its write buffer grows with what it has received."""
     async with staged(authentication=AuthenticationToken("secret"), keep_alive_interval=0) as stage:
         if name == "MESSAGE of an old epoch":
             await stage.consumer.redeliver_unacknowledged_messages()
@@ -170,7 +170,7 @@ async def test_entries_damaged_on_their_way_are_not_sent_again_for_each_complain
 
 @on_both
 async def test_a_consumer_closed_again_and_again() -> None:
-    """Also with a hint where to go on: it is not opened as fast as the broker can say that."""
+    """The client waits before it subscribes again, also when CLOSE_CONSUMER names the next broker."""
     async with staged() as stage:
         for hint in ("", "pulsar://a:6650"):
             before = stage.played.count(Type.SUBSCRIBE)
@@ -190,7 +190,7 @@ async def test_a_consumer_closed_again_and_again() -> None:
 
 @on_both
 async def test_more_messages_than_were_asked_for() -> None:
-    """A broker may send a few entries too many, as Pulsar does with batches; not thousands."""
+    """A broker may send a few entries too many, as Pulsar does with batches, but not thousands."""
     async with staged() as stage:
         connections = len(stage.played.connections)
         await flood(stage.peer, STORMS["MESSAGE"], 5_000)
@@ -200,7 +200,7 @@ async def test_more_messages_than_were_asked_for() -> None:
 
 @on_both
 async def test_a_producer_that_did_not_ask_to_wait_is_not_kept_waiting() -> None:
-    """PIP-68's first answer, `producer_ready` unset, to one that wants no exclusive access."""
+    """A first answer with `producer_ready` false is only for producers that wait for exclusive access (PIP-68)."""
     async with playing() as (played, client):
         played.on[Type.PRODUCER] = saying(Type.PRODUCER_SUCCESS, producer_name="p", producer_ready=False)
         with pytest.raises(errors.Timeout):
@@ -210,7 +210,7 @@ async def test_a_producer_that_did_not_ask_to_wait_is_not_kept_waiting() -> None
 
 @on_both
 async def test_a_receipt_that_never_comes() -> None:
-    """The connection is not to be believed any more: on the next one the message is sent again."""
+    """The client gives up the connection, and sends the message again on the next one."""
     async with staged(keep_alive_interval=5.0) as stage:
         stage.played.on[Type.SEND] = silence
 

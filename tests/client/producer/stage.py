@@ -29,7 +29,7 @@ class Stage:
         self.producer_id = 0
 
     async def sent(self) -> tuple[pb.CommandSend, pb.MessageMetadata, bytes]:
-        """The next SEND, its entry's metadata and payload."""
+        """Return the next SEND, and the metadata and payload of its entry."""
         base, trailing = await self.peer.next()
         assert base.type == Type.SEND, base
         assert entry.checksum_matches(trailing)
@@ -58,7 +58,7 @@ async def answer_producer(peer: Peer, **success: Any) -> pb.CommandProducer:
 
 @asynccontextmanager
 async def producing(success: dict[str, Any] | None = None, **options: Any) -> AsyncIterator[Stage]:
-    """A client and an open producer; what the test leaves unconfirmed is abandoned."""
+    """Connect a client and open a producer. At the end, abandon the messages that the test leaves unconfirmed."""
     peers = Peers()
     async with anyio.create_task_group() as tasks, open_client("pulsar://a", peers.settings) as client:
         found: list[Peer] = []

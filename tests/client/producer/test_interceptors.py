@@ -1,4 +1,4 @@
-"""Interceptors: what they change, what they hear, and what their mistakes do not spoil."""
+"""Interceptors of a producer: their changes, their calls, and their errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.client.producer.stage import producing
 
 
 class Adding(ProducerInterceptor[bytes]):
-    """Adds its name to contents and properties, and keeps what it hears."""
+    """An interceptor that adds its name to contents and properties, and records its calls."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -56,7 +56,7 @@ class Failing(ProducerInterceptor[bytes]):
 
 
 class Useless(ProducerInterceptor[bytes]):
-    """Changes nothing."""
+    """An interceptor that changes nothing."""
 
 
 @on_both

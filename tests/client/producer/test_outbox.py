@@ -1,4 +1,4 @@
-"""Tests of what waits for a receipt: the memory it takes, what is sent again, and what is a duplicate."""
+"""Messages without a receipt: their memory, their repetition, and duplicates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHUNKED: dict[str, Any] = {"batching_enabled": False, "chunking_enabled": True, 
 
 
 async def reconnected(stage: Stage, **connected: Any) -> Peer:
-    """The old end of a connection that is lost; the producer is open on a new one."""
+    """Accept the producer on a new connection, and return the broker's side of the old one."""
     old, stage.peer = stage.peer, await stage.peers.next()
     await stage.peer.take_in(**connected)
     await stage.peer.lead_here_again()
@@ -40,7 +40,7 @@ async def reconnected(stage: Stage, **connected: Any) -> Peer:
 
 @on_both
 async def test_a_late_receipt_is_not_taken_for_another_chunk() -> None:
-    """All chunks have one number: those of the producer that was closed are known by its id."""
+    """Chunks of a message have one sequence id, so only the producer id tells old receipts from new ones."""
     async with producing(**CHUNKED) as stage:
         receipt = stage.producer.send_nowait(b"01234567")
         await stage.payloads(2)
@@ -60,7 +60,7 @@ async def test_a_late_receipt_is_not_taken_for_another_chunk() -> None:
 
 
 def test_a_reopened_producer_gets_the_full_send_timeout() -> None:
-    """Its receipts may come as late as those of one that has just begun."""
+    """Receipts after a reconnection may take as long as those of a new producer."""
 
     class Connection:
         is_lost = False
@@ -93,7 +93,7 @@ async def test_each_connection_may_damage_something_once() -> None:
 
 @on_both
 async def test_messages_too_large_for_another_broker_fail() -> None:
-    """Else it would close the connection, time and again. What it takes goes on."""
+    """The broker would close the connection at each of them. Smaller messages are sent."""
     async with producing(batching_enabled=False, max_pending_messages=2) as stage:
         receipts = [stage.producer.send_nowait(bytes(500)), stage.producer.send_nowait(b"small")]
         await stage.payloads(2)
@@ -151,7 +151,7 @@ async def test_when_the_client_is_closed_everything_fails() -> None:
 
 @on_both
 async def test_a_full_backlog_fails_what_waits() -> None:
-    """As in Java, where the policy is producer_exception; the producer goes on trying."""
+    """Java does so with the policy producer_exception. The producer goes on trying to open."""
     async with producing(batching_max_publish_delay=1000) as stage:
         receipts = [stage.producer.send_nowait(b"0", deliver_after=1)]
         await stage.sent()
@@ -172,7 +172,7 @@ async def test_a_full_backlog_fails_what_waits() -> None:
         assert await stage.payloads(1) == [b"1"]
 
 
-# ---- Numbers of messages, on a broker that takes each only once (PIP-6), and across restarts of the application
+# ---- Sequence ids on a broker that deduplicates (PIP-6), also across restarts of the application
 
 
 DEDUPLICATING = Config(brokerDeduplicationEnabled=True)
@@ -192,7 +192,7 @@ async def stored(client: Client) -> list[bytes]:
 
 @pytest.mark.parametrize("options", [PLAIN, BATCHED], ids=["plain", "batched"])
 async def test_an_application_that_starts_again(autojump_clock: MockClock, options: dict[str, Any]) -> None:
-    """It goes on where it left off, and what it repeats is there once."""
+    """The producer continues behind its last sequence id, and the broker drops the messages that it repeats."""
     async with in_process(DEDUPLICATING) as inside:
         for start in range(0, 30, 10):
             async with (
@@ -214,9 +214,9 @@ async def test_an_application_that_starts_again(autojump_clock: MockClock, optio
 @pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize("options", [PLAIN, BATCHED], ids=["plain", "batched"])
 async def test_numbers_of_ones_own(autojump_clock: MockClock, options: dict[str, Any], at_once: bool) -> None:
-    """One that is not higher than all before is no news, and takes none with it that is.
+    """A message without a higher sequence id is a duplicate. The new messages of its batch are stored all the same.
 
-    At once, the broker cannot tell what is news, and has everything sent again.
+    With `at_once`, the broker cannot tell yet which messages are duplicates, and has the client send all again.
     """
     async with in_process(DEDUPLICATING) as inside, inside.client() as client:
         numbers = [10, 20, 20, 15, 30, 30, 40, 5]
@@ -226,7 +226,7 @@ async def test_numbers_of_ones_own(autojump_clock: MockClock, options: dict[str,
                 receipts.append(producer.send_nowait(b"%d-%d" % (index, number), sequence_id=number))
                 if not at_once:
                     await producer.flush()
-            receipts.append(producer.send_nowait(b"own"))  # 9: the one behind the initial one
+            receipts.append(producer.send_nowait(b"own"))  # gets 9, the number behind the initial one
             ids = [await receipt.wait() for receipt in receipts]
             known = [one.entry != NOBODY_REMEMBERS.entry for one in ids]
             assert at_once or known == [True, True, False, False, True, False, True, False, False]
@@ -248,7 +248,7 @@ async def test_batches_by_key_are_no_duplicates_of_each_other(autojump_clock: Mo
 
 
 async def test_a_duplicate_is_known_before_what_was_sent_earlier(autojump_clock: MockClock) -> None:
-    """`flush` waits for both."""
+    """The call `flush` waits for both messages."""
     async with (
         in_process(DEDUPLICATING) as inside,
         inside.client() as client,
@@ -269,7 +269,7 @@ async def test_a_receipt_for_a_duplicate_finds_its_message() -> None:
         receipts = [stage.producer.send_nowait(b"", sequence_id=number) for number in (5, 3, 6)]
         await stage.payloads(3)
         nowhere = {"ledgerId": 2**64 - 1, "entryId": 2**64 - 1}
-        for _ in range(2):  # the second is nobody's
+        for _ in range(2):  # the second receipt has no waiting message
             await stage.peer.say(Type.SEND_RECEIPT, producer_id=0, sequence_id=3, message_id=nowhere)
         assert await receipts[1].wait() == NOBODY_REMEMBERS
         assert not receipts[0].is_done()
@@ -279,7 +279,7 @@ async def test_a_receipt_for_a_duplicate_finds_its_message() -> None:
 
 
 async def test_chunks_of_a_duplicate(autojump_clock: MockClock) -> None:
-    """All but the last are stored again, and only the last one's receipt, which comes first, tells."""
+    """The broker stores all chunks but the last one again. Only the last chunk's receipt, which comes first, tells."""
     options = {"batching_enabled": False, "chunking_enabled": True, "chunk_max_message_size": 2}
     async with (
         in_process(DEDUPLICATING) as inside,
@@ -331,7 +331,7 @@ async def test_a_refused_batch_is_named_by_its_highest_number() -> None:
 
 @on_both
 async def test_a_message_refused_for_a_transient_reason_is_sent_again() -> None:
-    """On a new connection, as Java clients do: the broker cannot tell yet whether it has the message."""
+    """The client uses a new connection, as Java does. The broker cannot tell yet whether the message is stored."""
     async with producing(batching_enabled=False) as stage:
         receipts: list[Receipt] = [stage.producer.send_nowait(b"%d" % n) for n in range(2)]
         await stage.payloads(2)
@@ -341,7 +341,7 @@ async def test_a_message_refused_for_a_transient_reason_is_sent_again() -> None:
         await stage.peer.lead_here_again()
         await answer_producer(stage.peer)
         assert await stage.payloads(2) == [b"0", b"1"]
-        await stage.peer.say(  # it has it
+        await stage.peer.say(  # the broker has the message
             Type.SEND_RECEIPT,
             producer_id=0,
             sequence_id=0,
@@ -352,11 +352,11 @@ async def test_a_message_refused_for_a_transient_reason_is_sent_again() -> None:
         await old.close()
 
 
-# ---- Random histories of one producer on a broker that deduplicates: every message once, in order, whatever happens
+# ---- Random histories of one producer on a broker that deduplicates: every message is stored once, in order
 
 
 ACTIONS = st.one_of(
-    st.integers(1, 20),  # so many messages
+    st.integers(1, 20),  # number of messages
     st.sampled_from(["unload", "cut", "wait", "moment", "flush", "delayed"]),
 )
 
@@ -385,7 +385,7 @@ KEYS = 3
 
 
 def content(number: int) -> bytes:
-    """One to three chunks."""
+    """Return a content of one to three chunks."""
     return b"%d" % number + b" " * (number % 4 * 2)
 
 
@@ -427,7 +427,7 @@ async def history(actions: list[int | str], kind: str) -> None:
 
 
 async def everything(inside: InProcess) -> list[bytes]:
-    """Return what a consumer gets, with the chunks that become a message put together."""
+    """Return the messages of a consumer, with the chunks of each joined."""
     wire = await inside.bed.connect()
     await wire.subscribe(initialPosition=pb.CommandSubscribe.Earliest)
     await wire.flow(10_000)
@@ -439,7 +439,7 @@ async def everything(inside: InProcess) -> list[bytes]:
             chunks = begun.setdefault(metadata.uuid, [])
             if metadata.chunk_id == 0:
                 chunks.clear()
-            if metadata.chunk_id == len(chunks):  # else it was stored before
+            if metadata.chunk_id == len(chunks):  # otherwise the chunk was stored before
                 chunks.append(payload)
             if metadata.chunk_id == metadata.num_chunks_from_msg - 1:
                 found.append(b"".join(begun.pop(metadata.uuid)))
@@ -464,11 +464,11 @@ def test_every_message_once_and_in_order(actions: list[int | str], kind: str) ->
     run_on("trio", history, actions, kind, jump=True)
 
 
-# ---- What a producer sends in transactions: with whom it shares entries, and what waits for it
+# ---- Messages in transactions: which of them share entries, and which wait
 
 
 class Sends:
-    """Every SEND, answered when the test says so."""
+    """The SENDs that a played broker received. The test chooses when to answer each."""
 
     def __init__(self, played: Played) -> None:
         self.played = played
@@ -544,7 +544,7 @@ async def test_the_metadata_says_it_as_well() -> None:
 
 @on_both
 async def test_the_first_in_a_transaction_goes_alone_on_every_connection() -> None:
-    """Java's broker may take a while before it stores it, and what is in none would overtake it."""
+    """Java's broker may store the first message of a transaction late, and a later message would overtake it."""
     async with coordinated() as (_, played, client):
         sends = Sends(played)
         async with client.create_producer("t", batching_enabled=False) as producer:

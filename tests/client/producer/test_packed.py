@@ -20,7 +20,7 @@ TOPIC = "persistent://public/default/t"
 
 
 def packed(first: int, *contents: bytes) -> PackedBatch:
-    """A batch of these messages, numbered from `first`."""
+    """Return a batch of these messages, whose sequence ids start at `first`."""
     messages = [
         (SingleMessageMetadata(payload_size=len(each), sequence_id=first + number, partition_key="k"), each)
         for number, each in enumerate(contents)
@@ -57,7 +57,7 @@ async def test_packed_batches_are_messages_in_their_order(
 @on_both
 @pytest.mark.parametrize("last", [8, 9])
 async def test_omitted_messages_that_the_broker_lost_end_the_producer(last: int) -> None:
-    """Otherwise the broker would store the message behind them, and drop them when they come again."""
+    """The broker would store the message behind them, and drop the omitted ones when the program sends them again."""
     async with producing({"last_sequence_id": 9}, batching_enabled=False) as stage:
         packing = BatchProducer(stage.producer)
         packing.omit_through(0, 9)

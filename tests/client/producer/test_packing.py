@@ -51,7 +51,7 @@ def test_batches_keep_order_and_limits(sizes: list[int], most: int, most_bytes: 
 
 @given(st.lists(st.sampled_from([None, "", "a", "b"]), max_size=9))
 def test_batches_by_key_hold_one_key_each(keys: list[str | None]) -> None:
-    """One for each key, in which its messages keep their order; those whose last message is older go first."""
+    """Messages with the same key keep their order. The batch with the oldest last message goes first."""
     batch = KeyBatch(1000, 1000)
     for number, key in enumerate(keys):
         batch.add(draft_of(1, number, partition_key=key))
@@ -154,7 +154,7 @@ def test_chunks_fit_and_make_up_the_message(compression: CompressionType, encryp
 
 
 def test_the_last_byte_that_fits() -> None:
-    """No chunk is needed for as much as an entry takes, and two for one byte more."""
+    """A payload that fills an entry exactly needs one entry, and one more byte needs two."""
     splitter = Splitter(Encoder(), 0)
     around = len(Encoder().single(metadata(), b""))
     assert len(splitter.entries(metadata(), bytes(1000 - around), 1000)) == 1
@@ -214,7 +214,7 @@ async def test_chunks_without_a_receipt_are_sent_again() -> None:
 
 @on_both
 async def test_a_canceled_send_of_chunks_still_completes_the_message() -> None:
-    """The message is sent all the same, and takes its place until its receipt. Messages do not mix."""
+    """The client sends the message all the same, and counts its memory until the receipt. Messages do not mix."""
     async with producing(max_pending_messages=2, **CHUNKED) as stage:
         async with anyio.create_task_group() as tasks:
             for content in (b"0123456789", b"abcdefghij"):
@@ -245,7 +245,7 @@ async def test_one_chunk_that_is_refused_ends_its_message() -> None:
         with pytest.raises(errors.NotAllowedError):
             await receipts[0].wait()
         stage.producer.send_nowait(b"one place is free")
-        await stage.receipt(0, 6)  # of the last chunk: nobody's any more
+        await stage.receipt(0, 6)  # the receipt of the last chunk, for which no caller waits any more
         await stage.receipt(1, 7)
         assert await receipts[1].wait() == MessageId(9, 7)
 

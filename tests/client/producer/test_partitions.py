@@ -19,14 +19,14 @@ TOPIC = "persistent://public/default/parts"
 
 
 async def stored(client: Client, partition: int, count: int) -> list[bytes]:
-    """Return what is in one partition, which is a topic by itself."""
+    """Return the contents of one partition, which is a topic by itself."""
     topic = f"{TOPIC}-partition-{partition}"
     async with client.subscribe(topic, "look", initial_position=InitialPosition.Earliest) as consumer:
         return [(await consumer.receive()).data() for _ in range(count)]
 
 
 def broker_side(inside: InProcess) -> list[tuple[str, str]]:
-    """Topic and name of each producer that the broker has."""
+    """Return the topic and the name of each producer at the broker."""
     topics = inside.bed.broker.topics.loaded.values()
     return sorted((topic.name.local_name, one.name) for topic in topics for one in topic.producers.by_name.values())
 
@@ -79,7 +79,7 @@ async def test_a_producer_takes_a_router_of_its_own(autojump_clock: MockClock) -
             max_pending_messages=1,
         ) as producer:
             assert [(await producer.send(b"%d" % n)).partition for n in (2, 0, 1)] == [2, 0, 1]
-            for _ in range(2):  # what is refused takes no place
+            for _ in range(2):  # a refused message is not pending
                 with pytest.raises(errors.InvalidConfiguration):
                     await producer.send(b"3")
 
@@ -154,7 +154,7 @@ async def test_each_partition_has_its_share_of_pending_messages(autojump_clock: 
         inside.partitioned(TOPIC, 3)
         most = {"max_pending_messages": 4, "max_pending_messages_across_partitions": 8}
         async with client.create_producer("parts", **most, batching_enabled=False) as producer:  # type: ignore[arg-type]
-            for _ in range(6):  # two in each
+            for _ in range(6):  # two messages in each partition
                 producer.send_nowait(b"")
             with pytest.raises(errors.ProducerQueueIsFull):
                 producer.send_nowait(b"")
@@ -173,7 +173,6 @@ async def test_nothing_is_sent_before_it_is_open(autojump_clock: MockClock) -> N
 
 
 async def test_everything_arrives_in_order_in_each_partition_when_connections_break(autojump_clock: MockClock) -> None:
-    """Everything arrives, in order in each partition."""
     async with in_process() as inside, inside.client() as client:
         inside.partitioned(TOPIC, 3)
         async with client.create_producer("parts", batching_max_messages=5) as producer:

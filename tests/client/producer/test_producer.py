@@ -96,7 +96,7 @@ async def test_a_batch_is_sent_when_its_first_message_has_waited(autojump_clock:
 
 @on_both
 async def test_a_send_that_waits_for_its_receipt_skips_the_batching_delay() -> None:
-    """And those who send at the same time share a batch."""
+    """Messages that are sent at the same time share a batch."""
     async with producing(batching_max_publish_delay=1000) as stage, anyio.create_task_group() as tasks:
         stage.producer.send_nowait(b"1")
         for content in (b"2", b"3"):
@@ -126,7 +126,7 @@ async def test_flush_waits_for_what_was_sent() -> None:
 
         tasks.start_soon(flush)
         await stage.sent()
-        stage.producer.send_nowait(b"2")  # after the flush: not its business
+        stage.producer.send_nowait(b"2")  # sent after the flush began, which does not wait for it
         assert not flushed.is_set()
         await stage.receipt(0)
         await flushed.wait()
@@ -251,7 +251,7 @@ async def test_memory_is_shared_by_all_producers() -> None:
         await stage.refuse(2, pb.NotAllowedError)
         with pytest.raises(errors.NotAllowedError):
             await receipts[1].wait()
-        for _ in range(3):  # who was cancelled left its place
+        for _ in range(3):  # the canceled call holds no place any more
             producer.send_nowait(b"pend")
     assert stage.client._core.memory.used == 0
 
@@ -280,7 +280,7 @@ async def test_a_refused_message_fails_alone() -> None:
 
 @on_both
 async def test_a_damaged_message_is_sent_again() -> None:
-    """With all behind it, so that the order stays."""
+    """The client sends also all messages behind it again, so that their order stays."""
     async with producing(batching_enabled=False) as stage:
         receipts = [stage.producer.send_nowait(b"%d" % n) for n in range(3)]
         assert await stage.payloads(3) == [b"0", b"1", b"2"]
@@ -288,7 +288,7 @@ async def test_a_damaged_message_is_sent_again() -> None:
         await stage.refuse(1, pb.ChecksumError)
         assert await stage.payloads(2) == [b"1", b"2"]
         await stage.receipt(1)
-        await stage.receipt(1)  # of the first time: ignored
+        await stage.receipt(1)  # the receipt of the first sending is ignored
         await stage.receipt(2)
         for receipt in receipts:
             await receipt.wait()
@@ -303,7 +303,7 @@ async def test_after_an_unload_everything_is_sent_again_in_order() -> None:
         await receipts[0].wait()
         await stage.peer.say(Type.CLOSE_PRODUCER, producer_id=0, request_id=UNASKED)
         await stage.peer.lead_here_again()
-        receipts.append(stage.producer.send_nowait(b"3"))  # while there is none to send to
+        receipts.append(stage.producer.send_nowait(b"3"))  # while no connection is open
         assert not stage.producer.is_connected()
         asked = await answer_producer(stage.peer, last_sequence_id=0)
         assert (asked.producer_name, asked.epoch, asked.user_provided_producer_name) == ("named", 1, False)

@@ -42,7 +42,7 @@ async def test_waiting_senders_get_memory_in_turn() -> None:
             tasks.start_soon(wait, number)
             await anyio.wait_all_tasks_blocked()
         for expected in ([0], [0, 1], [0, 1, 2]):
-            assert not memory.acquire_nowait(1)  # others came first
+            assert not memory.acquire_nowait(1)  # others waited before
             memory.release(1)
             await anyio.wait_all_tasks_blocked()
             assert order == expected

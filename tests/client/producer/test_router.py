@@ -1,4 +1,4 @@
-"""Tests of which partition a message goes to."""
+"""Choice of a partition for a message."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def routing(**options: Any) -> tuple[Router, list[Target]]:
         ("a", 97, 1009084850),
         ("hello", 99162322, 613153351),
         ("ä", 228, 2117259732),
-        ("key-0123456789", 788967987, 2062469008),  # over 2**31 on the way
+        ("key-0123456789", 788967987, 2062469008),  # exceeds 2**31 during the calculation
         ("😀", 1772899, 1051995898),  # two UTF-16 units
     ],
 )
 def test_hashes_of_keys_are_javas(key: str, java: int, murmur: int) -> None:
-    """As JavaStringHash and Murmur3Hash32 of the Java client 4.2.4 gave them."""
+    """The numbers come from JavaStringHash and Murmur3Hash32 of the Java client 4.2.4."""
     assert hash_of(key, HashingScheme.JavaStringHash) == java
     assert hash_of(key, HashingScheme.Murmur3_32Hash) == murmur
 

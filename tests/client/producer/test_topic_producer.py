@@ -1,4 +1,4 @@
-"""Producers that want the topic for themselves (PIP-68), or that nobody wants any more."""
+"""Producers with exclusive access (PIP-68), and producers that are canceled before they open."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ def producer_in(client: Client, mode: ProducerAccessMode, **options: Any) -> Pro
 
 
 async def test_a_producer_waits_for_its_turn_without_a_limit(autojump_clock: MockClock) -> None:
-    """For as long as it takes."""
     async with in_process() as inside, inside.client(operation_timeout=5) as client:
         opened = anyio.Event()
 
@@ -46,7 +45,7 @@ async def test_a_producer_waits_for_its_turn_without_a_limit(autojump_clock: Moc
 
 
 async def test_a_producer_that_stops_waiting_leaves_nothing_behind(autojump_clock: MockClock) -> None:
-    """It holds nobody up, and leaves no task behind."""
+    """The canceled producer neither blocks the next one nor leaves a task behind."""
     async with in_process() as inside, inside.client() as client:
         async with producer_in(client, Mode.Exclusive):
             with anyio.move_on_after(100) as scope:
@@ -59,7 +58,7 @@ async def test_a_producer_that_stops_waiting_leaves_nothing_behind(autojump_cloc
 
 @pytest.mark.parametrize("loss", ["unload", "cut"])
 async def test_a_waiting_producer_asks_again_after_a_lost_connection(autojump_clock: MockClock, loss: str) -> None:
-    """It asks again, also long after `operation_timeout`, and comes in once the owner has left."""
+    """The producer asks again also long after `operation_timeout`, and opens when the owner has left."""
     async with in_process() as inside, inside.client(operation_timeout=5) as client, inside.client() as other:
         opened = anyio.Event()
 
@@ -78,14 +77,14 @@ async def test_a_waiting_producer_asks_again_after_a_lost_connection(autojump_cl
                     inside.bed.broker.topics.unload(TopicName.parse(TOPIC))
                     inside.bed.broker.turn.finish()
                 await anyio.sleep(0.01)
-                with anyio.move_on_after(30), suppress(errors.ProducerFenced):  # where it waited in the broker, too
+                with anyio.move_on_after(30), suppress(errors.ProducerFenced):  # if the waiting one has opened
                     await owner.send(b"again")
             await opened.wait()
 
 
 async def test_a_shared_producer_comes_back_after_an_exclusive_one(autojump_clock: MockClock) -> None:
-    """As in Java, where the broker's ProducerBusy ends none that was open: what it sends waits."""
-    # Two clients: what it sends costs it its connection, and the owner shall keep its own.
+    """The broker's ProducerBusy closes no producer that was open, as in Java: its messages wait."""
+    # Two clients, because the shared producer's SEND ends its connection, and the owner must keep its own.
     async with in_process() as inside, inside.client() as client, producer_in(client, Mode.Shared) as one:
         async with inside.client() as other, producer_in(other, Mode.ExclusiveWithFencing) as owner:
             receipt = one.send_nowait(b"mine")
@@ -116,7 +115,7 @@ async def test_a_waiting_producer_is_fenced_too(autojump_clock: MockClock) -> No
 
 
 async def test_an_owner_comes_back(autojump_clock: MockClock) -> None:
-    """With its epoch, which nobody else took meanwhile."""
+    """The owner keeps its epoch, because no other producer took a new one meanwhile."""
     async with (
         in_process() as inside,
         inside.client() as client,
@@ -186,12 +185,12 @@ async def test_the_first_of_two_answers_says_only_to_wait() -> None:
         await saying(Type.PRODUCER_SUCCESS, **ready)(played.connections[-1], asked)
 
 
-# ---- Producers that nobody wants any more before they are open
+# ---- Producers that are canceled before they are open
 
 
 @on_both
 async def test_a_canceled_producer_is_closed_once_it_is_open() -> None:
-    """Not before: that would close nothing (137-pipelined), and then it is closed twice."""
+    """An earlier CLOSE_PRODUCER would close nothing (137-pipelined), and the client would have to send it twice."""
     async with playing() as (played, client), anyio.create_task_group() as tasks:
         scope = anyio.CancelScope()
 

@@ -235,7 +235,7 @@ class PlayedBroker:
 async def played(
     dag: pb.ScalableTopicDAG, connected: dict[str, Any] | None = None, **settings: Any
 ) -> AsyncIterator[tuple[PlayedBroker, Client]]:
-    """A played broker, and a client of it."""
+    """Yield a played broker and a client of it."""
     peers = Peers(**settings)
     broker = PlayedBroker(peers, dag, {**NEW, **(connected or {})})
     async with anyio.create_task_group() as tasks:

@@ -23,7 +23,7 @@ class World:
 
     @property
     def topic(self) -> ScalableTopic:
-        """The scalable topic."""
+        """Return the scalable topic."""
         return self.broker.cluster.scalable.get(TopicName.parse(TOPIC))
 
     def create(self, segments: int = 1) -> None:
@@ -41,7 +41,7 @@ class World:
 
 @asynccontextmanager
 async def world(segments: int = 1, *, config: Config | None = None, brokers: int = 1) -> AsyncIterator[World]:
-    """A broker with a topic of so many segments. 0 makes no topic."""
+    """Yield a broker and a client, with a scalable topic of that many segments, or without a topic for 0."""
     async with in_process(config, brokers=brokers) as inside, inside.client() as client:
         found = World(inside, client)
         if segments:

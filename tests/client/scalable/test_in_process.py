@@ -41,7 +41,7 @@ class Reading:
 
 @asynccontextmanager
 async def reading(*consumers: ScalableConsumer[bytes]) -> AsyncIterator[list[Reading]]:
-    """Consumers that receive all the time."""
+    """Let consumers receive all the time, and yield the messages of each."""
     found = [Reading(consumer) for consumer in consumers]
     async with anyio.create_task_group() as tasks:
         for one in found:

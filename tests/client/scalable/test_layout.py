@@ -28,7 +28,7 @@ FOUR = dag(0, *(segment(index, index * 0x4000, index * 0x4000 + 0x3FFF) for inde
     ],
 )
 def test_a_key_has_the_segment_that_pulsars_client_chooses(key: str, m1: int, new: int, legacy: int) -> None:
-    """As Murmur3_32Hash of the Java client 5.0.0-M1 gave them."""
+    """The expected segments are those of Murmur3_32Hash of the Java client 5.0.0-M1."""
     three = dag(0, *(segment(n, n * 21845, 21844 + n * 21845 + n // 2, legacy=f"t-partition-{n}") for n in range(3)))
     assert layout(FOUR, Hashing.LOW_BITS).segment_of(key).id == m1
     assert layout(FOUR, Hashing.HIGH_BITS).segment_of(key).id == new

@@ -31,7 +31,7 @@ async def publish(found: World, topic: str, *values: bytes) -> None:
 
 
 async def texts(consumer: NamespaceStreamConsumer[bytes], count: int) -> list[tuple[str, bytes]]:
-    """The topics and contents of the next messages, which are not acknowledged."""
+    """Return the topics and contents of the next messages, without acknowledging them."""
     with anyio.fail_after(60):
         messages = [await consumer.receive() for _ in range(count)]
     return [(message.topic_name().rpartition("/")[2], message.data()) for message in messages]

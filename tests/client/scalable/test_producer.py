@@ -30,7 +30,7 @@ async def send_many(producer: ScalableProducer[bytes], first: int, count: int) -
 
 
 def numbers(broker: PlayedBroker, *topics: str) -> dict[str, list[int]]:
-    """The messages of each key in the order in which a reader of these segments has them."""
+    """Return the messages of each key, in the order in which a reader of these segments gets them."""
     found: dict[str, list[int]] = {key: [] for key in KEYS}
     for topic in topics:
         for key, payload in broker.stored[topic]:

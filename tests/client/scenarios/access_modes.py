@@ -54,7 +54,7 @@ async def throwing_out_who_was_there(world: World) -> object:
     topic = world.topic()
     fencing = ProducerAccessMode.ExclusiveWithFencing
     options: dict[str, Any] = {"batching_enabled": False}
-    # The broker tells it nothing, and ends the connection with its next message: one that nobody else has.
+    # The broker ends the fenced producer's connection at its next message, so that connection has no other user.
     async with world.connect() as alone, alone.create_producer(topic, access_mode=Exclusive, **options) as old:
         first = await outcome(old.send(b"a"))
         async with world.client.create_producer(topic, access_mode=fencing, **options) as new:

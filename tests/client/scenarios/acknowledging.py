@@ -1,4 +1,4 @@
-"""Shows that what was acknowledged does not come again, and everything else does."""
+"""Shows that a subscription redelivers everything but acknowledged messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def left_after(
     batched: bool = False,
     **options: Any,
 ) -> list[bytes]:
-    """Return what a subscription has left of six messages, once a consumer acknowledged some and went."""
+    """Return the backlog of six messages, after a consumer has acknowledged some and closed."""
     topic = world.topic("-".join([*options, str(batched)]))
     options = {"initial_position": EARLIEST, "ack_receipt_enabled": True, **options}
     await world.send(topic, *NUMBERS, batching_enabled=batched)

@@ -20,8 +20,11 @@ async def publish(world: World, topic: str, messages: list[tuple[str | None, byt
 
 
 async def compact(world: World, topic: str) -> None:
-    """Until there is another compacted ledger: a real broker's first compaction of a topic at times succeeds and does
-    nothing, and its status tells before readers see it."""
+    """Compact a topic, and wait for a new compacted ledger.
+
+    The first compaction by a real broker sometimes succeeds without doing anything. Its status says SUCCESS before
+    readers see the result.
+    """
     path = f"/admin/v2/{topic.replace('://', '/')}/internalStats"
 
     async def ledger() -> int:

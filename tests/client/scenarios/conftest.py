@@ -35,7 +35,7 @@ def configuration(*, transactions: bool) -> str:
 
 @pytest.fixture(scope="session")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, bool], Address]]:
-    """Starts `pulsarium` or `pulsar`, with or without transactions, when it is first asked for."""
+    """Yield a function that returns `pulsarium` or `pulsar`, with or without transactions, started at first use."""
     processes: dict[tuple[str, bool], BrokerProcess] = {}
 
     def started(broker: str, transactions: bool) -> Address:

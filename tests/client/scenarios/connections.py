@@ -1,4 +1,4 @@
-"""Shows how a client finds its broker, and what becomes of it when that goes away."""
+"""Shows how a client finds its broker, and what happens to it when that broker goes away."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def looking_up_over_http(world: World) -> object:
 @scenario(expected={"order": True, "all": 60})
 async def what_is_sent_during_unloads_stays_in_order(world: World) -> object:
     topic = world.topic()
-    # What is on its way at that moment may end the connection.
+    # Messages that arrive during an unload may end the connection.
     async with world.connect() as client, client.create_producer(topic, batching_max_messages=4) as producer:
         for n in range(60):
             producer.send_nowait(b"%02d" % n)

@@ -1,4 +1,4 @@
-"""Shows that what is sent twice is kept once."""
+"""Shows that a broker keeps a repeated message once."""
 
 from __future__ import annotations
 

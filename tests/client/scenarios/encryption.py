@@ -1,4 +1,4 @@
-"""Messages that the broker cannot read."""
+"""Messages with end-to-end encryption."""
 
 from __future__ import annotations
 

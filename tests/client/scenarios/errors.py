@@ -1,4 +1,4 @@
-"""Shows what is refused, and by which name."""
+"""Shows refused calls, and the names of their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The number of a message in its topic (PIP-70), and going by it (PIP-415)."""
+"""Indexes of messages in their topic (PIP-70), and seeking by index (PIP-415)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NUMBERS = [b"%d" % n for n in range(5)]
 
 
 async def batches_of_3_and_2(world: World, name: str = "t") -> str:
-    """PIP-415's topic; the messages are their own indexes."""
+    """Publish the messages of PIP-415's example, whose payloads are their indexes. Return the topic."""
     topic = world.topic(name)
     await world.send(topic, *NUMBERS, batching_enabled=True, batching_max_messages=3)
     return topic
@@ -29,7 +29,7 @@ async def batches_of_3_and_2(world: World, name: str = "t") -> str:
     }
 )
 async def pip_415(world: World) -> object:
-    """Batches of 3 and 2: from index 1 the application sees 1, 2, 3, 4."""
+    """Seek to each index of batches of 3 and 2: from index 1 the application sees 1, 2, 3, 4."""
     topic = await batches_of_3_and_2(world)
     found = {}
     async with world.client.create_reader(topic, MessageId.latest) as reader:

@@ -1,4 +1,4 @@
-"""Key_Shared: everything of a key to one consumer, in its order."""
+"""Key_Shared subscriptions: one consumer receives all messages of a key, in order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def by_key(messages: Sequence[Message[bytes]]) -> dict[str, list[bytes]]:
 
 
 async def send_rounds(world: World, topic: str, rounds: int = 3) -> None:
-    """Every key once a round, with its number; then an `end` for every key."""
+    """Send each key once a round, with the round's number, and then an `end` for each key."""
     async with world.client.create_producer(topic, batching_enabled=False) as producer:
         for n in range(rounds):
             for key in KEYS:

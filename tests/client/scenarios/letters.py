@@ -1,4 +1,4 @@
-"""Dead letters, retry letters, and how long a message waits before it comes again."""
+"""Dead letters, retry letters, and their delays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NUMBERS = [b"%d" % n for n in range(4)]
 
 
 async def refuse(consumer: Consumer[bytes], times: int) -> list[Message[bytes]]:
-    """Refuse what comes, so often."""
+    """Acknowledge the next messages negatively, this many times."""
     messages = []
     for _ in range(times):
         messages.append(await consumer.receive())

@@ -1,4 +1,4 @@
-"""Tells what differs from run to run, and from broker to broker, in words that do not."""
+"""Normalize observations, so that those of all runs and brokers compare equal."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pulsarium.client import Message, MessageId
 Facts: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 LONG = 200
-"""Longer texts are told by their length and their ends."""
+"""Longer texts become their length, beginning and end."""
 
 ENDS = {MessageId.earliest: "earliest", MessageId.latest: "latest"}
 
 
 def normal(observed: object, names: Mapping[str, str]) -> Facts:
-    """Dicts, lists and texts. `names`: texts of this run, and what stands for them.
+    """Return an observation as dicts, lists and texts. `names` has texts of this run, and their replacements.
 
-    A message is its content; bytes are text; an id is `ledger:entry:batch index@partition`, without the last two where
-    they are not, and ledgers are numbered in each partition, from 0, as they occur in what was observed.
+    A message becomes its content, and bytes become text. A message id becomes `ledger:entry:batch index@partition`,
+    without a batch index or a partition that it does not have. Ledgers are numbered from 0 in each partition.
     """
     ledgers: dict[int, set[int]] = defaultdict(set)
     for one in _ids(observed):

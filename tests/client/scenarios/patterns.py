@@ -1,4 +1,4 @@
-"""Several topics at once, by name and by pattern, and topics that come and go."""
+"""Subscribe to several topics, by name and by pattern, and to topics that come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One message at a time, and what comes along with it."""
+"""Send single messages with keys, properties and other metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers: a place of their own, and no subscription that lasts."""
+"""Readers: a position of their own, and no durable subscription."""
 
 from __future__ import annotations
 

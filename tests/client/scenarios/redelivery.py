@@ -1,4 +1,4 @@
-"""Shows what comes again, and how often it did."""
+"""Shows which messages are redelivered, and their redelivery counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHARED: dict[str, Any] = {"consumer_type": ConsumerType.Shared, "initial_positio
 
 
 def counted(messages: list[Message[bytes]]) -> list[list[object]]:
-    """Contents, and how often each was delivered before."""
+    """Return the content and the redelivery count of each message."""
     return [[message.data(), message.redelivery_count()] for message in messages]
 
 

@@ -15,7 +15,7 @@ KEYS = ["", "a", "key", "Straße", "日本", "polygenelubricants"]
 
 
 async def partitions_of(world: World, topic: str, keys: Sequence[str | None], **options: Any) -> list[int]:
-    """Return where the messages with these keys, None: without one, go."""
+    """Return the partitions of messages with these keys. None is a message without a key."""
     async with world.client.create_producer(topic, batching_enabled=False, **options) as producer:
         return [(await producer.send(b"x", partition_key=key)).partition for key in keys]
 

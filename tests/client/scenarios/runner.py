@@ -1,4 +1,4 @@
-"""Runs scenarios against one broker, many at once: most of their time they wait."""
+"""Run scenarios against one broker. Many run at once, because most of their time is waiting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT_ONCE = 12
 def observe(
     scenarios: Iterable[Scenario], address: Address, loop: str, keys: Mapping[str, Any]
 ) -> dict[str, Facts | Exception]:
-    """Run scenarios under one loop (`trio` or `asyncio`) with one client; return what each observed, or raised."""
+    """Run scenarios under one loop (`trio` or `asyncio`) with one client. Return each observation or error."""
     admin, namespace = Admin(address.admin_url), f"public/{loop}-{uuid.uuid4().hex[:8]}"
     admin.create_namespace(namespace)
     observations: dict[str, Facts | Exception] = {}
@@ -56,7 +56,7 @@ async def _observation(scenario: Scenario, world: World) -> Facts | Exception:
 
 
 def _names(world: World) -> dict[str, str]:
-    """Texts that are of this run only."""
+    """Return the texts that only this run has, with their replacements."""
     own: dict[str, str] = {}
     for name in world.namespaces:
         own |= {f"non-persistent://{name}/": "non-persistent ", f"persistent://{name}/": "", name: "namespace"}

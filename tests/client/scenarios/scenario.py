@@ -1,4 +1,4 @@
-"""Declares scenarios: a program for the client, and beside it, as data, everything it is to observe."""
+"""Declare scenarios: a program for the client, and beside it, as data, the expected observation."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ if TYPE_CHECKING:
     from .world import World
 
 Program: TypeAlias = Callable[["World"], Awaitable[object]]
-"""Returns what it observed, in dicts and lists; `normal.py` makes it comparable."""
+"""A coroutine function that returns its observation in dicts and lists, which `normal.py` makes comparable."""
 
 SECONDS = 60.0
-"""Limits one scenario, also where many run at once, at a broker that has just started, on a slow machine."""
+"""Limit of one scenario in seconds, also on a slow machine with many at once and a new broker."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """`expected`: what `program` observes, in the words of `normal.py`, under each loop and at each broker.
+    """A scenario.
 
-    `transactions`: whether its brokers have transactionCoordinatorEnabled.
+    `expected` is what `program` observes, as `normal.py` writes it, under each loop and at each broker. `transactions`
+    says whether its brokers have transactionCoordinatorEnabled.
     """
 
     name: str
@@ -32,11 +33,11 @@ class Scenario:
 
 
 SCENARIOS: dict[str, Scenario] = {}
-"""All of them, once `load` was called."""
+"""All scenarios, after a call of `load`."""
 
 
 def scenario(*, expected: object, transactions: bool = False) -> Callable[[Program], Program]:
-    """Makes a program one of the suite, named as the function is."""
+    """Return a decorator that adds a program to the suite, with the name of the function."""
 
     def register(program: Program) -> Program:
         module, name = program.__module__, str(getattr(program, "__name__"))  # noqa: B009  (a Callable need not have one)

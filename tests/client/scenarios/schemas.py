@@ -1,4 +1,4 @@
-"""Values in place of bytes."""
+"""Typed values of messages, by schema."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Reading:
 
 @dataclass
 class Later:
-    """The same, once there was more to say."""
+    """The same record with more fields, a later version of the schema."""
 
     sensor: str
     value: float

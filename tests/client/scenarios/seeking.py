@@ -1,4 +1,4 @@
-"""Going to another place of a topic."""
+"""Seek to other positions of a topic."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def to_a_time(world: World) -> object:
 
 
 async def later_than(world: World, topic: str) -> None:
-    """Wait until another millisecond than that of the last message."""
+    """Wait until the clock is past the millisecond of the last message."""
     async with world.client.create_reader(topic, MessageId.earliest) as reader:
         last = (await available(reader))[-1].publish_timestamp()
     await until(lambda: time.time_ns() // 1_000_000 > last + 5)

@@ -1,4 +1,4 @@
-"""Shows who gets which message, by the type of the subscription."""
+"""Shows which consumer receives which message, for each type of subscription."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def topics_that_keep_nothing(world: World) -> object:
 
 @scenario(expected={"first": ["0", "1", "2"], "second": ["3"], "said": "ok"})
 async def the_first_in_line(world: World) -> object:
-    """Shared gives what there is to those with the lowest priority_level, as long as they have room."""
+    """Show that Shared prefers consumers with the lowest priority_level, as long as they have permits."""
     topic, kind = world.topic(), ConsumerType.Shared
     async with (
         world.client.subscribe(topic, "s", consumer_type=kind, receiver_queue_size=3) as first,

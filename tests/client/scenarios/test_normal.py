@@ -1,4 +1,4 @@
-"""Facts in words that are the same in every run."""
+"""Observations that are the same in every run."""
 
 from __future__ import annotations
 

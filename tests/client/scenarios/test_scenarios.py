@@ -1,4 +1,4 @@
-"""Every scenario four ways: the client under trio and asyncio, with our broker and with Apache Pulsar's."""
+"""Scenarios in four ways: the client under trio and asyncio, with Pulsarium and with Apache Pulsar."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_scenario_observes_what_it_expects(
 
 
 def difference(scenario: Scenario, observed: object) -> list[str]:
-    """Return what is to be said of a scenario, [] if it observed what it expects; True is not 1."""
+    """Return lines about a scenario, or [] if its observation is the expected one. True is not 1."""
     if isinstance(observed, Exception):
         return [f"{scenario.name} raised", *format_exception(observed)]
     if json.dumps(observed, sort_keys=True) == json.dumps(scenario.expected, sort_keys=True):

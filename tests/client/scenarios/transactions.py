@@ -1,4 +1,4 @@
-"""Shows that of what is sent and acknowledged in transactions all holds, or nothing."""
+"""Shows that a transaction takes effect as a whole or not at all: its messages and its acknowledgements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ORDERED: dict[str, Any] = {"initial_position": EARLIEST}
 
 
 async def left(world: World, topic: str, **options: Any) -> list[bytes]:
-    """Return what the subscription `s` still has to deliver."""
+    """Return the backlog of the subscription `s`."""
     await world.send(topic, b"end")
     async with world.client.subscribe(topic, "s", **options) as consumer:
         return sorted(data(await take_until(consumer, b"end")))
@@ -80,7 +80,7 @@ async def again(
         await txn.abort()
         count = 3 if options == SHARED else 5
         found = await take(consumer, count)
-        if count == 3:  # who comes first does not matter
+        if count == 3:  # the order does not matter
             found.sort(key=Message.data)
         return {"found": found, "counts": [message.redelivery_count() for message in found]}
 

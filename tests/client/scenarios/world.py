@@ -1,4 +1,4 @@
-"""Gives a scenario a client, names of its own, and the admin API to set its stage with."""
+"""Give a scenario a client, names of its own, and the admin API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EARLIEST = InitialPosition.Earliest
 
 @dataclass(frozen=True)
 class World:
-    """One scenario's. `client` is shared by all scenarios of a run."""
+    """The surroundings of a scenario. All scenarios of a run share `client`."""
 
     client: Client
     address: Address
@@ -33,20 +33,23 @@ class World:
     keys: Any = None
     """Key files of encryption, by kind."""
     namespaces: list[str] = field(default_factory=list)
-    """Those it made for itself."""
+    """Namespaces that this scenario has created."""
 
     def topic(self, name: str = "t") -> str:
-        """A topic that no other scenario has."""
+        """Return the name of a topic that no other scenario has."""
         return f"persistent://{self.namespace}/{self.scenario}-{name}"
 
     async def partitioned(self, partitions: int, name: str = "t") -> str:
-        """A topic with partitions."""
+        """Create a partitioned topic, and return its name."""
         topic = self.topic(name)
         await self.admin(Admin.create_partitioned, topic, partitions)
         return topic
 
     async def own_namespace(self, **policies: object) -> str:
-        """A namespace for this scenario; `policies`: the last part of each one's path, `_` for `/`, and its body."""
+        """Create a namespace for this scenario, and return its name.
+
+        `policies` has the last part of each policy's path and the body of the request.
+        """
         name = f"{self.namespace}-{self.scenario}"
         await self.admin(Admin.create_namespace, name)
         self.namespaces.append(name)
@@ -55,15 +58,15 @@ class World:
         return name
 
     async def admin(self, call: Callable[Concatenate[Admin, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A method of Admin, in a thread: `await world.admin(Admin.unload, topic)`."""
+        """Call a method of Admin in a thread: `await world.admin(Admin.unload, topic)`."""
         return await anyio.to_thread.run_sync(partial(call, Admin(self.address.admin_url), *args, **kwargs))
 
     def connect(self, **options: Any) -> AbstractAsyncContextManager[Client]:
-        """Another client."""
+        """Return another client, to be opened."""
         return connect(self.address.service_url, **options)
 
     async def send(self, topic: str, *contents: bytes, **options: Any) -> list[MessageId]:
-        """Publish each as an entry of its own; or with `batching_enabled=True` all as one batch."""
+        """Publish each content as an entry of its own, or all as one batch with `batching_enabled=True`."""
         options = {"batching_enabled": False, "batching_max_publish_delay": 10.0} | options
         async with self.client.create_producer(topic, **options) as producer:
             receipts = [producer.send_nowait(content) for content in contents]
@@ -71,18 +74,18 @@ class World:
             return [await receipt.wait() for receipt in receipts]
 
     async def contents(self, topic: str, **options: Any) -> list[bytes]:
-        """Return what the whole topic holds."""
+        """Return the contents of the whole topic."""
         async with self.client.create_reader(topic, MessageId.earliest, **options) as reader:
             return data(await available(reader))
 
 
 async def take(consumer: Consumer[T], count: int) -> list[Message[T]]:
-    """The next messages."""
+    """Receive the next `count` messages."""
     return [await consumer.receive() for _ in range(count)]
 
 
 async def take_until(consumer: Consumer[T], last: bytes) -> list[Message[T]]:
-    """The next messages before one with this content: nothing else was under way."""
+    """Receive messages up to one with the content `last`, and return those before it."""
     messages = []
     while (message := await consumer.receive()).data() != last:
         messages.append(message)
@@ -90,7 +93,7 @@ async def take_until(consumer: Consumer[T], last: bytes) -> list[Message[T]]:
 
 
 async def available(reader: Reader[T]) -> list[Message[T]]:
-    """All that a reader finds now."""
+    """Return all messages that a reader finds now."""
     messages = []
     while await reader.has_message_available():
         messages.append(await reader.read_next())
@@ -106,7 +109,7 @@ def ids(messages: list[Message[T]]) -> list[MessageId]:
 
 
 async def outcome(call: Awaitable[object]) -> str:
-    """`ok`, or the name of the error that the client raises."""
+    """Return `ok`, or the name of the error that the client raises."""
     try:
         await call
     except PulsarError as error:
@@ -115,7 +118,7 @@ async def outcome(call: Awaitable[object]) -> str:
 
 
 def refusal(call: Callable[[], object]) -> str:
-    """The same of a call that does not wait."""
+    """Return the `outcome` of a call that is not async."""
     try:
         call()
     except PulsarError as error:
@@ -124,7 +127,7 @@ def refusal(call: Callable[[], object]) -> str:
 
 
 async def opening(opened: AbstractAsyncContextManager[object]) -> str:
-    """`outcome` of opening, and closing, a producer, consumer or reader."""
+    """Open and close a producer, consumer or reader, and return the `outcome`."""
 
     async def open_it() -> None:
         async with opened:
@@ -134,7 +137,7 @@ async def opening(opened: AbstractAsyncContextManager[object]) -> str:
 
 
 async def until(condition: Callable[[], Coroutine[Any, Any, bool]] | Callable[[], bool]) -> None:
-    """Wait for what nobody tells: asked every 10 ms, until the scenario's time is up."""
+    """Wait for a condition: check it every 10 ms, until the time of the scenario is up."""
     while True:
         answer = condition()
         if answer if isinstance(answer, bool) else await answer:

@@ -1,4 +1,4 @@
-"""Avro as it goes over the wire, and what was written with another version."""
+"""Avro encoding, and values of other versions of a schema."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.client.schema.people import Home, Person, people
 
 
 def record(*fields: tuple[Any, ...], name: str = "R", **more: Any) -> dict[str, Any]:
-    """A definition of fields: a name, a type, and perhaps a default."""
+    """Return the definition of a record. Each field has a name, a type, and maybe a default."""
     parts = [dict(zip(("name", "type", "default"), one, strict=False)) for one in fields]
     return {"type": "record", "name": name, "fields": parts, **more}
 
@@ -105,7 +105,7 @@ def test_definitions_that_avro_refuses(definition: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("items", ["null", record(name="E"), record(("n", "null"), name="E"), {"type": "null"}])
 def test_arrays_of_nothing_are_refused(items: Any) -> None:
-    """A few bytes could say that there are 2**62 of them."""
+    """A few bytes could claim 2**62 elements without a size."""
     endless = record(("a", {"type": "array", "items": items}))
     with pytest.raises(InvalidConfiguration, match="an array whose items take no bytes"):
         AvroSchema(endless)
@@ -118,7 +118,7 @@ def test_arrays_of_nothing_are_refused(items: Any) -> None:
 )
 @pytest.mark.parametrize("count", [b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f", b"\x01", b"\xff" * 20])
 def test_lengths_beyond_the_end(kind: Any, count: bytes) -> None:
-    """2**62 of something, -1 of it, and no number at all: nothing is made for them."""
+    """The decoder allocates nothing for a length of 2**62, a length of -1, or bytes that are no number."""
     with pytest.raises(InvalidMessage):
         AvroSchema(record(("a", kind))).decode(count + b"a")
 
@@ -159,7 +159,7 @@ def test_fields_that_came_and_went_and_grew(text: str, number: int) -> None:
 
 
 def test_a_default_factory_gives_no_default() -> None:
-    """It might make something else each time, and each would be another version of the schema."""
+    """A factory might make a different value each time, and each would be another version of the schema."""
     fields = AvroSchema(After).definition["fields"]
     assert [one["name"] for one in fields if "default" not in one] == ["number", "best"]
 
@@ -201,7 +201,7 @@ def test_another_order_and_other_names_of_the_record() -> None:
 
 
 def test_other_names_of_records_inside() -> None:
-    """Brokers let them pass, and Java reads them; names that fit come first."""
+    """Brokers accept the other names, and Java reads them. Names that fit come first."""
     kinds = [record(("number", "int"), name=name) for name in ("Address", "Home")]
     writer = record(
         ("main", ["null", kinds[0]]), ("also", kinds[1]), ("more", {"type": "array", "items": "Address"}), name="Other"
@@ -248,7 +248,7 @@ def test_fields_that_we_lack_and_that_do_not_end(kind: str, items: Any) -> None:
 
 
 def test_a_writer_that_nests_without_end() -> None:
-    """The compiled library would take the process down."""
+    """The compiled library would crash the process."""
     writer = record(("rest", ["null", "R"]), ("street", "string"))
     with pytest.raises(InvalidMessage, match="nested too deeply"):
         AvroSchema(Home).decode(b"\x02" * 1_000_000, of(writer))

@@ -1,4 +1,4 @@
-"""JSON as it goes over the wire."""
+"""JSON encoding of values."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_values_are_byte_for_byte_as_java_writes_them(schema: Schema[Any], kind:
 def test_any_bytes_are_a_value_or_an_invalid_message(schema: Schema[Any], data: bytes) -> None:
     with suppress(InvalidMessage):
         value = schema.decode(data)
-        if value == value:  # NaN is not
+        if value == value:  # false for NaN
             assert schema.decode(schema.encode(value)) == value
 
 

@@ -29,7 +29,7 @@ def test_messages_of_a_class() -> None:
     with pytest.raises(InvalidMessage):
         schema.decode(b"\xff")
     with pytest.raises(InvalidMessage):
-        ProtobufNativeSchema(pb.MessageIdData).encode(pb.MessageIdData())  # lacks what is required
+        ProtobufNativeSchema(pb.MessageIdData).encode(pb.MessageIdData())  # without its required fields
 
 
 @pytest.mark.req("B-30")

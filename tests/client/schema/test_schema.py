@@ -1,4 +1,4 @@
-"""Tests of what brokers are told of schemas and tell, and of bytes as they are."""
+"""Schemas that clients and brokers exchange, and bytes without a schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_names_that_are_no_text() -> None:
 
 
 def test_bytes_are_the_applications_own() -> None:
-    """Neither Java nor the official Python client tells a broker of them."""
+    """Like Java and the official Python client, the client sends no schema for bytes."""
     assert BytesSchema().info is None
     assert BYTES.decode(BYTES.encode(b"\xff")) == b"\xff"
 

@@ -1,4 +1,4 @@
-"""Tests of what Avro and JSON have in common: dataclasses come back, and all else is InvalidMessage."""
+"""Common behavior of Avro and JSON: dataclasses come back, and other values raise InvalidMessage."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def chain(length: int) -> Chain:
 
 @both
 def test_records_nested_in_themselves_have_a_most_of_levels(kind: Callable[..., Any]) -> None:
-    """A hundred levels for sure; any number more is refused, and takes nothing down."""
+    """The limit is at least a hundred levels. Deeper values are refused, and do not crash the process."""
     schema = kind(Chain)
     assert schema.decode(schema.encode(chain(100))) == chain(100)
     with pytest.raises(InvalidMessage, match="nested too deeply"):
@@ -112,7 +112,7 @@ def test_dicts_nested_without_end() -> None:
         value = {"link": 1, "rest": value}
     with pytest.raises(InvalidMessage, match="nested too deeply"):
         AvroSchema(AvroSchema(Chain).definition).encode(value)
-    while value:  # else its end would be as deep
+    while value:  # otherwise Python would free the value recursively
         value = value.pop("rest", None) or {}
 
 

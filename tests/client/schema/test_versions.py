@@ -1,4 +1,4 @@
-"""Messages of other versions of the schema: the broker is asked before they are handed out, once for each version."""
+"""Messages of other schema versions: the client asks the broker once for each version, before it delivers a message."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class New:
 
 
 class Asked:
-    """The versions that were asked for; what it is told to do comes first."""
+    """A source of schemas that records the requested versions. A test may replace its answer."""
 
     def __init__(self) -> None:
         self.versions: list[bytes | None] = []
@@ -171,7 +171,7 @@ async def test_several_who_wait_for_one_version_get_their_messages(autojump_cloc
 
 
 async def test_a_version_that_cannot_be_had(autojump_clock: MockClock, asked: Asked) -> None:
-    """The message is handed out, its value is not; the broker is asked once more only later."""
+    """The application receives the message without its value. The client asks the broker again only later."""
 
     async def fail() -> None:
         raise TopicNotFound("no such schema")
@@ -226,7 +226,7 @@ async def test_an_invalid_schema_version_is_not_asked_for(
         bad, good = await received(consumer, 2)
         with pytest.raises(InvalidMessage, match="is no schema version"):
             bad.value()
-        assert good.value() == New("a")  # without a version: written with ours
+        assert good.value() == New("a")  # without a version, the consumer's own schema applies
     assert asked.versions == []
 
 
@@ -264,7 +264,7 @@ async def test_the_schema_of_a_topic(autojump_clock: MockClock) -> None:
             await client.get_schema("://")
 
 
-# ---- what is said over the wire
+# ---- Commands on the wire
 
 
 @on_both

@@ -16,12 +16,12 @@ END = {pb.COMMIT: "commit", pb.ABORT: "abort"}
 
 
 class Told:
-    """Notes what the coordinators were asked, in order, and answers as it is told to."""
+    """A transaction coordinator that records its requests in order, and gives the answers that a test sets."""
 
     def __init__(self, played: Played, coordinators: int) -> None:
         self.asked: list[Any] = []
         self.refusals: dict[int, list[int | None]] = {}
-        """By type: the errors of the next answers; None: the connection is lost in place of it."""
+        """The errors of the next answers, by type. None ends the connection in place of an answer."""
         self._number = 0
 
         async def partitions(peer: Peer, body: Any) -> None:
@@ -72,6 +72,6 @@ class Told:
 
 @asynccontextmanager
 async def coordinated(coordinators: int = 1, **settings: Any) -> AsyncIterator[tuple[Told, Played, Client]]:
-    """A client, and who answers it."""
+    """Yield the transaction coordinators of a played broker, the broker, and a client."""
     async with playing(**settings) as (played, client):
         yield Told(played, coordinators), played, client

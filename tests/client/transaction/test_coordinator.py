@@ -1,4 +1,4 @@
-"""Finding coordinators, asking them in turn, and asking again when they moved."""
+"""Transaction coordinators: discovery, use in turn, and another request after they have moved."""
 
 from __future__ import annotations
 

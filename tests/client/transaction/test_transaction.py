@@ -1,4 +1,4 @@
-"""Tests of what belongs to a transaction, and of its end."""
+"""Members of a transaction, and its end."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_a_registration_that_is_refused() -> None:
         with pytest.raises(errors.TransactionNotFound):
             await producer.send(b"x", txn=txn)
         assert played.count(Type.SEND) == 0
-        await producer.send(b"x", txn=txn)  # it is asked again
+        await producer.send(b"x", txn=txn)  # the client asks the coordinator again
         assert told.asked.count(("partition", 1, TOPIC)) == 2
         with pytest.raises(errors.TransactionHasOperationFailed):
             await txn.commit()
@@ -385,16 +385,16 @@ async def test_a_failed_registration_is_tried_by_the_next_caller() -> None:
 
 MESSAGES = 12
 ROUNDS = 300
-#: What a connection loses is sent again, perhaps in the same transaction: deduplication sees to that.
+#: The client sends lost messages again, perhaps in the same transaction, and deduplication drops the copies.
 CONFIG = Config(transactionCoordinatorEnabled=True, brokerDeduplicationEnabled=True)
 
 
 class Change(Exception):
-    """Stands for an application that changes its mind."""
+    """An error that stands for an application that changes its mind."""
 
 
 class Loop:
-    """Takes some messages, answers each, and acknowledges them, in one transaction."""
+    """An application that takes messages, answers each, and acknowledges them, in one transaction."""
 
     def __init__(
         self, inside: InProcess, client: Client, consumer: Consumer[bytes], producer: Producer[bytes], seed: int
@@ -463,7 +463,7 @@ async def test_each_is_answered_once(autojump_clock: MockClock, seed: int) -> No
             await source.flush()
             loop = Loop(inside, client, consumer, producer, seed)
             await loop.run()
-            await anyio.sleep(30)  # what nobody ended has timed out
+            await anyio.sleep(30)  # open transactions have timed out
             async with client.create_reader("out", MessageId.earliest) as reader:
                 found = []
                 while await reader.has_message_available():

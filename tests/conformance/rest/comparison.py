@@ -9,17 +9,17 @@ from typing import Any
 from .recording import Answer, Call
 
 TIMES = range(1_600_000_000_000, 16_000_000_000_000)
-"""Milliseconds since 1970 that belong to one run. 0, which is no time, is compared."""
+"""Times in milliseconds since the epoch, which differ in each run. 0 means no time, and is compared."""
 
 INSTANT = re.compile(r"(?!1970)\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:?\d\d)?")
 ADDRESS = re.compile(r"(127\.0\.0\.1|localhost):\d+")
 GENERATED = re.compile(r"standalone-\d+-\d+")
 CONSUMER = re.compile(r"[0-9a-f]{10}")
-"""The name that a consumer without one has from its client."""
+"""The name that a client generates for a consumer."""
 
 PLACE = re.compile(r"\b(\d+):(-?\d+)\b")
 COLUMN = re.compile(r"column: \d+")
-"""Where in a body its parser stopped."""
+"""The column of a body where its parser stopped."""
 
 LEDGERS = frozenset({"ledgerId", "lastOffloadLedgerId", "CompactedTopicLedger"})
 CURSOR_LEDGERS = frozenset({"cursorLedger", "cursorsLedgerId", "cursorLedgerId"})
@@ -47,12 +47,12 @@ def _kind(answer: Answer) -> str:
 
 
 def _shown(answer: Answer) -> str:
-    """Return a JSON body in words, after a blank; the pages of a container are not shown."""
+    """Return a masked JSON body as text, after a blank. Return "" for other bodies."""
     return f" {_Masked()(answer.body)!r}" if _kind(answer) == "JSON" else ""
 
 
 def _said(call: Call, answer: Answer) -> Any:
-    """Return the body without what belongs to one run."""
+    """Return the body without the values that differ in each run."""
     body = answer.body
     if isinstance(body, dict) and REASON in body and not call.text_counts:
         body = {**body, REASON: ""}

@@ -1,4 +1,4 @@
-"""What is known to differ (differs.toml): each answer, with its fields and values, and why."""
+"""Known differences (differs.toml): each answer, with its fields and values, and the reason."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ FILE = Path(__file__).with_name("differs.toml")
 
 @dataclass(frozen=True)
 class Excuse:
-    """These `answers` differ, for `reason`, with exactly these values; values `like` these patterns are of chance.
+    """`answers` that differ for `reason` with exactly these values. Values `like` these patterns change by chance.
 
-    An answer is named as the report names it: `GET /path [note]: field: ours, Pulsar theirs`. With `ours` the reason is
-    a difference of this broker, and docs/differences.md holds it; else the replay is to blame, as with another client.
+    The report names an answer `GET /path [note]: field: ours, Pulsar theirs`. With `ours`, the reason is a difference
+    of this broker, which docs/differences.md lists. Otherwise the replay differs, for example by another client.
     """
 
     reason: str
@@ -34,7 +34,7 @@ class Excuse:
 
 @dataclass(frozen=True)
 class Absence:
-    """Routes that Pulsar has and this broker has not, by a pattern of `METHOD path`, and why."""
+    """Routes of Pulsar that this broker lacks, as a pattern of `METHOD path`, and the reason."""
 
     pattern: str
     reason: str
@@ -46,17 +46,17 @@ class Excuses:
     absent: Sequence[Absence]
 
     def unlisted(self, differences: Iterable[str]) -> list[str]:
-        """Return what differs and is not listed, or differs more often than it is listed."""
+        """Return the differences that are not listed, or occur more often than they are listed."""
         by_chance = [re.compile(pattern) for each in self.differs for pattern in each.like]
         certain = [said for said in differences if not any(pattern.fullmatch(said) for pattern in by_chance)]
         return list((Counter(certain) - self._listed()).elements())
 
     def idle(self, differences: Iterable[str]) -> list[str]:
-        """Return what is listed and does not differ."""
+        """Return the listed differences that did not occur."""
         return list((self._listed() - Counter(differences)).elements())
 
     def reason_of(self, difference: str) -> str | None:
-        """Return why an answer may differ like this."""
+        """Return the reason for a listed difference, or None."""
         for each in self.differs:
             if difference in each.answers or any(re.fullmatch(pattern, difference) for pattern in each.like):
                 return each.reason

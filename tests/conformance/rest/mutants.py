@@ -67,7 +67,7 @@ def _changed(answer: Answer, place: Place) -> Answer:
 
 
 def _other(value: Any) -> Any:
-    """Return another value of the same type; of a time or an id one that is none."""
+    """Return another value of the same type. The new value of a time or an id is no longer a time or an id."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):

@@ -22,7 +22,7 @@ MARK = re.compile(r'"?<<(\w+)(?: ([\w-]+))?>>"?')
 
 @dataclass(frozen=True)
 class Played:
-    """A call, what was answered, and after how many seconds."""
+    """A call, its answer, and the time that the answer took, in seconds."""
 
     call: Call
     answer: Answer
@@ -30,7 +30,7 @@ class Played:
 
 
 def play(address: Address, lines: Iterable[Call | Step], skipped: Collection[Call] = ()) -> Iterator[Played]:
-    """Make all calls in order but the `skipped` ones. What is not recorded is done and not told."""
+    """Make all calls in order but the `skipped` ones. Do not yield calls without a recorded answer."""
     with closing(Caller(address)) as caller, closing(Clients(address.service_url, caller.get)) as clients:
         for line in lines:
             if isinstance(line, Step):
@@ -44,7 +44,7 @@ def play(address: Address, lines: Iterable[Call | Step], skipped: Collection[Cal
 
 
 class Caller:
-    """One connection to the admin API."""
+    """A client of the admin API, with one connection."""
 
     def __init__(self, address: Address) -> None:
         self._host = f"127.0.0.1:{address.http_port}"
@@ -58,7 +58,7 @@ class Caller:
         return self._ask("GET", path, {"Accept": "application/json"}, None).body
 
     def answer(self, call: Call) -> Answer:
-        """Return the answer of a call; status 0 and what went wrong when there is none."""
+        """Return the answer of a call, or status 0 and the error when there is no answer."""
         body = None if call.body is None else self._named(call.body).encode()
         try:
             return self._ask(call.method, self._named(call.url), call.headers, body)
@@ -81,7 +81,7 @@ class Caller:
     def _named(self, text: str) -> str:
         """Return `text` with this broker's own names and ids for the recorded one's.
 
-        In a body the mark is a whole string, of a number too.
+        In a body, a mark is always a whole string, even where it stands for a number.
         """
         return MARK.sub(self._replacement, text)
 

@@ -33,7 +33,7 @@ Varying = Literal["status", "answer", "texts"]
 
 @dataclass(frozen=True)
 class Step:
-    """What the recorder's clients do between two calls (steps.py)."""
+    """An action of the recorder's clients between two calls (steps.py)."""
 
     name: str
 
@@ -51,7 +51,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Call:
-    """One request and what Pulsar answered. `compared` is False where only the status is known."""
+    """A request and Pulsar's answer. `compared` is False where only the status is known."""
 
     recording: str
     method: str
@@ -67,7 +67,7 @@ class Call:
 
     @property
     def resource(self) -> str:
-        """Return what the call is counted under."""
+        """Return the resource under which the report counts the call."""
         if self.recording == AUTH:
             return AUTH
         if found := re.match(r"/admin/v[23]/([a-z-]+)", self.route):

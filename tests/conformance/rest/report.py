@@ -1,4 +1,4 @@
-"""What playing the recorded calls found, in words."""
+"""Report the result of playing recorded calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .recording import Call
 
 @dataclass(frozen=True)
 class Verdict:
-    """A call, and what of its answer is not as recorded."""
+    """A call, and the differences of its answer from the recorded one."""
 
     played: Played
     differences: Sequence[str]
@@ -27,7 +27,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Findings:
-    """`verdicts` of the calls that count: those whose status all recordings of Pulsar share."""
+    """Results of a replay. `verdicts` has the calls whose status is the same in all recordings of Pulsar."""
 
     verdicts: Sequence[Verdict]
     absent: Sequence[Call]
@@ -59,7 +59,7 @@ def lines(verdict: Verdict) -> list[str]:
 
 
 def unexcused(findings: Findings, excuses: Excuses) -> list[str]:
-    """Return what differs and is not listed, and absent routes that no reason is given for."""
+    """Return the differences that are not listed, and the absent routes without a reason."""
     return excuses.unlisted(findings.differences) + [
         f"no reason is given for the absent {call}" for call in findings.absent if not excuses.why_absent(call)
     ]

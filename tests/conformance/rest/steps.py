@@ -1,4 +1,4 @@
-"""What the recorder's own clients do between calls: producers, consumers, messages. Named by `{"step": ...}` lines."""
+"""Actions of the recorder's own clients between calls, which `{"step": ...}` lines name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TYPES = {
 
 
 class Example(pulsar.schema.Record):  # type: ignore[misc]
-    """What the topics with a JSON or an Avro schema hold."""
+    """A message of the topics with a JSON or an Avro schema."""
 
     a = pulsar.schema.String()
     b = pulsar.schema.Integer()
@@ -47,20 +47,20 @@ class Avro(pulsar.schema.Schema):  # type: ignore[misc]
 
 
 class Clients:
-    """The recorder's clients. `get` asks the admin API, for what has to be waited for."""
+    """The recorder's clients. They call `get` to wait for a state that the admin API shows."""
 
     def __init__(self, service_url: str, get: Callable[[str], Any]) -> None:
         self._client = pulsar.Client(service_url, logger=pulsar.FileLogger(pulsar.LoggerLevel.Error, os.devnull))
         self._get = get
         self._sent = 0.0
         self._consumers: list[Any] = []
-        self._held: list[Any] = []  # an official client closes what nobody holds, at some time
+        self._held: list[Any] = []  # Python would close these producers and consumers otherwise
         self._service_url = service_url
         self._transactions: Transactions | None = None
-        self.names: dict[str, str] = {}  # what the broker gave names to, by what recordings call it
+        self.names: dict[str, str] = {}  # mark in the recordings -> name that the broker gave
 
     def take(self, step: str) -> None:
-        """Do what a step says."""
+        """Perform a step of the recording."""
         STEPS[step](self)
 
     def close(self) -> None:
@@ -172,7 +172,7 @@ class Clients:
         eventually(lambda: self._get(path)["status"] != "RUNNING", what="compaction")
 
     def back(self) -> None:
-        """Wait until the clients of non-persistent topics have opened again what was unloaded."""
+        """Wait until the clients of non-persistent topics have reconnected after the unload."""
         for topic in ("np", "np-part-partition-0"):
             eventually(partial(self._are_there, topic), what=f"clients of {topic}")
 
@@ -213,7 +213,7 @@ def acknowledge_some(consumer: Any) -> None:
 
 
 def ignore(*_: object) -> None:
-    """Ignore a receipt that nobody waits for."""
+    """Ignore the receipt of a message."""
 
 
 STEPS: Mapping[str, Callable[[Clients], None]] = {

@@ -1,4 +1,4 @@
-"""What counts as the same answer."""
+"""Comparison of answers: which differences count."""
 
 from __future__ import annotations
 

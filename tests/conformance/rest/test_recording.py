@@ -1,4 +1,4 @@
-"""What was recorded can be read, and holds what the player knows how to play."""
+"""Recordings can be read, and have only steps that the player knows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .steps import STEPS
 def test_every_line_is_a_call_or_a_step() -> None:
     lines = load(auth=False) + load(auth=True)
     calls = [line for line in lines if isinstance(line, Call) and line.recorded]
-    # 3 hung on Pulsar itself, and nobody asks a broker to shut down
+    # 3 calls hung on Pulsar itself, and the call to shut down is not made
     assert len(calls) == 3401 + 126 - 4
     assert {call.resource for call in calls} > {"persistent", "namespaces", "lookup", AUTH, "other"}
 

@@ -1,4 +1,4 @@
-"""What is listed as differing, and whether it does."""
+"""The list of known differences, and whether each still exists."""
 
 from __future__ import annotations
 
@@ -88,4 +88,4 @@ def test_a_route_is_absent_when_pulsar_has_it_and_this_broker_has_not() -> None:
 
 def test_reasons_stand_in_the_page_of_differences() -> None:
     assert undocumented(EXCUSES, "x because y\nnot\n  here") == []
-    assert undocumented(EXCUSES, "because") == ["not here"]  # what is of the replay needs no place there
+    assert undocumented(EXCUSES, "because") == ["not here"]  # the page needs no reasons of the replay

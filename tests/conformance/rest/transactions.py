@@ -20,7 +20,7 @@ Type = pb.BaseCommand
 
 
 class Transactions:
-    """One producer, one Shared consumer, and transactions of coordinator 0, one after the other."""
+    """A producer, a Shared consumer, and transactions of coordinator 0, one at a time."""
 
     def __init__(self, service_url: str, topic: str, subscription: str) -> None:
         self._topic = topic
@@ -44,7 +44,7 @@ class Transactions:
             subscription=subscription,
             subType=pb.CommandSubscribe.Shared,
             consumer_id=0,
-            consumer_name="CVplH",  # which the recorder's client made up
+            consumer_name="CVplH",  # the name that the recorder's client generated
             initialPosition=pb.CommandSubscribe.Earliest,
         )
         self._send(Type.FLOW, consumer_id=0, messagePermits=1000)
@@ -53,9 +53,9 @@ class Transactions:
         self._socket.close()
 
     def begin(self) -> dict[str, str]:
-        """Publish a message, and another in a transaction that acknowledges the first that comes.
+        """Publish a message, and another one in a transaction that acknowledges the next delivered message.
 
-        Return what both are called in paths.
+        Return the ids of the transaction and of the acknowledged message, as paths of the admin API have them.
         """
         self._publish(b"plain", {})
         reply = self._ask(Type.NEW_TXN, tc_id=0, txn_ttl_millis=TEN_MINUTES)
@@ -99,7 +99,7 @@ class Transactions:
         return self._next(answered_by)
 
     def _next(self, type: int) -> pb.BaseCommand:
-        """Return the next frame of that type; others are left for later."""
+        """Return the next frame of that type, and keep other frames for later."""
         while True:
             for base in self._inbox:
                 assert base.type != Type.ERROR, base

@@ -16,7 +16,7 @@ TIME = re.compile(r"20[2-9]\d-\d\d-\d\dT[\d:.]+Z")
 CLIENT_ERROR = re.compile(r'\{"errorMsg":"(.*?)","reqId":.*?\}', re.DOTALL)
 """The text of a Java client's error, which has the ids and ports of its connection."""
 SIZE = re.compile(r"\d+,\d{3},\d{3}")
-"""Bytes of a message that had arrived when it was refused."""
+"""The number of bytes that had arrived when the broker refused a message."""
 
 
 def recorded(name: str) -> list[dict[str, Any]]:

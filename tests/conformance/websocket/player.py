@@ -31,7 +31,7 @@ Noted = dict[str, Any]
 
 
 class Socket:
-    """One WebSocket. `status` is the HTTP status of its upgrade, and `body` the text of a refusal."""
+    """A WebSocket. `status` is the HTTP status of its upgrade, and `body` the text of a refusal."""
 
     def __init__(self, host: str, port: int, target: str, headers: Mapping[str, str]) -> None:
         self._socket = socket.create_connection((host, port), PATIENCE)
@@ -112,7 +112,7 @@ class Play:
         self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 80
         self._url = admin_url
         self._sockets: dict[str, Socket] = {}
-        self.name = name  # of the scenario, and of its topics
+        self.name = name  # the name of the scenario, which its topics share
         self.topic = f"persistent/public/default/ws-{name}"
         self.lines: list[Noted] = []
 

@@ -555,9 +555,9 @@ def consumer_end_of_topic(play: Play) -> None:
     play.send("c", {"type": "isEndOfTopic"}, 1)
     play.send("r", {"type": "isEndOfTopic"}, 1)
     play.rest("POST", f"/admin/v2/{play.topic}/terminate")
-    for name in ("c", "r"):  # no message is left for either
+    for name in ("c", "r"):  # both have read all messages
         while not play.send(name, {"type": "isEndOfTopic"}, 1)[0]["json"]["endOfTopic"]:
-            play.lines.pop()  # the broker tells its client a little later
+            play.lines.pop()  # the end of the topic may arrive a little later
     play.leave()
 
 

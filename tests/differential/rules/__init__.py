@@ -1,4 +1,4 @@
-"""What a program may do, by family; each family knows nothing of the others."""
+"""Steps of programs, by family. No family uses another family."""
 
 from .administering import Administering
 from .connecting import Connecting
@@ -10,7 +10,7 @@ from .subscribing import Subscribing
 
 
 class Everything(Connecting, Producing, Subscribing, Exchanging, Consuming, Looking, Administering):
-    """All rules."""
+    """The rules of all families."""
 
 
 __all__ = ["Everything"]

@@ -29,9 +29,9 @@ class Administering(Program):
         elif what in ("delete", "force"):
             self.filled.discard(self.topic(topic))
         elif what == "unload" and topic in self.terminated and self.topic(topic) not in self.filled:
-            return  # Pulsar answers no SUBSCRIBE there any more, or with an error without text
+            return  # Pulsar then answers no SUBSCRIBE to this topic, or answers with an error without text
         elif what == "unload" and topic in self.awaited:
-            return  # Pulsar counts who waits there in its epochs
+            return  # Pulsar counts waiting producers in the topic epoch
         self.call(method, topic, path)
 
     @precondition(lambda self: self.partitioned < 3)
@@ -51,7 +51,7 @@ class Administering(Program):
         resets = what.startswith("resetcursor")
         if resets and not self.may_move(self.topic(topic), subscription):
             return
-        if self.chunks and what.startswith("skip/"):  # a first chunk alone: Pulsar stalls at the others
+        if self.chunks and what.startswith("skip/"):  # Pulsar stalls when only a first chunk is skipped
             what = "skip_all"
         self.call("POST", topic, f"/subscription/{subscription}/{what}")
 

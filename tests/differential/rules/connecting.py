@@ -1,4 +1,4 @@
-"""Connections: opened by clients of many ages, closed, and broken by what nobody may say."""
+"""Connections of old and new clients, which are opened, closed, and ended by illegal commands."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Connecting(Program):
     @precondition(lambda self: self.links)
     @rule(which=ANY, what=st.sampled_from([0, 1, 1, 1, 2]))
     def break_the_rules(self, which: int, what: int) -> None:
-        """Ends the connection."""
+        """Send a command that ends the connection."""
         link = self.some_link(which)
         if what == 0:
             self.tell(link, Said(Type.CONNECT, {"client_version": "again", "protocol_version": 21}))

@@ -1,4 +1,4 @@
-"""Permits, acknowledgements, redelivery, seeking, and what consumers ask."""
+"""Permits, acknowledgements, redelivery, seeking, and requests of consumers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Consuming(Program):
     @precondition(lambda self: any(each.received for each in self.consumers.values()))
     @rule(which=ANY, numbers=SOME, answered=st.booleans(), ack_set=st.sampled_from([None, None, 0b1110, 0b0110, 0b1]))
     def ack(self, which: int, numbers: list[int], answered: bool, ack_set: int | None) -> None:
-        """What that consumer has."""
+        """Acknowledge some messages that a consumer has received."""
         having = {key: each for key, each in self.consumers.items() if each.received}
         (link, ident), consumer = pick(having, which)
         extra: tuple[tuple[str, Any], ...] = () if ack_set is None else (("ack_set", [ack_set]),)
@@ -61,7 +61,7 @@ class Consuming(Program):
     @precondition(lambda self: self.consumers)
     @rule(which=ANY, numbers=st.lists(ANY, max_size=3))
     def redeliver(self, which: int, numbers: list[int]) -> None:
-        """Some of what that consumer has, or all. Of chunks all: Pulsar stalls at some (docs/differences.md)."""
+        """Redeliver some or all messages. With chunks, redeliver all, or Pulsar stalls (docs/differences.md)."""
         (link, ident), consumer = pick(self.consumers, which)
         some = [] if self.chunks else numbers
         ids = [Place(consumer.received[number % len(consumer.received)]) for number in some if consumer.received]

@@ -1,4 +1,4 @@
-"""What clients do most: send, take, acknowledge."""
+"""Send, receive and acknowledge messages, the most frequent steps of clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Exchanging(Program):
     @precondition(lambda self: self.producers)
     @rule(which=ANY, count=st.integers(1, 5), batched=st.booleans(), key=st.sampled_from(["", "a", "b", "c"]))
     def send_some(self, which: int, count: int, batched: bool, key: str) -> None:
-        """Messages, one after the other: what consumers get of each is seen before the next."""
+        """Send messages one after the other. Compare the deliveries of each message before the next message is sent."""
         (link, ident), producer = pick(self.producers, which)
         for _ in range(count):
             if (link, ident) not in self.producers:
@@ -38,7 +38,7 @@ class Exchanging(Program):
     @precondition(lambda self: self.consumers)
     @rule(permits=st.integers(1, 4))
     def everybody_takes(self, permits: int) -> None:
-        """Of what they have, and what they get, the first is acknowledged."""
+        """Grant permits to all consumers. Each consumer acknowledges the first message that it has received."""
         for link, ident in sorted(self.consumers):
             if (link, ident) in self.consumers:
                 self.flow_to(link, ident, permits)

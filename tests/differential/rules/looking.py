@@ -1,4 +1,4 @@
-"""Lookups, lists of topics, schemas, and transactions, which are switched off."""
+"""Lookups, lists of topics, schemas, and requests about transactions, which are disabled."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Looking(Program):
     @precondition(lambda self: self.links)
     @rule(which=ANY, first=st.integers(0, 6))
     def transactions(self, which: int, first: int) -> None:
-        """Some of what there is to ask."""
+        """Send some requests about transactions."""
         link, topic = self.some_link(which), self.topic(0)
         ident = {"txnid_least_bits": 1, "txnid_most_bits": 0}
         subscription = {"topic": topic, "subscription": "s"}

@@ -1,4 +1,4 @@
-"""Producers and what they send."""
+"""Producers, and the messages that they send."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Producing(Program):
     @precondition(lambda self: not self.producers)
     @rule(link=LINKS, topic=st.sampled_from([0, 0, 0, 1]))
     def plain_producer(self, link: int, topic: int) -> None:
-        """One is there most of the time."""
+        """Open a Shared producer, so that most programs have one."""
         self.producer(link, 0, topic, None, pb.Shared, 0, True)
 
     @rule(link=LINKS, ident=IDS, topic=TOPIC, encrypted=SELDOM, first=st.sampled_from(["", "first"]))
@@ -81,7 +81,7 @@ class Producing(Program):
     def send(
         self, which: int, count: int, size: int, key: str | None, deliver_at: int | None, compressed: bool
     ) -> None:
-        """`size` 0 is no batch."""
+        """Send messages, in batches of `size`, or without a batch for 0."""
         (link, ident), producer = pick(self.producers, which)
         frames = []
         for _ in range(count):
@@ -109,7 +109,7 @@ class Producing(Program):
         return Said(Type.SEND, fields, plain(payload, **metadata))
 
     def _send_all(self, link: int, producer: Producer, frames: list[Said], *, delayed: bool = False) -> None:
-        """In one write, unless somebody waits there: then chance decides how much a real broker reads at once."""
+        """Send frames in one write. With a waiting consumer, send them singly: a real broker reads any number."""
         self.filled.add(producer.topic)
         if all(consumer.topic != producer.topic for consumer in self.consumers.values()):
             self.tell(link, *frames)
@@ -132,7 +132,7 @@ class Producing(Program):
         if what == 0:
             fields["highest_sequence_id"] = sequence + 3
             fields["num_messages"] = 4
-        elif what == 1:  # a checksum that does not fit
+        elif what == 1:  # a wrong checksum
             data = data[:2] + b"\0\0\0\0" + data[6:]
         elif what == 2:
             data = plain(b"odd", checksum=False, **metadata)
@@ -148,7 +148,7 @@ class Producing(Program):
     @precondition(lambda self: self.producers)
     @rule(which=ANY, key=st.sampled_from([None, "a"]))
     def send_chunks(self, which: int, key: str | None) -> None:
-        """A message in two chunks."""
+        """Send a message in two chunks."""
         self.chunks = True
         (link, ident), producer = pick(self.producers, which)
         sequence = producer.next_sequence

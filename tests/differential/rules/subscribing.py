@@ -1,4 +1,4 @@
-"""Consumers come and go."""
+"""Opening and closing of consumers and readers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STICKY_RANGES = [[(0, 32767)], [(32768, 65535)], [(0, 65535)], [(0, 9), (20, 29)
 class Subscribing(Program):
     @initialize(type=TYPES, others=st.integers(0, 2), permits=st.sampled_from([3, 0, 100]), batches=st.booleans())
     def begin(self, type: int, others: int, permits: int, batches: bool) -> None:
-        """Some consumers to begin with: most that can happen happens to them."""
+        """Open some consumers at the beginning, because most steps need a consumer."""
         self.batches = batches
         for link in range(others + 1):
             self.subscribe(link, 0, 0, "s", type, True, 0, True)
@@ -67,7 +67,7 @@ class Subscribing(Program):
         batch_index=st.sampled_from([-1, 1]),
     )
     def read(self, link: int, ident: int, topic: int, name: str, type: int, start: int, batch_index: int) -> None:
-        """Open a reader: a cursor that dies with its consumers."""
+        """Open a reader, whose cursor is deleted with its last consumer."""
         fields: dict[str, Any] = {"start_message_id": self.start(start, batch_index), "consumer_name": "reader"}
         self._subscribe(link, ident, topic, name, type, False, fields)
 
@@ -93,7 +93,7 @@ class Subscribing(Program):
         self._subscribe(link, ident, topic, "o", type, True, {**kinds[what], "consumer_name": f"o{ident}"})
 
     def start(self, number: int, batch_index: int) -> Any:
-        """A message id: -2 is the earliest, -1 the latest, else one of what was sent."""
+        """Return the message id to start at: the earliest, the latest, or that of a sent message."""
         if number < 0 or not self.pair.ours.places:
             ledger, entry = EARLIEST if number % 2 == 0 else LATEST
             return {"ledgerId": ledger, "entryId": entry}

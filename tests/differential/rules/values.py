@@ -1,4 +1,4 @@
-"""What rules draw: small numbers, so that programs meet themselves again."""
+"""Values that rules draw. Numbers are small, so that programs use the same objects again."""
 
 from __future__ import annotations
 

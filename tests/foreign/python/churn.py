@@ -13,17 +13,17 @@ from ..key_order import Event, What
 from .traffic import SECONDS, Outbox, number_of, payloads
 
 START, MOST = 4, 7
-"""Consumers at the beginning, and at most; one always stays."""
+"""Number of consumers at the beginning, and at most. One consumer always stays."""
 
 QUEUE = 50
-"""Of each consumer, small, so that a leaver leaves few messages behind and the others have work."""
+"""Queue size of each consumer. A small queue leaves work to others, and few messages when its consumer leaves."""
 
 BEHIND = 200
-"""How far consumers may be behind the producer, so that both are always busy."""
+"""Number of messages that consumers may be behind the producer, so that both are always busy."""
 
 
 class Member:
-    """One consumer, in a thread of its own; it acknowledges in order, up to `behind` messages late."""
+    """A consumer in its own thread, which acknowledges in order, up to `behind` messages late."""
 
     def __init__(self, consumer: Any, name: str, events: list[Event], behind: int) -> None:
         self._consumer, self._name, self._events, self._behind = consumer, name, events, behind
@@ -60,7 +60,7 @@ class Member:
         self._events.append(Event(self._name, what, message.partition_key(), number_of(message.data())))
 
     def leave(self) -> None:
-        """Stops, and closes; what it holds goes to others."""
+        """Stop and close the consumer. The broker redelivers its unacknowledged messages to others."""
         self._leave.set()
         self._thread.join(SECONDS)
         if self.failure is not None:
@@ -70,7 +70,7 @@ class Member:
 
 
 class Churn:
-    """Members of the subscription `churn` of `topic`; who joins and leaves when follows from `seed`."""
+    """Consumers of the subscription `churn` of `topic`. `seed` decides which of them join and leave, and when."""
 
     def __init__(self, client: Any, topic: str, seed: int) -> None:
         self.events: list[Event] = []
@@ -95,7 +95,7 @@ class Churn:
         self._members.append(Member(consumer, name, self.events, self._random.randrange(0, 5)))
 
     def _step(self) -> None:
-        """One joins or one leaves."""
+        """Add or remove one consumer."""
         joins = len(self._members) == 1 or (len(self._members) < MOST and self._random.random() < 0.5)
         if joins:
             self._join()
@@ -103,7 +103,7 @@ class Churn:
             self._members.pop(self._random.randrange(len(self._members))).leave()
 
     def run(self, producer: Any, messages: int, keys: int, steps: int) -> None:
-        """Publishes `messages` of `keys` keys with `steps` joins and leaves between, until all have been received."""
+        """Publish `messages` of `keys` keys, with `steps` joins and leaves between, and wait until all are received."""
         outbox = Outbox(producer)
         sizes = [messages // steps + (step < messages % steps) for step in range(steps)]
         sent = 0

@@ -1,4 +1,4 @@
-"""Helpers for the tests of compaction."""
+"""Scripts for the tests of compaction: messages to publish, and messages that remain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING_LEFT = (-1, 0)
 
 
 class Script(NamedTuple):
-    """Batches of (key, message); and what `read_compacted` finds of them."""
+    """Batches of (key, message), and the last id and the messages that `read_compacted` finds."""
 
     batched: bool
     entries: list[list[tuple[str, bytes]]]

@@ -16,7 +16,7 @@ Connect: TypeAlias = Callable[[], Any]
 
 @pytest.fixture
 def connect(broker: Address) -> Iterator[Connect]:
-    """Opens clients that the test need not close."""
+    """Return a function that opens clients, and close the clients after the test."""
     clients: list[Any] = []
 
     def open_client() -> Any:
@@ -25,7 +25,7 @@ def connect(broker: Address) -> Iterator[Connect]:
 
     yield open_client
     for client in clients:
-        # A test may have closed it, or broken its connection.
+        # A test may have closed the client, or broken its connection.
         with contextlib.suppress(pulsar.AlreadyClosed):
             client.close()
 

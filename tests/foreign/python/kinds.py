@@ -12,4 +12,4 @@ on_shared_types = pytest.mark.parametrize(
         pytest.param(pulsar.ConsumerType.KeyShared, id="Key_Shared", marks=pytest.mark.heavy),
     ],
 )
-"""Shared, and Key_Shared in the heavy suite: they differ in who gets a message, which test_key_shared.py looks at."""
+"""Shared, and Key_Shared in the heavy suite: test_key_shared.py checks which consumer gets a message."""

@@ -1,4 +1,4 @@
-"""Helpers for the tests of message index."""
+"""Options of brokers whose entries have an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an acknowledgement covers, and that a subscription keeps its place."""
+"""Acknowledgements, and the position that a subscription keeps."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_new_consumer_goes_on_where_the_last_one_stopped(client: Any, topic: s
 @pytest.mark.parametrize("partitions", [1, 3])
 @pytest.mark.req("B-50")
 def test_clients_survive_an_unload(client: Any, admin: Admin, topic: str, partitions: int) -> None:
-    """The broker closes producers and consumers; they reconnect by themselves and keep their place."""
+    """The broker closes producers and consumers, which reconnect by themselves. Consumers keep their position."""
     if partitions > 1:
         admin.create_partitioned(topic, partitions)
     consumer = client.subscribe(topic, "s")

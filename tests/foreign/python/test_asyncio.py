@@ -1,4 +1,4 @@
-"""The client's asyncio face, which drives every call through callbacks."""
+"""The client's asyncio interface, which makes every call through callbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a batch acknowledged by themselves (PIP-54). That they survive a restart: tests/foreign/test_kept.py."""
+"""Acknowledgement of parts of a batch (PIP-54). tests/foreign/test_kept.py tests that they survive a restart."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_refused_rest_comes_again_with_a_count(client: Any, topic: str) -> Non
     messages = receive(consumer, 10)
     for message in messages[:4]:
         consumer.acknowledge(message)
-    # One refusal brings back all that is left of the batch; of several the client may make two requests.
+    # One negative acknowledgement redelivers the rest of the batch. For several, the client may send two requests.
     consumer.negative_acknowledge(messages[-1])
     again = receive(consumer, 6)
     assert [message.data() for message in again] == sent[4:]
@@ -95,7 +95,10 @@ def test_a_refused_rest_comes_again_with_a_count(client: Any, topic: str) -> Non
 
 @pytest.mark.req("S54-16", "S54-17")
 def test_partial_acknowledgements_never_starve_a_small_queue(client: Any, topic: str) -> None:
-    """Each round takes one message of each batch; permits that were counted for what did not come would run out."""
+    """Permits would run out if the broker counted messages of a batch that it does not redeliver.
+
+    Each round acknowledges one message of each batch.
+    """
     consumer = subscribe(
         client, topic, pulsar.ConsumerType.Shared, receiver_queue_size=10, negative_ack_redelivery_delay_ms=150
     )
@@ -115,7 +118,7 @@ def test_partial_acknowledgements_never_starve_a_small_queue(client: Any, topic:
 
 @pytest.mark.req("S54-08", "S54-09", "S54-10", "S54-11", "S54-14")
 def test_acknowledgements_of_one_long_batch_add_up(client: Any, topic: str) -> None:
-    """A batch of more than two words of bits, over several consumers of which none knows what the others did."""
+    """The batch has more than two words of bits, and no consumer knows what the others acknowledged."""
     consumer = subscribe(client, topic, pulsar.ConsumerType.Shared)
     sent = publish_batches(client, topic, 1, 130)
     messages = receive(consumer, 130)

@@ -1,4 +1,4 @@
-"""Compacted topics, as the official client saw them at a broker of Pulsar 4.2.4 (GetLastMessageId and compaction)."""
+"""Compacted topics and last message ids, as the official client saw them on a broker of Pulsar 4.2.4."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def place_of(message_id: Any) -> Place:
 
 
 def read_all(reader: Any) -> list[Place]:
-    """Until nothing comes any more, whatever `has_message_available` says."""
+    """Read until no message comes, whatever `has_message_available` says."""
     places = []
     while True:
         try:
@@ -48,7 +48,7 @@ def read_all(reader: Any) -> list[Place]:
 
 @pytest.fixture(params=SCRIPTS)
 def script(request: pytest.FixtureRequest, client: Any, admin: Admin, topic: str) -> Script:
-    """Published and compacted."""
+    """Publish the messages of a script, and compact the topic."""
     script = SCRIPTS[request.param]
     publish(client, topic, script)
     compact(admin, topic)
@@ -85,7 +85,7 @@ def test_a_reader_reads_the_compacted_or_all_messages(
 def test_a_reader_that_asks_whether_there_is_more(
     client: Any, topic: str, script: Script, read_compacted: bool
 ) -> None:
-    """It ends. What is compacted out behind the last message is read where the client has it already."""
+    """The loop ends. It includes removed messages behind the last one only if the client has them already."""
     expected = [place for place, _, _ in (script.got if read_compacted else script.everything())]
     wanted = [place for place in expected if place <= script.last] if read_compacted else expected
     reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=read_compacted)
@@ -111,7 +111,7 @@ def test_a_reader_goes_on_behind_the_horizon(client: Any, admin: Admin, topic: s
 
 
 def test_a_subscription_comes_back(client: Any, admin: Admin, topic: str) -> None:
-    """What was acknowledged of the retained messages does not come again, also after the topic was unloaded."""
+    """The broker does not redeliver acknowledged messages of the compacted ledger, also after an unload."""
     script = Script(False, [[(f"k{number % 4}", b"%d" % number)] for number in range(10)], (9, -1), [])
     publish(client, topic, script)
     compact(admin, topic)
@@ -135,7 +135,7 @@ def test_a_subscription_comes_back(client: Any, admin: Admin, topic: str) -> Non
 def test_compaction_deletes_by_an_empty_value_and_keeps_no_entry_for_nothing(
     client: Any, admin: Admin, topic: str
 ) -> None:
-    """By default a message without a key goes too."""
+    """Compaction removes messages without a key too, by default."""
     entries: list[list[tuple[str | None, bytes]]] = [
         [("gone", b"1"), ("also gone", b"2")],
         [(None, b"no key"), ("kept", b"3")],
@@ -145,7 +145,7 @@ def test_compaction_deletes_by_an_empty_value_and_keeps_no_entry_for_nothing(
     publish(client, topic, Script(True, entries, (0, 0), []))  # type: ignore[arg-type]
     compact(admin, topic)
     reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=True)
-    messages = [reader.read_next(timeout_millis=30_000) for _ in entries[1]]  # of the first, nothing is left
+    messages = [reader.read_next(timeout_millis=30_000) for _ in entries[1]]  # the first batch is removed
     assert [(place_of(each.message_id()), each.data()) for each in messages] == [((1, 0), b""), ((1, 1), b"3")]
     assert read_all(reader) == []
     compacted = admin.call("GET", f"/admin/v2/{topic.replace('://', '/')}/internalStats")["compactedLedger"]

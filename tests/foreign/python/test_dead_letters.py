@@ -1,4 +1,4 @@
-"""Dead letters: what the client does with counts and an initial subscription of the broker's (B-23)."""
+"""Dead letters: the client's use of the broker's redelivery counts and initial subscriptions (B-23)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.req("B-23")
 
 
 def refuse(consumer: Any, times: int) -> None:
-    """Refuses one message as often as it comes."""
+    """Receive one message `times` times, and negatively acknowledge each delivery."""
     for count in range(times):
         (message,) = receive(consumer, 1)
         assert message.redelivery_count() == count
@@ -57,7 +57,7 @@ def test_nacked_messages_of_a_batch_become_dead_letters(client: Any, admin: Admi
     send_all(client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000), sent)
     for message in receive(consumer, 10):
         if message.data() == sent[4]:
-            consumer.negative_acknowledge(message)  # which brings back the unacknowledged one before it too
+            consumer.negative_acknowledge(message)  # the broker redelivers the unacknowledged message before it too
         elif message.data() != sent[3]:
             consumer.acknowledge(message)
     for count in (1, 2):
@@ -67,6 +67,6 @@ def test_nacked_messages_of_a_batch_become_dead_letters(client: Any, admin: Admi
         ]
         consumer.negative_acknowledge(messages[1])
     eventually(lambda: admin.backlog(topic, "s") == 0, what="the batch to be acknowledged")
-    # This client lays all of the batch aside, the acknowledged part too.
+    # This client makes dead letters of the whole batch, the acknowledged messages too.
     assert sorted(consume(client.subscribe(f"{topic}-dead", "morgue"), 10)) == sent
     assert_nothing_more(consumer)

@@ -1,4 +1,4 @@
-"""What a producer sends again is stored once, where the namespace says so (B-27)."""
+"""Deduplication of messages that a producer sends again, in a namespace that enables it (B-27)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.req("B-27")
 
 @pytest.fixture
 def deduplicated(admin: Admin, own_namespace: str) -> str:
-    """A topic whose broker drops what it has."""
+    """Return a topic in a namespace that deduplicates."""
     admin.call("POST", f"/admin/v2/namespaces/{own_namespace}/deduplication", True)
     return f"persistent://{own_namespace}/t"
 
 
 def send(producer: Any, numbers: range) -> list[Any]:
-    """Each number as payload and as sequence id."""
+    """Send each number as payload and as sequence id."""
     return [producer.send(payload, sequence_id=number_of(payload)) for payload in payloads(len(numbers), numbers.start)]
 
 
@@ -69,6 +69,6 @@ def test_batches_are_numbered_too(client: Any, deduplicated: str) -> None:
         )
         send_all(producer, payloads(20, start + 1))
         producer.close()
-    # 0 to 19, then 5 to 24, of which 20 to 24 are new, then 20 to 39, of which 25 to 39 are.
+    # 0 to 19, then 5 to 24, of which 20 to 24 are new, then 20 to 39, of which 25 to 39 are new.
     assert consume(consumer, 40) == payloads(40)
     assert_nothing_more(consumer)

@@ -1,4 +1,4 @@
-"""Delayed messages: later on Shared, at once elsewhere, and never in the way of the others."""
+"""Delayed messages: late on Shared, at once on other types, and never a delay for other messages."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from .kinds import on_shared_types
 from .traffic import consume, payloads, receive, send_all
 
 TICK = 1.02
-"""Seconds (delayedDeliveryTickTimeMillis): a message may come one tick before its time (B-21), two hundredths of a
-second of which are for the difference between the clocks of its producer and of the test."""
+"""Seconds by which a message may come before its time: one tick of delayedDeliveryTickTimeMillis (B-21).
+
+The 0.02 s are for the difference between the clocks of the producer and the test.
+"""
 
 pytestmark = pytest.mark.req("B-21")
 
 
 def arrivals(consumer: Any, count: int) -> list[tuple[bytes, float]]:
-    """(payload, when) of the next messages, acknowledged."""
+    """Receive and acknowledge the next messages, and return (payload, time of arrival) of each."""
     got = []
     for _ in range(count):
         (message,) = receive(consumer, 1)
@@ -42,7 +44,7 @@ def test_in_the_order_of_their_times_and_not_before(client: Any, admin: Admin, t
     now = payloads(100)
     send_all(producer, now)
     came = arrivals(consumer, 102)
-    # Plain messages wait for no delayed one; how many come before the one of a second, a slow machine decides.
+    # Plain messages wait for no delayed one. A slow machine may deliver some of them after the first delayed one.
     assert [payload for payload, _ in came if payload != b"sooner"] == [*now, b"later"]
     times = dict(came)
     assert times[b"sooner"] - sent >= 1.5 - TICK

@@ -1,4 +1,4 @@
-"""What the official client makes of faults on the wire (lab)."""
+"""Faults of the lab on the wire, and the official client's reaction."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .traffic import Outbox, assert_nothing_more, consume, payloads, send_all
 pytestmark = pytest.mark.skipif(not is_pulsarium(), reason="no other broker has faults")
 
 FAULTS = "/lab/faults"
-# What ends the connection: the receipt of the next message, which is not the one that is waited for; or the fault.
+# With drop, the unexpected receipt of the next message ends the connection. With close, the fault does.
 SENT_AGAIN = {"drop": [b"0", b"1", b"0", b"1"], "close": [b"0", b"0", b"1"]}
 
 
 @pytest.fixture
 def faults(admin: Admin) -> Iterator[Admin]:
-    """REST of a broker without faults, before and after."""
+    """Yield a client of the broker's REST API, and delete all faults after the test."""
     yield admin
     admin.call("DELETE", FAULTS)
 
@@ -36,7 +36,7 @@ def add(admin: Admin, topic: str, command: str, kind: str, **rule: Any) -> int:
 def test_a_lost_receipt_is_sent_for_again(
     client: Any, faults: Admin, own_namespace: str, kind: str, deduplicates: bool
 ) -> None:
-    """The client connects anew and sends again what has no receipt: without deduplication it is there twice."""
+    """The client reconnects and sends messages without a receipt again. Only deduplication prevents duplicates."""
     if deduplicates:
         faults.call("POST", f"/admin/v2/namespaces/{own_namespace}/deduplication", True)
     topic = f"persistent://{own_namespace}/t"
@@ -54,7 +54,7 @@ def test_a_lost_receipt_is_sent_for_again(
 
 
 def test_the_official_client_gives_up_a_receipt_that_never_comes(client: Any, faults: Admin, topic: str) -> None:
-    """Nothing else is sent, so the client does not see that it is lost."""
+    """The client sends nothing else, so that no later receipt shows it the loss."""
     consumer = client.subscribe(topic, "s")
     producer = client.create_producer(topic, send_timeout_millis=500)
     add(faults, topic, "SEND", "drop", stage="after", count=None)
@@ -64,8 +64,10 @@ def test_the_official_client_gives_up_a_receipt_that_never_comes(client: Any, fa
 
 
 def test_a_topic_that_is_being_moved(client: Any, faults: Admin, topic: str) -> None:
-    """PRODUCER is tried again after ServiceNotReady. (SUBSCRIBE is not, by
-    C++ 4.2.0: it takes itself for connected, and runs into its operation timeout.)"""
+    """The client tries PRODUCER again after ServiceNotReady.
+
+    C++ 4.2.0 does not try SUBSCRIBE again: the consumer believes that it is connected, until its operation times out.
+    """
     consumer = client.subscribe(topic, "s")
     fault = add(faults, topic, "PRODUCER", "answer", action={"error": "ServiceNotReady"}, count=2)
     client.create_producer(topic).send(b"in the end")
@@ -75,10 +77,10 @@ def test_a_topic_that_is_being_moved(client: Any, faults: Admin, topic: str) -> 
 
 @pytest.mark.req("S429-18")
 def test_a_broker_that_cannot_read_its_last_entry(client: Any, faults: Admin, topic: str) -> None:
-    """What clients hear of brokers without PIP-429 whose compacted ledger ends with an encrypted batch."""
+    """A broker without PIP-429 gives this answer when its compacted ledger ends with an encrypted batch."""
     client.create_producer(topic).send(b"a")
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
-    reader.read_next(30_000)  # of what it has already it asks nobody
+    reader.read_next(30_000)  # the reader does not ask the broker while its queue has messages
     words = "Failed to read last entry of the compacted Ledger Invalid unknown tag type: 3"
     add(faults, topic, "GET_LAST_MESSAGE_ID", "answer", action={"error": "MetadataError", "message": words})
     with pytest.raises(pulsar.BrokerMetadataError):

@@ -1,4 +1,4 @@
-"""Requests of PIP-415 over TCP, on topics that the official client fills: what each index finds, and each refusal."""
+"""Requests of PIP-415 over TCP, on topics of the official client: the message of each index, and each refusal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EARLIEST_ID = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A broker whose entries have an index, for all tests here."""
+    """Start a broker whose entries have an index, for all tests here."""
     process = BrokerProcess(tmp_path_factory.mktemp("stamping"), STAMPING)
     yield process.address
     assert process.stop() == 0
@@ -59,7 +59,7 @@ def id_of(admin: Admin, topic: str, index: int) -> Any:
 
 
 def publish(client: Any, topic: str, *batches: int) -> list[dict[str, int]]:
-    """Publish batches of so many messages, and return the id of each batch as REST writes them."""
+    """Publish batches of the given sizes, and return the id of each batch in the form of REST."""
     ids = []
     for count in batches:
         batch = {"batching_max_messages": 1000, "batching_max_publish_delay_ms": 60_000}
@@ -128,7 +128,7 @@ def test_a_client_gets_entries_without_what_the_broker_put_before_them(client: A
     assert consume(consumer, 4) == [payloads(1)[0], *payloads(3)]
 
 
-# brokers of their own
+# Tests that start their own brokers
 
 
 @pytest.mark.req("S415-20", "S415-21", "S415-23")
@@ -169,7 +169,7 @@ def test_another_broker_sends_the_request_to_the_owner(launch: Launch) -> None:
         connection.request("GET", path_of(TOPIC, "?index=0"))
         answers.append(connection.getresponse().status)
         connection.close()
-        assert [id_of(Admin(each.admin_url), TOPIC, 0)] == found  # this client goes where it is sent
+        assert [id_of(Admin(each.admin_url), TOPIC, 0)] == found  # this client follows redirects
     assert sorted(answers) == [200, 307]
 
 

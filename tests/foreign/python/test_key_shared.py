@@ -1,4 +1,4 @@
-"""Key_Shared: a key has one consumer at a time, whoever joins or leaves."""
+"""Key_Shared: a key has one consumer at a time, while others join and leave."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def sticky(*ranges: tuple[int, int]) -> Any:
 
 
 def sticky_hash(key: str) -> int:
-    """Where a key is among ranges that consumers choose (B-08, B-10)."""
+    """Return the hash of a key that decides in which range of a consumer the key is (B-08, B-10)."""
     return ((mmh3.hash(key.encode(), signed=False) & 0x7FFFFFFF) % 65536) or 1
 
 
 def publish(producer: Any, rounds: int, start: int = 0) -> None:
-    """`rounds` messages of each key, keys in turn."""
+    """Publish `rounds` messages of each key, with the keys in turn."""
     outbox = Outbox(producer)
     for number, payload in enumerate(payloads(rounds * len(KEYS), start)):
         outbox.send(payload, partition_key=KEYS[number % len(KEYS)])

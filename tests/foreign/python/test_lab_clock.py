@@ -1,4 +1,4 @@
-"""Days that pass in no time, for the official client."""
+"""Advances of the lab's clock by days, with the official client."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ LIMIT = 20
 
 
 def work(consumer: Any, count: int) -> list[bytes]:
-    """The payloads of the next `count` messages, each acknowledged before the next."""
+    """Receive and acknowledge the next `count` messages, one at a time, and return their payloads."""
     got = []
     for _ in range(count):
         (message,) = receive(consumer, 1)
@@ -37,7 +37,7 @@ def test_a_consumer_stops_at_its_limit_and_goes_on(client: Any, admin: Admin, ow
     held = receive(consumer, LIMIT)
     assert_nothing_more(consumer)
     assert blocked(admin, topic)
-    # One acknowledgement is not enough, half of the limit is.
+    # The broker resumes only after acknowledgements of half of the limit.
     consumer.acknowledge(held[0])
     assert_nothing_more(consumer)
     for message in held[1 : LIMIT // 2]:
@@ -78,7 +78,7 @@ def test_a_subscription_has_a_limit_too(client: Any, admin: Admin, own_namespace
         client.subscribe(topic, "s", pulsar.ConsumerType.Shared, receiver_queue_size=LIMIT // 2) for _ in range(4)
     ]
     producer = client.create_producer(topic)
-    # One at a time: the broker looks after it has dispatched what it has read.
+    # One message at a time, because the broker checks the limit after it has dispatched all that it has read.
     sent = payloads(60)
     for payload in sent:
         producer.send(payload)

@@ -1,4 +1,4 @@
-"""One consumer over several topics: a list of them, or a pattern."""
+"""Consumers of several topics: of a list, or of a pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""10,000 messages through every way of publishing and consuming them: nothing lost, doubled or out of order."""
+"""Delivery of 10,000 messages in every way of publishing and consuming: none is lost, duplicated or out of order."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_python_publishes_and_consumes_ten_thousand_messages(
         assert_in_order(arrivals)
     assert len({arrival.topic for arrival in arrivals}) == combination.partitions
     assert sorted(arrival.position for arrival in arrivals) == sorted(receipts)
-    # What was acknowledged stays so for the next consumer.
+    # The next consumer receives no acknowledged message.
     for consumer in consumers:
         consumer.close()
     assert_nothing_more(client.subscribe(topic, "matrix", kind))

@@ -1,4 +1,4 @@
-"""From an index to a message (PIP-415): the id that REST gives is one that the client seeks to."""
+"""Message ids by index (PIP-415): the client seeks to the id that REST gives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOPIC = "persistent://public/default/indexed"
 
 @pytest.fixture
 def stamping(launch: Launch) -> BrokerProcess:
-    """A broker with interceptors."""
+    """Start a broker with interceptors, which give each entry an index."""
     return launch(
         *STAMPING,
         *("--set", "exposingBrokerEntryMetadataToClientEnabled=true"),
@@ -45,7 +45,7 @@ def path(topic: str, rest: str) -> str:
 
 
 def publish(client: Any, *batches: int) -> list[bytes]:
-    """Batches of so many messages; their payloads, one for each index."""
+    """Publish batches of the given sizes, and return the payloads, one for each index."""
     producer = client.create_producer(
         TOPIC, batching_enabled=True, batching_max_messages=1000, batching_max_publish_delay_ms=60_000
     )
@@ -66,7 +66,10 @@ def id_of(admin: Admin, index: int) -> Any:
 
 
 def index_of(admin: Admin, message_id: Any) -> int:
-    """What a client computes of the entry's index, which is that of the batch's last message (S415-29)."""
+    """Return the index of a message, computed from the entry's.
+
+    The index of an entry is that of the batch's last message (S415-29).
+    """
     where = f"ledger/{message_id.ledger_id()}/entry/{message_id.entry_id()}"
     with urllib.request.urlopen(admin.url + path(TOPIC, where), timeout=30) as answer:
         last = int(answer.headers["X-Pulsar-Broker-Entry-METADATA-index"])

@@ -1,4 +1,4 @@
-"""Messages come back as they were sent: fields, sizes, schemas."""
+"""Fields and sizes of messages, which arrive as they were sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from .traffic import consume, receive, receive_among, send_all
 
 LIMIT = 5 * 1024 * 1024
-"""maxMessageSize, which CONNECTED announces; the client holds payload and metadata to it."""
+"""The broker's maxMessageSize in bytes, from CONNECTED. The client limits payload and metadata to this size."""
 
 OVERHEAD = 1024
 

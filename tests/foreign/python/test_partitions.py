@@ -1,4 +1,4 @@
-"""Partitioned topics, topics made on first use, and finding out what there is."""
+"""Partitioned topics, creation of topics on first use, and lists of topics and partitions."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_failover_consumers_share_the_partitions(client: Any, admin: Admin, topi
     seen: list[set[str]] = [set(), set()]
     for place, consumer in enumerate(consumers):
         seen[place] = {message.topic_name() for message in receive(consumer, 20)}
-    # Index % consumers, not the name's hash, when a topic has partitions (B-02).
+    # The consumer of a partition is the partition's index % consumers, not the hash of the name (B-02).
     assert [len(topics) for topics in seen] == [2, 2]
     assert not seen[0] & seen[1]
 
@@ -115,7 +115,7 @@ def test_a_topic_grows(client: Any, connect: Any, admin: Admin, topic: str) -> N
 
 
 def test_growing_makes_the_old_subscription_on_the_new_partitions(client: Any, admin: Admin, topic: str) -> None:
-    """A message to a new partition before the consumer knows of it is not lost."""
+    """A message is not lost when it comes to a new partition before the consumer knows the partition."""
     admin.create_partitioned(topic, 1)
     client.subscribe(topic, "s").close()
     admin.grow(topic, 2)

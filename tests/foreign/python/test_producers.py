@@ -1,4 +1,4 @@
-"""Producers: names, access modes, coming back, and what they refuse."""
+"""Producers: names, access modes, opening again, and refusals."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_waiting_producer_gets_its_turn(client: Any, connect: Any, topic: str)
 
 
 def test_fencing_takes_the_topic_over(client: Any, connect: Any, topic: str) -> None:
-    # A client of its own: a send that crosses CLOSE_PRODUCER costs the fenced producer its connection.
+    # The consumer has its own client, because a send that crosses CLOSE_PRODUCER ends the producer's connection.
     consumer = connect().subscribe(topic, "s")
     owner = client.create_producer(topic, access_mode=EXCLUSIVE)
     owner.send(b"old")

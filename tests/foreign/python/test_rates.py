@@ -1,4 +1,4 @@
-"""The official client at a broker that limits how fast messages come in and go out (B-42)."""
+"""The official client with a broker that limits publish and dispatch rates (B-42)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_sends_take_the_time_that_the_rate_asks_for(client: Any, admin: Admin, o
         producer.send_async(payload, lambda result, _: results.append(result))
     producer.flush()
     assert time.monotonic() - began > 0.4
-    assert results == [pulsar.Result.Ok] * 30  # nothing is refused, it only comes later
+    assert results == [pulsar.Result.Ok] * 30  # the broker delays messages, and refuses none
 
 
 def test_messages_come_as_fast_as_the_rate_allows(client: Any, admin: Admin, own_namespace: str) -> None:

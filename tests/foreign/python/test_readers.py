@@ -1,4 +1,4 @@
-"""Readers: where they start, what they see, when they have seen all."""
+"""Readers: where they start, which messages they read, and when they are at the end."""
 
 from __future__ import annotations
 

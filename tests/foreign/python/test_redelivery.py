@@ -1,4 +1,4 @@
-"""Messages that come again: refused, given up, or held by a consumer that left."""
+"""Redelivery: of negatively acknowledged messages, on request, and after a consumer has left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
 
 @kinds
 def test_a_refused_message_comes_again(client: Any, topic: str, kind: Any) -> None:
-    # later than the client sends the acknowledgements, which it collects for 100 ms
+    # The delay is longer than the 100 ms for which the client collects acknowledgements.
     consumer = client.subscribe(topic, "s", kind, negative_ack_redelivery_delay_ms=500)
     sent = payloads(10)
     send_all(client.create_producer(topic), sent)
@@ -87,7 +87,7 @@ def test_the_other_shared_consumer_gets_what_one_leaves(client: Any, topic: str)
     leaves.close()
     got = receive(stays, 100)
     assert sorted(message.data() for message in got) == sent
-    # Leaving is no refusal: nobody counts it (B-19).
+    # The redelivery count does not include deliveries to a consumer that left (B-19).
     assert {message.redelivery_count() for message in got if message.data() == held.data()} == {0}
 
 
@@ -118,7 +118,7 @@ def test_a_failover_standby_takes_over(client: Any, topic: str) -> None:
 
 
 def order_of(consumers: list[Any], first: bytes) -> tuple[Any, Any]:
-    """The active one, which has consumed `first`, and the standby."""
+    """Consume the message `first`, and return the active consumer and the standby."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         for active, standby in (consumers, reversed(consumers)):

@@ -1,4 +1,4 @@
-"""Producers and consumers that a policy of the namespace or of the topic refuses, as the official client hears it."""
+"""Producers and consumers that a policy of the namespace or of the topic refuses, with the official client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUOTA_ERRORS = {
 
 
 class Policies:
-    """Policies of the namespace of one test, and a topic in it."""
+    """Policies of a test's namespace, and a topic in that namespace."""
 
     def __init__(self, admin: Admin, namespace: str) -> None:
         self._admin, self._path = admin, f"/admin/v2/namespaces/{namespace}"
@@ -53,7 +53,7 @@ class Second(Record):  # type: ignore[misc]
 
 @pytest.mark.req("P-01", "P-07")
 def test_a_producer_hears_of_its_first_mistake_only(broker: Address, policies: Policies) -> None:
-    """First the backlog, then encryption (of which the client asks again), then the schema."""
+    """The broker checks first the backlog, then encryption, then the schema. The client retries for encryption."""
     client, topic = pulsar.Client(broker.service_url, operation_timeout_seconds=1), policies.topic
     client.subscribe(topic, "s").close()
     producer = client.create_producer(topic, "first", AvroSchema(First))
@@ -78,7 +78,7 @@ def test_properties_of_a_producer_are_limited(launch: Launch) -> None:
     process = launch()
     with closing(pulsar.Client(process.address.service_url, operation_timeout_seconds=1)) as client:
         client.create_producer("t", properties={"k": "v" * 1023})
-        with pytest.raises((pulsar.BrokerMetadataError, pulsar.Timeout)):  # the client asks again
+        with pytest.raises((pulsar.BrokerMetadataError, pulsar.Timeout)):  # the client tries again
             client.create_producer("t", properties={"k": "v" * 600, "l": "v" * 423})
     assert "metadata has a max size of 1 Kb" in process.tail()
 
@@ -134,14 +134,14 @@ def test_subscriptions_may_need_a_proper_name_and_somebody_to_create_them(launch
         for name, refusal in (("a b", "error=ProducerBusy"), ("a-b", "error=SubscriptionNotFound")):
             with pytest.raises(pulsar.PulsarException):
                 client.subscribe("t", name)
-            assert refusal in process.tail()  # the client calls the first one invalid, and asks again after the second
+            assert refusal in process.tail()  # the client itself raises other errors
         Admin(process.address.admin_url).call("PUT", "/admin/v2/persistent/public/default/t/subscription/a-b", "latest")
         client.subscribe("t", "a-b")
 
 
 @pytest.mark.req("B-24", "B-25", "B-41")
 def test_messages_expire_are_deleted_and_an_unused_topic_goes(launch: Launch) -> None:
-    """The clock of the broker is advanced, so nobody waits."""
+    """The test advances the clock of the broker, and need not wait."""
     address = launch("--set", "brokerDeleteInactiveTopicsEnabled=true").address
     admin, topic = Admin(address.admin_url), "persistent://public/default/expiring"
     path = "/admin/v2/namespaces/public/default"

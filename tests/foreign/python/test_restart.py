@@ -1,4 +1,4 @@
-"""The broker goes away and comes back on its port with its data, under clients that stay."""
+"""Restarts of the broker, on the same port and with its data, while clients stay open."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_clients_reconnect_and_lose_nothing(launch: Launch, data: str, how: str)
         if is_pulsarium():
             Admin(broker.address.admin_url).keep_acknowledgements()
         else:
-            assert_nothing_more(consumer, milliseconds=1100)  # it may forget acknowledgements of the last second
+            assert_nothing_more(consumer, milliseconds=1100)  # a kill may lose acknowledgements of the last second
         broker.kill()
     outbox = Outbox(producer)
     while_away = payloads(10, start=100)
@@ -56,7 +56,7 @@ def test_clients_reconnect_and_lose_nothing(launch: Launch, data: str, how: str)
 
 
 def settled(broker: BrokerProcess, left: int) -> None:
-    """The broker has the acknowledgements, which clients gather for a moment before they send them."""
+    """Wait until the broker has the acknowledgements, which clients collect for a moment before they send them."""
     admin = Admin(broker.address.admin_url)
     eventually(lambda: admin.backlog(NAME, "s") == left, what=f"a backlog of {left}")
 

@@ -1,4 +1,4 @@
-"""Schemas: the broker stores what a client brings, where it fits, and gives it back."""
+"""Schemas: the broker stores the compatible schemas of clients, and returns them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_version_comes_with_each_message(client: Any, topic: str) -> None:
     (message,) = receive(consumer, 1)
     # Versions are 8-byte big-endian numbers from 0 (B-30).
     assert message.schema_version() in (bytes(8), "\0" * 8)
-    # The same schema once more is the same version.
+    # The same schema from another producer keeps its version.
     client.create_producer(topic, schema=JsonSchema(Person)).send(Person(name="Bob", age=1))
     assert receive(consumer, 1)[0].schema_version() == message.schema_version()
 
@@ -64,7 +64,7 @@ Grown.__name__ = Other.__name__ = "Person"
 @pytest.mark.req("B-30")
 @pytest.mark.req("B-31")
 def test_schemas_that_do_not_fit(client: Any, topic: str) -> None:
-    """Of an incompatible schema the client is told, and goes on."""
+    """The client receives an error for an incompatible schema, and continues to work."""
     producer = client.create_producer(topic, schema=JsonSchema(Person))
     for schema in (JsonSchema(Other), StringSchema()):
         with pytest.raises(pulsar.exceptions.IncompatibleSchema):
@@ -81,7 +81,7 @@ def test_schemas_that_do_not_fit(client: Any, topic: str) -> None:
 
 @pytest.mark.req("B-30")
 def test_a_topic_used_without_a_schema(client: Any, topic: str) -> None:
-    """Its consumers cannot bring one; its producers can."""
+    """Producers can add a schema to the topic, and consumers cannot."""
     client.create_producer(topic).send(b"x")
     with pytest.raises(pulsar.exceptions.IncompatibleSchema):
         client.subscribe(topic, "s", schema=StringSchema())

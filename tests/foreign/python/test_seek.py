@@ -21,7 +21,7 @@ def milliseconds() -> int:
 
 
 def later_than(moment: int) -> int:
-    """Wait for the clock that stamps messages to pass `moment`; two publishes on either side cannot share a stamp."""
+    """Wait until the clock has passed `moment`, so that messages before and after have different publish times."""
     return eventually(lambda: (now := milliseconds()) > moment + 2 and now, what="the clock to go on")
 
 

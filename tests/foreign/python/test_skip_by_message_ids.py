@@ -1,4 +1,4 @@
-"""PIP-423 with the ids that the official client has, as its MessageId.serialize() writes them."""
+"""Skips by message id (PIP-423), with the ids that the official client's MessageId.serialize() writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of PIP-423 over TCP: each form of the body, each refusal, and what is left for the official client."""
+"""Requests of PIP-423 over TCP: each form of the body, each refusal, and the official client's backlog after them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def publish(client: Any, topic: str, count: int, batch: int = 0) -> list[Any]:
 
 
 def left(client: Any, topic: str, numbers: Sequence[int], name: str = "s") -> None:
-    """Check that a new consumer gets these messages and no other."""
+    """Check that a new consumer receives these messages and no others."""
     consumer = subscribe(client, topic, name=name)
     assert consume(consumer, len(numbers)) == [payloads(1, number)[0] for number in numbers]
     assert_nothing_more(consumer)
@@ -105,9 +105,9 @@ def test_each_form_of_the_body_skips_its_message(client: Any, admin: Admin, topi
     bodies: list[tuple[object, int]] = [
         ([], 0),
         (format_1(), 0),
-        ([base64.b64encode(SAMPLE).decode()], 0),  # of no ledger here
+        ([base64.b64encode(SAMPLE).decode()], 0),  # the ledger does not exist
         ([encoded(ids[0])], 1),
-        ([encoded(ids[0])], 0),  # is gone already
+        ([encoded(ids[0])], 0),  # the message is skipped already
         ({"type": "byteArray", "messageIds": [encoded(ids[1])]}, 1),
         ({"messageIds": [encoded(ids[2])]}, 1),
         ({"type": "BYTEarray", "messageIds": [None, encoded(ids[3])]}, 1),
@@ -155,7 +155,7 @@ def test_the_cursor_is_that_of_the_same_acknowledgements(client: Any, admin: Adm
         for number in numbers:
             consumer.acknowledge(ids[number])
         assert post(admin, topic, format_1(*[triplet(ids[number]) for number in numbers]))[0] == 204
-        consumer.close()  # sends its acknowledgements
+        consumer.close()  # closing sends the consumer's acknowledgements
         consumer = subscribe(client, topic, name="acks")
         cursors = admin.call("GET", kept)["cursors"]
         for key in ("markDeletePosition", "individuallyDeletedMessages", "messagesConsumedCounter"):
@@ -199,7 +199,7 @@ def test_a_wrong_body_is_a_400_and_acknowledges_nothing(client: Any, admin: Admi
         triplet(single, 0),
         triplet(batch, 5),
         triplet(batch, -1),
-        {**at, "entryId": 999},  # is still to come
+        {**at, "entryId": 999},  # the entry does not exist yet
         *("not_base64!!", "", "AAAA", 5),
     ]
     bodies: list[object] = [
@@ -263,7 +263,7 @@ def test_the_cursor_of_compaction_may_not_skip(client: Any, admin: Admin, topic:
     assert post(admin, topic, format_1(triplet(message_id)), "__compaction")[0] == 405
 
 
-# brokers of their own
+# Tests that start their own brokers
 
 
 @pytest.mark.req("S423-72")

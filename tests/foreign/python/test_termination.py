@@ -1,4 +1,4 @@
-"""Topics that take no more messages."""
+"""Terminated topics, which accept no more messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_messages_of_a_terminated_topic_are_still_read(client: Any, admin: Admin
     assert [message.data() for message in messages] == sent
     for message in messages:
         consumer.acknowledge(message)
-    assert_nothing_more(consumer)  # and the connection holds, though nothing comes any more
+    assert_nothing_more(consumer)  # the connection stays open without messages
     assert consumer.is_connected()
     again = client.subscribe(topic, "late", initial_position=pulsar.InitialPosition.Earliest)
     assert [message.data() for message in receive(again, 20)] == sent

@@ -1,4 +1,4 @@
-"""Publishing and receiving with the Python client, and what must hold of what arrived."""
+"""Publishing and receiving with the Python client, and checks of the messages that arrived."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ import pulsar
 Position: TypeAlias = tuple[int, int, int, int]
 
 QUIET_MS = 300
-"""How long a consumer must stay without a message before "nothing more comes" is believed."""
+"""Milliseconds without a message after which a test decides that no more messages come."""
 
 SECONDS = 30.0
-"""How long a step may take that should take a second."""
+"""Limit, in seconds, of a step that should take a second."""
 
 
 def position(message_id: Any) -> Position:
-    """(ledger, entry, partition, batch index) of a message id."""
+    """Return (ledger, entry, partition, batch index) of a message id."""
     return message_id.ledger_id(), message_id.entry_id(), message_id.partition(), message_id.batch_index()
 
 
 def payloads(count: int, start: int = 0) -> list[bytes]:
-    """Messages of about 200 bytes, each its own, that compress well."""
+    """Return different messages of about 200 bytes that compress well."""
     return [b"%06d " % number + b"pulsarium " * 19 for number in range(start, start + count)]
 
 
@@ -36,7 +36,7 @@ def number_of(payload: bytes) -> int:
 
 
 class Outbox:
-    """Sends without waiting; `wait` returns the message ids in the order of sending."""
+    """A producer's sends that do not wait for receipts. `wait` returns the message ids in the order of sending."""
 
     def __init__(self, producer: Any) -> None:
         self._producer = producer
@@ -77,7 +77,7 @@ class Outbox:
 
 
 def send_all(producer: Any, messages: Iterable[bytes], **options: Any) -> list[Any]:
-    """Publish all, each with `options`; their message ids in the same order."""
+    """Publish all messages, each with `options`, and return their ids in the same order."""
     outbox = Outbox(producer)
     for message in messages:
         outbox.send(message, **options)
@@ -85,7 +85,7 @@ def send_all(producer: Any, messages: Iterable[bytes], **options: Any) -> list[A
 
 
 def receive(consumer: Any, count: int, seconds: float = SECONDS) -> list[Any]:
-    """The next `count` messages, not acknowledged."""
+    """Receive the next `count` messages, and do not acknowledge them."""
     end = time.monotonic() + seconds
     messages: list[Any] = []
     while len(messages) < count:
@@ -111,7 +111,7 @@ def receive_among(consumers: Sequence[Any], count: int, seconds: float = SECONDS
 
 
 def consume(consumer: Any, count: int, seconds: float = SECONDS) -> list[bytes]:
-    """The payloads of the next `count` messages, each acknowledged."""
+    """Receive and acknowledge the next `count` messages, and return their payloads."""
     messages = receive(consumer, count, seconds)
     for message in messages:
         consumer.acknowledge(message)
@@ -128,7 +128,7 @@ def assert_nothing_more(consumer: Any, milliseconds: int = QUIET_MS) -> None:
 
 @dataclass
 class Arrival:
-    """One message as a consumer saw it."""
+    """A message as a consumer received it."""
 
     consumer: int
     topic: str
@@ -180,7 +180,7 @@ class Crowd:
 
 
 def assert_all_once(arrivals: Sequence[Arrival], sent: Sequence[bytes]) -> None:
-    """Nothing lost, nothing doubled, nothing changed."""
+    """Assert that no message is lost, duplicated or changed."""
     numbers = [number_of(arrival.payload) for arrival in arrivals]
     missing = set(map(number_of, sent)) - set(numbers)
     assert not missing, f"{len(missing)} lost, first {sorted(missing)[:5]}"
@@ -189,7 +189,7 @@ def assert_all_once(arrivals: Sequence[Arrival], sent: Sequence[bytes]) -> None:
 
 
 def assert_in_order(arrivals: Sequence[Arrival]) -> None:
-    """In each partition messages arrived as they were sent, and at one consumer."""
+    """Assert that the messages of each partition arrived in the order of sending, and at one consumer."""
     partitions: dict[str, list[Arrival]] = defaultdict(list)
     for arrival in arrivals:
         partitions[arrival.topic].append(arrival)

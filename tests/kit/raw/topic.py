@@ -17,7 +17,7 @@ ATTEMPTS = 60
 
 
 class Client:
-    """Connections by broker, and who hears what on each."""
+    """The connections to the brokers, and the listeners for commands on each connection."""
 
     def __init__(self, url: str, bugs: frozenset[str]) -> None:
         self.url = url

@@ -40,7 +40,7 @@ def refusal(body: Any) -> Refusal:
 
 
 class Connection:
-    """`hear` gets each command that answers no request, and its entry; None at the end. It runs in a thread."""
+    """A connection. Its thread calls `hear` with each command that answers no request, and with None at the end."""
 
     def __init__(self, url: str, hear: Callable[[Connection, Any, bytes], None]) -> None:
         place = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Captures that tests write themselves."""
+"""Write small captures, and pick columns from their rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.capture.lint.talk import CLIENT, TOPIC, Talk
 
 
 def write(path: Path, talks: Iterable[Talk]) -> Path:
-    """One capture of some connections, one after the other."""
+    """Write a capture of the connections, one after the other, and return its path."""
     with path.open("wb") as file:
         writer = CaptureWriter(file.write, Header(0))
         for talk in talks:
@@ -24,7 +24,7 @@ def write(path: Path, talks: Iterable[Talk]) -> Path:
 
 
 def small() -> Talk:
-    """A connection in which something is refused, something is unanswered, and something cannot be read."""
+    """Return a connection with a refused SEND, an unanswered LOOKUP and an unreadable frame."""
     talk = Talk()
     talk.greet()
     talk.produce()
@@ -37,7 +37,7 @@ def small() -> Talk:
 
 
 def with_a_fault(name: str) -> list[Talk]:
-    """A connection that is as it should be, and one that breaks a rule."""
+    """Return a legal connection, and a connection that breaks the rule `name`."""
     good = Talk(1)
     conforming(good)
     good.close()
@@ -45,12 +45,12 @@ def with_a_fault(name: str) -> list[Talk]:
 
 
 def columns(schema: str) -> list[str]:
-    """Of one of the tables."""
+    """Return the names of the columns in the schema of a table."""
     return [column.split()[0] for column in schema.split(", ")]
 
 
 def picked(schema: str, found: Iterable[tuple[Any, ...]], names: str) -> list[tuple[Any, ...]]:
-    """Some columns of rows, in the order of `names`."""
+    """Return the columns `names` of each row, in the order of `names`."""
     at = [columns(schema).index(name) for name in names.split()]
     return [tuple(row[each] for each in at) for row in found]
 
@@ -62,4 +62,4 @@ def _rows(name: str, path: str) -> Iterator[Row]:
 frames = partial(_rows, "frames")
 exchanges = partial(_rows, "exchanges")
 violations = partial(_rows, "violations")
-"""Rows of one table of a capture."""
+"""Return the rows of one table of a capture. The functions above do the same for their tables."""

@@ -1,4 +1,4 @@
-"""Our capture proxy between clients and a broker."""
+"""The capture proxy between clients and a broker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.foreign.broker_process import Address
 
 @contextlib.contextmanager
 def recording(broker: Address, path: Path, *, keep_entry: int | None = None) -> Iterator[Address]:
-    """The address of a proxy whose capture is at `path` once the block has ended."""
+    """Run a capture proxy, and yield its address. The capture is at `path` once the block has ended."""
     command = [sys.executable, "-P", "-m", "pulsarium", "capture", "proxy", broker.service_url, "--out", str(path)]
     if keep_entry is not None:
         command += ["--keep-entry", str(keep_entry)]

@@ -1,4 +1,4 @@
-"""Captures on Spark: tables, Parquet, differences, and a folder that is written whole or not at all."""
+"""Tables, Parquet files and differences of captures on Spark. A folder is written whole or stays as it was."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_folder_is_written(run: Captures, spark: SparkSession, tmp_path: Path)
     target.mkdir()
     (target / "matrix.svg").write_text("of yesterday")
     (target / "mine.txt").write_text("not theirs")
-    (target / "differences.parquet").mkdir()  # of a comparison
+    (target / "differences.parquet").mkdir()  # an earlier run with --against left this folder
     told: list[str] = []
     output.write(run, target, tell=told.append)
     assert sorted(path.name for path in target.iterdir()) == sorted([*told, "mine.txt"])

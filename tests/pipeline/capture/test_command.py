@@ -1,4 +1,4 @@
-"""`pulsarium analyze`: what it prints and writes."""
+"""Output and files of `pulsarium analyze`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def capture(tmp_path: Path) -> str:
 
 
 def test_tables_and_files(spark: SparkSession, capture: str, tmp_path: Path) -> None:
-    """Violations come first; the folder has all that the help names."""
+    """The command prints violations first, and writes all files that its help names."""
     out = tmp_path / "report"
     result = run(capture, "--out", str(out))
     assert result.exit_code == 0, result.output

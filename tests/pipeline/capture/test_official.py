@@ -1,4 +1,4 @@
-"""Official clients through a recording proxy: real captures, in which no rule and no promise is broken."""
+"""Official clients break no rule and no promise in captures of a recording proxy."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from .traffic import everyday
 FOREIGN = ("ack-cumulative", "chunks", "key-shared", "nack-count", "reader", "seek-id", "unsubscribe", "zero-queue")
 
 KNOWN = {"java": {("ack-after-close", "ACK")}}
-"""Pulsar-Java 4.2.4 sends what it has grouped of acknowledgements up to 100 ms after the SUCCESS of CLOSE_CONSUMER; a
-broker ignores them."""
+"""Known violations by client. Pulsar-Java 4.2.4 sends grouped acknowledgements up to 100 ms after the SUCCESS of
+CLOSE_CONSUMER, and a broker ignores them."""
 
 
 def violations(path: Path) -> list[tuple[Any, ...]]:

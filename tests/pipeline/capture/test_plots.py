@@ -1,4 +1,4 @@
-"""The pictures say what their rows say, and can be drawn of nothing."""
+"""Plots show the values of their rows, and can be drawn without rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a capture's rows say, without Spark."""
+"""Rows of a capture, read without Spark."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_damaged_file_says_so_in_its_last_row(tmp_path: Path) -> None:
         "the rest of the file cannot be read: a record is damaged: its checksum does not match",
     )
     found = picked(EXCHANGES, list(captured.exchanges(str(path))), "command outcome")
-    assert found[-1] == ("LOOKUP", "no answer")  # what waited then is told of, as at the end of a whole file
+    assert found[-1] == ("LOOKUP", "no answer")  # open requests get a row, as at the end of a whole file
 
 
 def test_each_table_fits_its_schema(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What an application does with the official Python client: the everyday commands, and a few refusals."""
+"""Traffic of an application with the official Python client: everyday commands, and a few refused ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ QUIET = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
 
 
 def everyday(url: str, messages: int = 50) -> None:
-    """Produce plain and in batches, consume on each subscription type, nack, seek, read, refuse, close."""
+    """Produce with and without batches, consume on each subscription type, seek, read, and get two refusals."""
     client = pulsar.Client(url, operation_timeout_seconds=30, logger=QUIET)
     topic = f"persistent://public/default/capture-{uuid4().hex[:8]}"
     types = {

@@ -125,7 +125,7 @@ def types(draw: st.DrawFn, name: Callable[[], str], depth: int) -> Type:
 
 @st.composite
 def unions(draw: st.DrawFn, name: Callable[[], str], depth: int) -> Type:
-    """Of branches whose values can be told apart, also in JSON."""
+    """Draw a union. The values of its branches can be told apart, even in JSON."""
     texts = [
         Type("string", st.text(), st.text()),
         Type({"type": "enum", "name": name(), "symbols": ["A"]}, st.just("A"), st.just("A")),
@@ -133,7 +133,7 @@ def unions(draw: st.DrawFn, name: Callable[[], str], depth: int) -> Type:
     groups: list[list[Type]] = [
         texts,
         [Type("int", INTS, INTS), Type("long", LONGS, LONGS)],
-        # JSON has no other word for an infinity than a text
+        # JSON can express an infinity only as a string, which would look like another branch.
         [Type("double", DOUBLES, st.floats(allow_nan=False, allow_infinity=False))],
         [Type("boolean", st.booleans(), st.booleans())],
         [draw(records(name, depth))] if depth > 0 else [],

@@ -1,4 +1,4 @@
-"""Helpers for the tests of derived."""
+"""A schema with each supported type of Spark, and a row of that schema."""
 
 from __future__ import annotations
 

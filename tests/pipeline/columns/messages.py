@@ -1,4 +1,4 @@
-"""Messages as readers give them, without a broker."""
+"""Make messages as readers return them, without a broker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def message(
     published: int = 1_700_000_000_123,
     index: int | None = None,
 ) -> Message[Any]:
-    """One of a batch; `index`: of the last message of its entry."""
+    """Return a message of a batch. `index` is the index of the last message of the entry."""
     sent = draft(content, **(options or {}))
     entry = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=published)
     kept = None if index is None else pb.BrokerEntryMetadata(index=index)
@@ -32,13 +32,13 @@ def message(
 
 
 def record(*fields: tuple[Any, ...], name: str = "R", **more: Any) -> dict[str, Any]:
-    """A definition of fields: a name, a type, and perhaps a default."""
+    """Return the Avro definition of a record. A field is a name, a type and an optional default."""
     parts = [dict(zip(("name", "type", "default"), one, strict=False)) for one in fields]
     return {"type": "record", "name": name, "fields": parts, **more}
 
 
 def logical(base: str, logical_type: str, **more: Any) -> Mapping[str, Any]:
-    """A logical type."""
+    """Return the Avro definition of a logical type."""
     return {"type": base, "logicalType": logical_type, **more}
 
 

@@ -1,4 +1,4 @@
-"""The columns that topics have."""
+"""Columns of a topic, from its schema."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_fields_of_records_are_columns(schema: type[AvroSchema[Any]]) -> Non
     assert columns.schema.names == ["a", "b", *METADATA.names]
     used = columns.client_schema()
     assert type(used) is schema
-    assert used.info.data == text.encode(), "to the letter: else the registry had a new version"
+    assert used.info.data == text.encode(), "the text must be unchanged, or the registry adds a new version"
 
 
 @pytest.mark.parametrize("name", ["__key", "__MESSAGEID"])

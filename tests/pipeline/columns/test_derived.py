@@ -1,4 +1,4 @@
-"""The schemas of topics that a DataFrame makes."""
+"""Schemas of topics, derived from the columns of a DataFrame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark has for the types of Avro."""
+"""Types of Spark for the types of Avro."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids as `MessageId.serialize` has them."""
+"""Serialize many message ids as `MessageId.serialize` does."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +20,6 @@ def ids(draw: st.DrawFn) -> MessageId:
 
 @given(st.lists(ids(), max_size=4))
 def test_ids_are_serialized_as_the_client_does(found: list[MessageId]) -> None:
-    # neighbours in a batch share what is computed once
+    # Adjacent ids of one entry, because these share a part that is computed only once.
     found = [other for each in found for other in (each, MessageId(each.ledger_id, each.entry_id, each.partition, 5))]
     assert serialized([message(b"", id=each) for each in found]) == [each.serialize() for each in found]

@@ -1,4 +1,4 @@
-"""Messages as record batches."""
+"""Reading of messages into record batches."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_only_what_is_wanted() -> None:
     columns = Columns.of(Int32Schema().info)
     broken = message(b"no int", schema=columns.client_schema())
     wanted = StructType([StructField("__INDEX", LongType()), StructField("__topic", StringType())])
-    assert read(columns, [broken], wanted) == [{"__INDEX": None, "__topic": TOPIC}], "in that order, by these names"
+    assert read(columns, [broken], wanted) == [{"__INDEX": None, "__topic": TOPIC}], "order and names are as wanted"
     assert read(columns, [message(b"\0\0\0\5", schema=columns.client_schema())], StructType([columns.schema["value"]]))
 
 
@@ -182,7 +182,7 @@ def test_strings_that_are_none() -> None:
         read(columns, [message(b"\xff", schema=columns.client_schema())])
 
 
-# ---- JSON, which is not held against its definition
+# ---- JSON, which Pulsar does not check against its definition
 
 
 def json_value(kind: Any, value: Any) -> Any:

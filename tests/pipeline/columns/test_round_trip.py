@@ -1,4 +1,4 @@
-"""From messages to rows and back again: the same messages."""
+"""Messages survive the way to rows and back."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_bytes_come_back_as_they_went(sent: list[tuple[bytes | None, Any, int | 
 
 
 def check(schema: Schema[Any], values: list[Any]) -> None:
-    """`values`: None for messages without one."""
+    """Assert that values survive the round trip. None is a message without a value."""
     columns = Columns.of(schema.info)
     encoded = [None if each is None else schema.encode(each) for each in values]
     sent_messages = [message(each, schema=columns.client_schema()) for each in encoded]
@@ -62,7 +62,7 @@ def check(schema: Schema[Any], values: list[Any]) -> None:
             assert found.value is None
         else:
             again = schema.encode(found.value)
-            # an object of JSON has no order
+            # The fields of a JSON object have no order, so the bytes may differ.
             assert json.loads(again) == value if isinstance(schema, JsonSchema) else again == content
 
 

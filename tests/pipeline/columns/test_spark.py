@@ -1,4 +1,4 @@
-"""That Spark takes the record batches, and gives such."""
+"""Record batches that Spark reads and returns."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_spark_reads_the_record_batches(spark: SparkSession) -> None:
     first, gone = (row.asDict(recursive=True) for row in frame.collect())
     assert first["__topic"] == TOPIC
     assert first["__messageId"] == messages[0].message_id().serialize()
-    # Spark shows timestamps in the zone of this machine
+    # Spark shows timestamps in the time zone of this machine.
     assert {name: first[name] for name in VALUE} == {
         **VALUE,
         "at": MOMENT.astimezone().replace(tzinfo=None),

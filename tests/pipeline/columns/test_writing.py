@@ -1,4 +1,4 @@
-"""Rows as messages."""
+"""Writing of rows as messages."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_field_called_value(form: type[AvroSchema[Any]]) -> None:
 
 @FORMS
 def test_no_column_but_a_key(form: type[AvroSchema[Any]]) -> None:
-    """Each row deletes its key, as with all columns null."""
+    """A row without value columns deletes its key, as a row with all columns null does."""
     schema = form(record(("a", ["null", "int"], None)))
     made = write(schema, struct(__key=StringType()), {"__key": "x"}, {"__key": "y"})
     assert [(one.key, one.value) for one in made] == [("x", None), ("y", None)]

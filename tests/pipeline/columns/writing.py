@@ -1,4 +1,4 @@
-"""Helpers for the tests of writing."""
+"""Turn rows into messages, for the tests of writing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pulsarium.pipeline.columns.writing import RowReader
 
 
 class Made(NamedTuple):
-    """A message of a row."""
+    """A message that was made from a row."""
 
     value: Any
     key: bytes | str | None = None
@@ -39,7 +39,7 @@ def write(schema: Schema[Any] | None, given: StructType, *rows: dict[str, Any]) 
 
 
 def messages(reader: RowReader, batch: pa.RecordBatch) -> list[Made]:
-    """Return the messages with their values, and check that their contents are those of the schema, one by one."""
+    """Return the messages of a batch of rows. Check that encoding in bulk gives the bytes of encoding one by one."""
     made = reader.messages(batch)
     alone = reader._one_by_one(batch)
     assert made.contents.data.equals(alone.data)

@@ -1,4 +1,4 @@
-"""Topics as lists: what the broker's own engine leaves of one, and what Spark's parts do, without a broker."""
+"""Compact lists of entries with the broker's engine and with the parts of the Spark job, without a broker."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Entries = list[tuple[Position, bytes]]
 
 @dataclass
 class Listed:
-    """A raw reader, in runs of three."""
+    """A raw reader of a list. Each read returns up to three messages."""
 
     entries: Entries
     at: int = 0
@@ -51,7 +51,7 @@ class Listed:
 
 @dataclass
 class Kept:
-    """A writer."""
+    """A writer that keeps compacted entries in a list."""
 
     entries: Entries = field(default_factory=list)
     removed: int = 0
@@ -61,7 +61,7 @@ class Kept:
 
 
 def by_the_broker(entries: Entries, *, retain_null_key: bool, shape: str = PULSAR) -> Kept:
-    """What the engine in the broker leaves."""
+    """Return the entries that the engine in the broker keeps."""
     kept = Kept()
     if shape == VALUES:
         entries = [(position, to_batch(entry)) for position, entry in entries]
@@ -73,7 +73,7 @@ def by_the_broker(entries: Entries, *, retain_null_key: bool, shape: str = PULSA
 
 
 def spool(folder: Path, entries: Entries, chunk_entries: int, **work: bool | str) -> Work:
-    """A topic in chunks of so many entries."""
+    """Write a topic to disk in chunks of `chunk_entries` entries, and return the work of a job."""
     spool = Spool(folder, chunk_entries=chunk_entries)
     for start in range(0, len(entries), 7):
         spool.add(entries[start : start + 7])
@@ -83,7 +83,7 @@ def spool(folder: Path, entries: Entries, chunk_entries: int, **work: bool | str
 
 
 def without_spark(work: Work) -> int:
-    """What the job does, key by key in this process. How many messages are removed, as Pulsar counts."""
+    """Do the work of the job in this process, key by key. Return the number of removed messages, as Pulsar counts."""
     removed, last = 0, dict[bytes, int]()
     for chunk in range(work.chunks):
         found = open_chunk(work, chunk)
@@ -105,7 +105,7 @@ def rewrite_all(work: Work, last: Mapping[bytes, int]) -> None:
 
 
 def out(work: Work) -> Entries:
-    """What the job left."""
+    """Return the entries that the job kept."""
     return [(Position(*where), data) for chunk in range(work.chunks) for where, data in _out(work, chunk)]
 
 
@@ -119,7 +119,7 @@ def at_positions(entries: Iterable[bytes], ledger_id: int) -> Entries:
 
 
 def rounds_of(rounds: Sequence[Sequence[bytes]], compact: Callable[[Entries], Entries]) -> Entries:
-    """Each round is published behind what the last compaction left."""
+    """Compact round after round. Each round is published behind the entries that the last compaction kept."""
     left: Entries = []
     for number, entries in enumerate(rounds):
         left = compact([*left, *at_positions(entries, number)])

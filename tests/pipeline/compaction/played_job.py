@@ -1,4 +1,4 @@
-"""Stands for the job of an engine, without Spark: how it goes is the environment's word, and its pid is left there."""
+"""A substitute for the Spark job. The environment says how the job ends, and where it leaves its process id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker whose engine is Spark, as users have it: killed at every point, and read by the official client."""
+"""Compaction by Spark in a broker process. Jobs and brokers are killed, and the official client reads the result."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ pytestmark = [pytest.mark.heavy, pytest.mark.timeout(1800)]
 
 TOPIC = "persistent://public/default/orders"
 KEYS, ROUNDS = 200, 5
-PATIENCE = 400.0  # a session takes 10 s, and minutes where others have the processors
+PATIENCE = 400.0  # seconds: a Spark session takes 10 s to start, and minutes on a busy machine
 KEPT = ["--set", "brokerDeleteInactiveTopicsEnabled=false"]
 
 
 class Stage:
-    """A data folder, a work folder, and brokers on them."""
+    """A data folder, a work folder, and the brokers that use them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.data, self.work = folder, folder / "data", folder / "work"
@@ -52,7 +52,7 @@ class Stage:
             producer.flush()
 
     def compacted(self) -> dict[str, str]:
-        """What the official client finds."""
+        """Return the compacted messages by key, as the official client reads them."""
         found = {}
         with closing(pulsar.Client(self.broker.address.service_url)) as client:
             reader = client.create_reader(TOPIC, pulsar.MessageId.earliest, is_read_compacted=True)
@@ -63,13 +63,13 @@ class Stage:
         return found
 
     def processes(self) -> list[int]:
-        """What runs for a compaction: Python and Java."""
+        """Return the ids of the Python and Java processes of a compaction."""
         listing = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], check=True, capture_output=True, text=True).stdout
         mine = (line.split() for line in listing.splitlines() if str(self.work) in line)
         return [int(pid) for pid, *words in mine if "serve" not in words]
 
     def begin(self) -> int:
-        """Triggers; the pid of the job once it runs, with its JVM."""
+        """Start a compaction, wait until the job and its JVM run, and return the process id of the job."""
         self.admin.compact(TOPIC)
         return min(eventually(self._python_and_java, what="Spark", seconds=PATIENCE))
 

@@ -1,4 +1,4 @@
-"""The engine in a broker, with a job that a test plays: what it leaves, and that nothing else is left of it."""
+"""The Spark engine in a broker, with a substitute for the job. No process and no file outlives a compaction."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PATIENCE = 50.0
 
 
 class Stage:
-    """Where the engine works, and how its job is to go."""
+    """The work folder of an engine, and the way in which its job ends."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.work_dir, self.pids = folder / "work", folder / "pids"
@@ -65,7 +65,7 @@ class Stage:
             yield broker
 
     async def begun(self) -> int:
-        """The pid of the job, once it runs."""
+        """Wait until the job runs, and return its process id."""
         with trio.fail_after(PATIENCE):
             while not any(self.pids.iterdir()):  # noqa: ASYNC110  # another process
                 await trio.sleep(0.01)
@@ -179,7 +179,7 @@ async def test_nothing_runs_on_when_nobody_waits(stage: Stage, how: str) -> None
 
 
 async def test_one_job_at_a_time(stage: Stage) -> None:
-    """The second one waits for the first one's end."""
+    """The second job waits until the first job has ended."""
     stage.goes("hang")
     async with stage.broker() as broker:
         first = topic_of(broker)
@@ -201,7 +201,7 @@ async def test_one_job_at_a_time(stage: Stage) -> None:
 
 
 def test_a_waiting_job_has_no_folder_yet(tmp_path: Path) -> None:
-    """Many topics are due at once: only one of them is on disk, and its end is the next one's turn."""
+    """Topics that are due at once are compacted in turn, so that only one topic is on disk."""
     engine = SparkCompactor(work_dir=str(tmp_path))
     called: list[int] = []
     entries, threads = at_positions([single("a", b"1")] * 9, 0), threading.active_count()
@@ -234,7 +234,7 @@ def test_the_next_compaction_deletes_the_folder_of_a_killed_broker(tmp_path: Pat
     (left,) = tmp_path.iterdir()
     assert {each.name for each in left.iterdir()} == {"lock", "spark"}
     (tmp_path / "somebody-else").mkdir()
-    lives.mkdir()  # without a lock: nobody knows
+    lives.mkdir()  # a folder without a lock may be in use, and is kept
     with work_folder(tmp_path) as other:
         run = SparkCompactor(work_dir=str(tmp_path)).compact(
             Listed(at_positions([single("a", b"1")], 0)), Kept(), lambda: None, retain_null_key=False
@@ -260,7 +260,7 @@ def test_a_chunk_goes_once_it_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl")
 def test_orphans_that_nobody_reaps() -> None:
-    """As where the broker is process 1 of a container."""
+    """A broker that is process 1 of a container adopts orphans, and no other process reaps them."""
     libc, set_child_subreaper = ctypes.CDLL(None), 36
     script = "import subprocess, sys; print(subprocess.Popen(['sleep', '600']).pid, flush=True); sys.stdin.read()"
     assert libc.prctl(set_child_subreaper, 1, 0, 0, 0) == 0
@@ -282,7 +282,7 @@ def test_orphans_that_nobody_reaps() -> None:
 
 
 def test_the_job_ends_with_the_broker(stage: Stage) -> None:
-    """However that ends: what the job knows of it is its standard input."""
+    """The job notices the end of the broker by its standard input, even when the broker was killed."""
     stage.goes("hang")
     work = spool(stage.work_dir, at_positions([single("a", b"1")], 0), 1)
     work.save()

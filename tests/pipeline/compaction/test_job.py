@@ -1,4 +1,4 @@
-"""The Spark job leaves what the broker's own engine leaves, byte for byte: hundreds of random topics in a few jobs."""
+"""The Spark job keeps the same bytes as the broker's own engine, for hundreds of random topics in a few jobs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ topics = st.lists(st.lists(sent, max_size=10), min_size=60, max_size=80)
 
 
 def of_topic(number: int, entries: Iterable[Sent]) -> list[bytes]:
-    """The entries of one of many topics: their keys are nobody else's, so that many can be compacted as one."""
+    """Return the entries of a topic with its number in each key. So many topics can be compacted as one."""
     return [
         replace(each, messages=tuple((key and f"{number}/{key}", value) for key, value in each.messages)).entry
         for each in entries
@@ -44,7 +44,7 @@ def test_a_job_compacts_as_the_broker_does(
     chunk_entries: int,
     shape: str,
 ) -> None:
-    """More than a hundred topics a job; the second round is on top of what the first one left."""
+    """A job compacts more than a hundred topics. The second round adds to the entries that the first round kept."""
     left: Entries = []
     for ledger_id, published in enumerate(rounds):
         entries = [entry for number, each in enumerate(published) for entry in of_topic(number, each)]

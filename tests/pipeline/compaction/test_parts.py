@@ -1,4 +1,4 @@
-"""What Spark's workers do with a chunk, without Spark: the same as the broker's own engine, byte for byte."""
+"""Compaction of chunks as Spark's workers do, without Spark. The bytes equal those of the broker's own engine."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_chunks_by_size(tmp_path: Path) -> None:
 
 
 def test_equal_keys_only_are_one() -> None:
-    """Keys are compared whole, as bytes: no hash, no normal form."""
+    """Keys are compared as whole bytes, without a hash and without Unicode normalization."""
     found = KeysOf(0, retain_null_key=False)
     keys = ["\u00e9", "e\u0301", "", " ", "\u0000", "a", "A"]
     for number, key in enumerate(keys):

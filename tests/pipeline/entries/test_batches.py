@@ -14,7 +14,7 @@ TAGS = tags_of(pb.SingleMessageMetadata)
 
 
 def in_bulk(payload: bytes, count: int) -> list[tuple[int, int, bytes]]:
-    """The sequence id, the event time and the value of each message."""
+    """Return the sequence id, the event time and the value of each message."""
     found = spans(payload, count)
     data = np.frombuffer(payload + bytes(1 + PAD), np.uint8)
     fields = parse(data, found[:, 0], found[:, 1])

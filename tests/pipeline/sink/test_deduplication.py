@@ -1,4 +1,4 @@
-"""Whether a topic deduplicates, as its stream asks."""
+"""Checks of a stream that its topic deduplicates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def connection(broker: Address) -> Connection:
 
 
 def test_the_namespaces_policy_and_the_topics(connection: Connection, topic: str) -> None:
-    """The nearest one holds, also for a topic that is still to be made; partitions have that of their topic."""
+    """The topic policy overrides the namespace policy, and applies to partitions. The topic need not exist yet."""
     namespace, local = f"public/{topic[-12:]}", topic.rpartition("/")[2]
     topic = f"persistent://{namespace}/{local}"
     with Pulsar(connection) as pulsar:

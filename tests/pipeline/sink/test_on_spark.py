@@ -1,4 +1,4 @@
-"""`df.write` and `writeStream`, read back with the official client."""
+"""Writes by `df.write` and `writeStream`, read back with the official client."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def official(broker: Address) -> Iterator[pulsar.Client]:
 
 
 def messages(client: pulsar.Client, topic: str, **options: Any) -> list[pulsar.Message]:
-    """All that are there."""
+    """Return all messages of a topic."""
     reader = client.create_reader(topic, pulsar.MessageId.earliest, **options)
     found = []
     while reader.has_message_available():
@@ -61,13 +61,13 @@ def test_a_data_frame(spark: SparkSession, target: dict[str, str], topic: str, o
     assert sorted(int(each.data()) for each in found) == list(range(1000))
     assert all(each.partition_key() == each.value()[-1:].decode() for each in found)
     assert all(each.properties() == {"p": each.value().decode()} for each in found)
-    for name in {each.producer_name() for each in found}:  # in the order of its rows
+    for name in {each.producer_name() for each in found}:  # each task sends its rows in order
         own = [int(each.data()) for each in found if each.producer_name() == name]
         assert own == sorted(own)
 
 
 def test_a_column_says_where(spark: SparkSession, target: dict[str, str], topic: str, official: pulsar.Client) -> None:
-    """Records, in two topics, one of them with partitions."""
+    """The rows are records, and go to two topics. The second topic has partitions."""
     rows = spark.range(100, numPartitions=1).selectExpr(
         "id", "'x' name", f"if(id % 3 = 0, '{topic}-a', '{topic}-b') __topic"
     )
@@ -81,14 +81,14 @@ def test_a_column_says_where(spark: SparkSession, target: dict[str, str], topic:
 
 
 def ids(client: pulsar.Client, topic: str) -> list[int]:
-    """Of records, in the order in which they were sent."""
+    """Return the ids of all records of a topic, in the order in which they were sent."""
     definition = {"type": "record", "name": "row", "fields": [{"name": "id", "type": "long"}]}
     schema = pulsar.schema.AvroSchema(None, schema_definition=definition)
     return [each.value()["id"] for each in messages(client, topic, schema=schema)]
 
 
 def file_stream(spark: SparkSession, folder: Path) -> DataFrame:
-    """The files of a folder, one a batch, line by line in Spark partitions of a file each."""
+    """Stream the lines of the files in a folder, two files a batch. Each file is a Spark partition."""
     return spark.readStream.option("maxFilesPerTrigger", "2").text(str(folder))
 
 
@@ -104,7 +104,7 @@ def run(stream: DataStreamWriter, checkpoint: str) -> None:
 
 
 def forget_last_commit(checkpoint: str) -> None:
-    """As if the driver had died between the last task and the commit of its batch."""
+    """Remove the last commit, as if the driver had died between the last task and the commit of its batch."""
     commits = Path(checkpoint) / "commits"
     last = max(int(each.name) for each in commits.iterdir() if each.name.isdigit())
     (commits / str(last)).unlink()
@@ -142,7 +142,7 @@ def test_a_worker_that_dies_in_the_middle(
     checkpoint: str,
     tmp_path: Path,
 ) -> None:
-    """What was sent stays, and the query that is started again adds the rest."""
+    """The rows that were sent stay, and the restarted query adds the other rows."""
     died = tmp_path / "died"
     add_files(tmp_path / "in", range(2000), range(2000, 4000))
 
@@ -161,7 +161,7 @@ def test_a_worker_that_dies_in_the_middle(
         with pytest.raises(PySparkException):
             run(stream, checkpoint)
         some = numbers(official, deduplicated)
-        assert len(some) < 4000  # none, where the worker died before its writer had anything
+        assert len(some) < 4000  # no rows, when the worker died before its writer received any
         assert len(set(some)) == len(some)
         run(stream, checkpoint)
     finally:
@@ -170,7 +170,7 @@ def test_a_worker_that_dies_in_the_middle(
 
 
 def test_replay_order(spark: SparkSession, target: dict[str, str], topic: str, official: pulsar.Client) -> None:
-    """Sorted, rows go out in an order of their own."""
+    """The option replayOrder=sorted sends rows in the order of their contents."""
     rows = spark.range(300, numPartitions=2).selectExpr("lpad(string(299 - id), 3, '0') value")
     options = {**target, "topic": topic, "replayOrder": "sorted"}
     rows.coalesce(1).write.format("pulsar").options(**options).mode("append").save()
@@ -185,7 +185,7 @@ def test_foreach_batch(
     checkpoint: str,
     tmp_path: Path,
 ) -> None:
-    """With a name and a number of its own df.write is repeated as a stream is."""
+    """A df.write with a producerName and a batchId may be repeated, as a batch of a stream may."""
     add_files(tmp_path / "in", range(200), range(200, 300), range(300, 400))
 
     def write(rows: DataFrame, batch_id: int) -> None:
@@ -201,7 +201,7 @@ def test_foreach_batch(
 def test_a_stream_wants_deduplication(
     spark: SparkSession, target: dict[str, str], topic: str, official: pulsar.Client, checkpoint: str, tmp_path: Path
 ) -> None:
-    """And says how to switch it on; or takes an answer."""
+    """The error names the command that enables deduplication. The option deduplication=off skips the check."""
     add_files(tmp_path / "in", range(100))
     stream = file_stream(spark, tmp_path / "in").writeStream.format("pulsar").options(topic=topic, **target)
     with pytest.raises(PySparkException, match="set-deduplication --enable public/default"):

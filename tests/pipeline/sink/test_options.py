@@ -1,4 +1,4 @@
-"""What `df.write` and `writeStream` take, and what they refuse."""
+"""Options of `df.write` and `writeStream`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VALUE = StructType().add("value", BinaryType())
 
 
 def test_the_sink_has_defaults() -> None:
-    """Those that the tables show."""
+    """The defaults equal those in the tables of options."""
     options = SinkOptions.of(GIVEN)
     assert options.topic == "t"
     assert options.required is None
@@ -27,7 +27,7 @@ def test_the_sink_has_defaults() -> None:
     assert options.send_timeout == 30.0
     assert options.producer["compression_type"] is CompressionType.NONE
     shown = {each.name: each.default for each in (*OPTIONS, *PRODUCER_OPTIONS) if each.default}
-    del shown["deduplication"], shown["producerName"]  # not the same for all
+    del shown["deduplication"], shown["producerName"]  # these defaults are descriptions, and no values
     assert SinkOptions.of({**GIVEN, **shown}) == options
     assert all(each.meaning for each in (*OPTIONS, *PRODUCER_OPTIONS))
 
@@ -100,7 +100,7 @@ class TestWriters:
 
 
 def test_jobs_do_not_know_each_other() -> None:
-    """But each attempt of a task is of the same job."""
+    """A writer names its job, and each attempt of a task keeps this name."""
     one, other = (PulsarWriter(GIVEN, VALUE, False) for _ in range(2))
     assert one._name != other._name
 

@@ -1,4 +1,4 @@
-"""Batches that are packed by columns are those that are packed message by message."""
+"""Batches that are packed by columns equal batches that are packed message by message."""
 
 from __future__ import annotations
 

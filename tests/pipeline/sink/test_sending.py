@@ -1,4 +1,4 @@
-"""Attempts of a task that die anywhere: each row is there once, in its order."""
+"""Attempts of a task die anywhere, and each row is stored once and in order."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def sending_as(inside: InProcess, name: str = "q-0", **options: str) -> As
 
 
 async def stored(inside: InProcess, topic: str = TOPIC) -> list[bytes]:
-    """What is in a topic."""
+    """Return the contents of all messages in a topic."""
     found = []
     async with (
         inside.client() as client,
@@ -74,7 +74,7 @@ async def stored(inside: InProcess, topic: str = TOPIC) -> list[bytes]:
     return found
 
 
-# An attempt: the sizes of what comes from Spark at once, and how many ticks of the loop pass after each.
+# Pieces that Spark gives an attempt: the number of rows in each, and the ticks of the event loop that follow.
 PIECES = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 6)), max_size=5)
 ENDS = st.sampled_from(["abandoned", "cut", "killed"])
 
@@ -89,7 +89,7 @@ ENDS = st.sampled_from(["abandoned", "cut", "killed"])
 def test_attempts_that_die_anywhere(
     attempts: list[tuple[list[tuple[int, int]], str, int]], partitions: int, keys: int, count: int
 ) -> None:
-    """However they were split into entries: batches of the one are not those of the other."""
+    """Attempts may split the rows into different entries, because their batch sizes differ."""
 
     async def history() -> None:
         async with in_process(DEDUPLICATING) as inside:
@@ -112,7 +112,7 @@ def test_attempts_that_die_anywhere(
 async def die(
     inside: InProcess, pieces: list[tuple[int, int]], end: str, batch_size: int, keys: int, count: int
 ) -> None:
-    """Send a part of the rows, and end without having waited for anything."""
+    """Send a part of the rows, and end without waiting for receipts."""
     with anyio.CancelScope() as killed:
         async with sending_as(inside, **{"pulsar.producer.batchingMaxMessages": str(batch_size)}) as sender:
             row = 0
@@ -168,7 +168,7 @@ async def test_a_topic_that_stops_to_deduplicate_fails_the_repeated_batch(autoju
 
 @pytest.mark.parametrize("is_sorted", [False, True])
 async def test_rows_in_another_order(autojump_clock: MockClock, is_sorted: bool) -> None:
-    """As after a shuffle: half of them are lost and half there twice, unless their contents put them in order."""
+    """A shuffle may reorder rows. Half of the rows are then lost and half stored twice, unless rows are sorted."""
     async with in_process(DEDUPLICATING) as inside:
         given = rows(20)
         for attempt, sent in [(given, 10), (given.take(pa.array(range(19, -1, -1))), 20)]:
@@ -188,7 +188,7 @@ async def test_other_spark_partitions_and_queries_are_others(autojump_clock: Moc
 
 
 async def test_without_deduplication_it_is_there_twice(autojump_clock: MockClock) -> None:
-    """So the tests above prove something."""
+    """The tests above prove something only because deduplication makes this difference."""
     async with in_process() as inside:
         await send_all(inside, 5)
         assert (await send_all(inside, 5)).known == 0
@@ -196,7 +196,7 @@ async def test_without_deduplication_it_is_there_twice(autojump_clock: MockClock
 
 
 async def test_a_name_whose_batches_are_further(autojump_clock: MockClock) -> None:
-    """The broker would drop all of it without a word."""
+    """The broker would drop all messages of the earlier batch without an error."""
     async with in_process(DEDUPLICATING) as inside:
         await send_all(inside, 5, batch=7)
         reason = r"q-0 has written batch 7 already, so that the broker would drop batch 6.*producerName"
@@ -206,7 +206,7 @@ async def test_a_name_whose_batches_are_further(autojump_clock: MockClock) -> No
 
 @pytest.mark.parametrize("partitions", [2, 3])
 async def test_partitions_in_turns(autojump_clock: MockClock, partitions: int) -> None:
-    """The first row of a batch goes to the first one, whatever went before."""
+    """The first row of each batch goes to the first partition, wherever the previous batch ended."""
     async with in_process(DEDUPLICATING) as inside:
         inside.partitioned(TOPIC, partitions)
         for batch in range(2):
@@ -218,7 +218,7 @@ async def test_partitions_in_turns(autojump_clock: MockClock, partitions: int) -
 
 @pytest.mark.parametrize("scheme", ["JavaStringHash", "Murmur3_32Hash"])
 async def test_keys_have_their_partition(autojump_clock: MockClock, scheme: str) -> None:
-    """The one where other clients put them."""
+    """The partition of a key is the one that other clients choose."""
     async with in_process() as inside:
         inside.partitioned(TOPIC, 4)
         async with sending_as(inside, **{"pulsar.producer.hashingScheme": scheme}) as sender:
@@ -236,7 +236,7 @@ async def test_keys_have_their_partition(autojump_clock: MockClock, scheme: str)
 
 
 async def test_a_name_that_is_taken_for_a_while(autojump_clock: MockClock) -> None:
-    """By an attempt that was given up, and does not know it yet: what it still sends counts."""
+    """An abandoned attempt may still hold the name. The rows that this attempt sends are stored only once."""
     async with in_process(DEDUPLICATING) as inside, inside.client() as client:
         old = await client.create_producer(TOPIC, producer_name="q-0").__aenter__()
         async with anyio.create_task_group() as tasks:
@@ -260,7 +260,6 @@ async def test_a_name_that_stays_taken(autojump_clock: MockClock) -> None:
 
 
 async def test_all_rows_go_out_through_little_room(autojump_clock: MockClock) -> None:
-    """However little there is, everything goes."""
     async with in_process(DEDUPLICATING) as inside:
         inside.partitioned(TOPIC, 2)
         little = {"pulsar.producer.maxPendingMessages": "3", "pulsar.producer.maxPendingMessagesAcrossPartitions": "2"}
@@ -297,7 +296,7 @@ async def test_a_broker_that_is_gone(autojump_clock: MockClock) -> None:
 
 
 async def test_columns_of_a_message(autojump_clock: MockClock) -> None:
-    """Keys that are text and others, event times, properties; no value."""
+    """The first row has a text key, an event time and properties. The second row has a binary key and no value."""
     schema = (
         StructType()
         .add("value", StringType())
@@ -328,7 +327,7 @@ async def test_columns_of_a_message(autojump_clock: MockClock) -> None:
 
 @pytest.mark.parametrize("kind", ["avro", "json"])
 async def test_rows_are_sent_as_records(autojump_clock: MockClock, kind: str) -> None:
-    """The first one to write makes the schema of the topic, others have it."""
+    """The first task creates the schema of the topic, and the next task uses that schema."""
     schema = StructType().add("name", StringType()).add("count", IntegerType())
     batch = pa.record_batch({"name": pa.array(["a"]), "count": pa.array([1], pa.int32())})
     async with in_process() as inside, inside.client() as client:
@@ -346,7 +345,7 @@ async def test_rows_are_sent_as_records(autojump_clock: MockClock, kind: str) ->
 
 
 def test_another_attempt_that_wrote_a_part_of_an_entry() -> None:
-    """The broker would drop all of that entry, and say that it has it: so the older attempt fails."""
+    """The broker would drop the whole entry as a duplicate and confirm it, so the older attempt fails."""
 
     async def test() -> None:
         async with in_process(DEDUPLICATING) as inside:

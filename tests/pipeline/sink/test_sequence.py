@@ -1,4 +1,4 @@
-"""Numbers of rows."""
+"""Sequence ids of rows."""
 
 from __future__ import annotations
 

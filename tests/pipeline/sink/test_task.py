@@ -1,4 +1,4 @@
-"""One task, as far as it needs no Spark."""
+"""A task of the sink, run without Spark."""
 
 from __future__ import annotations
 
@@ -29,21 +29,20 @@ def write(address: Address, batches: Iterator[pa.RecordBatch], batch_id: int = 0
 
 
 def test_nothing_to_write() -> None:
-    """Needs no broker."""
+    """The task needs no broker when it has no rows."""
     assert write(Address("pulsar://127.0.0.1:1", ""), iter([batch(), batch()])) == Written(7)
 
 
 def test_topics_by_row_or_by_option(broker: Address, topic: str) -> None:
-    """The option wins, as in the JVM connector: what was read with its column does not go back where it came from."""
+    """The option overrides the column, as in the JVM connector. So rows do not return to the topic they came from."""
     a, b = f"{topic}-a", f"{topic}-b"
     assert write(broker, iter([batch(a, b), batch(), batch(b, b)])) == Written(7, 4, 0, {a: 1, b: 3})
     assert write(broker, iter([batch(a, b), batch(None)]), topic=topic) == Written(7, 3, 0, {topic: 3})
-    short = a.removeprefix("persistent://public/default/")  # one topic has one producer of the name
+    short = a.removeprefix("persistent://public/default/")  # both names mean one topic, which gets one producer
     assert write(broker, iter([batch(a, short)]), batch_id=1) == Written(7, 2, 0, {a: 2})
 
 
 def test_a_row_without_topic(broker: Address, topic: str) -> None:
-    """Those before it are there."""
     with pytest.raises(WriteFailed, match="row 3 of a Spark partition has no __topic"):
         write(broker, iter([batch(topic, topic), batch(topic, None)]))
 
@@ -54,7 +53,7 @@ def test_a_batch_without_number(broker: Address, topic: str) -> None:
 
 
 def test_a_failure_sends_nothing_more(broker: Address, topic: str) -> None:
-    """What Spark's rows raise is what is raised, at once, and the name is free again."""
+    """The task raises the error of Spark's rows at once, and frees the name of its producer."""
 
     def failing() -> Iterator[pa.RecordBatch]:
         yield batch(topic)

@@ -81,7 +81,7 @@ def test_partitions_of_a_topic_and_of_several(broker: Address, topic: str) -> No
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_split_by_index(broker: Address, topic: str, count: int) -> None:
-    """Of batches of very different sizes, each split has about as many messages."""
+    """Splits have about equal numbers of messages, even when the sizes of batches differ much."""
     for size in (1, 300, 3, 50, 40, 2):
         publish(broker, topic, [b"%d" % size] * size, batching_max_messages=size)
     publish(broker, topic, numbers(300), batching_max_messages=1)
@@ -89,12 +89,12 @@ def test_split_by_index(broker: Address, topic: str, count: int) -> None:
     assert flat(found) == flat([[b"%d" % size] * size for size in (1, 300, 3, 50, 40, 2)]) + numbers(300)
     assert len(found) <= count
     assert len(found) >= min(count, 3)
-    if count == 2:  # before the entry in which the middle is; by entries it would be 549
+    if count == 2:  # the cut is before the entry with the middle message; a cut by entries gives 549
         assert [len(one) for one in found] == [304, 392]
 
 
 def test_as_many_messages_as_a_partition_may_have(broker: Address, topic: str) -> None:
-    publish(broker, topic, [b"x" * 5000] * 1000)  # more than is read at once without asking
+    publish(broker, topic, [b"x" * 5000] * 1000)  # large enough that the plan asks for indexes
     found = values(broker, topic, maxRecordsPerPartition=250)
     assert [len(one) for one in found] == [250, 250, 250, 250]
 
@@ -118,7 +118,7 @@ def test_of_several_ledgers(broker: Address, topic: str) -> None:
     assert len(found) == 4
 
 
-# ---- where it begins and ends
+# ---- start and end
 
 
 def test_from_message_to_message_both_included(broker: Address, topic: str) -> None:
@@ -172,7 +172,7 @@ def test_latest_is_that_of_the_planning(broker: Address, topic: str) -> None:
 
 
 def test_an_end_that_never_comes(broker: Address, topic: str) -> None:
-    """As where compaction took the last entries, or they are no messages: the broker says that there is no more."""
+    """Compaction may have removed the last entries, or these are no messages. The broker then reports the end."""
     [*_, last] = publish(broker, topic, numbers(20))
     reader = batch_reader(options(broker, topic))
     [split] = reader.partitions()
@@ -185,7 +185,7 @@ def test_an_end_that_never_comes(broker: Address, topic: str) -> None:
 
 
 def test_chunks_across_splits(broker: Address, topic: str) -> None:
-    """A message belongs to the split with its last chunk, wherever the first one is."""
+    """A message belongs to the split with its last chunk, even when its first chunk is in another split."""
     contents = [b"%d" % number * 300 for number in range(100, 108)]  # each in three entries
     publish(broker, topic, contents, batching_enabled=False, chunking_enabled=True, chunk_max_message_size=300)
     for count in (1, 5, 24):
@@ -195,7 +195,7 @@ def test_chunks_across_splits(broker: Address, topic: str) -> None:
 
 
 def test_chunks_far_from_each_other(broker: Address, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the first chunk is not near, it is looked for further back."""
+    """The reader looks further and further back for a first chunk that is far away."""
     tried: list[int] = []
 
     def too_near(ledger: int, entry: int, size: int) -> MessageId:
@@ -206,7 +206,7 @@ def test_chunks_far_from_each_other(broker: Address, topic: str, monkeypatch: py
     contents = [b"%d" % number * 300 for number in range(100, 103)]
     publish(broker, topic, contents, batching_enabled=False, chunking_enabled=True, chunk_max_message_size=300)
     assert values(broker, topic, minPartitions=3, startingOffsets="index:2") == [[one] for one in contents]
-    assert tried == [2, 5]  # where those end that begin before their split
+    assert tried == [2, 5]  # the last chunks of messages that begin before their split
 
 
 def test_looking_back_further_each_time() -> None:
@@ -252,13 +252,13 @@ def test_topics_of_different_schemas(broker: Address, topic: str) -> None:
     assert [json.loads(found[0][0]), found[1][0]] == [{"name": "n", "count": 1}, b"plain"]
 
 
-# ---- what goes wrong
+# ---- errors
 
 
 def test_no_such_topic(broker: Address, topic: str) -> None:
     with pytest.raises(NoSuchTopic, match=f"topic {topic} does not exist"):
         values(broker, topic)
-    with pytest.raises(NoSuchTopic):  # and reading has not made one
+    with pytest.raises(NoSuchTopic):  # the first read has not created the topic
         values(broker, topic)
 
 

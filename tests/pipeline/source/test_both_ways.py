@@ -1,4 +1,4 @@
-"""The same topics read by entries and by messages: all rows are equal."""
+"""Rows that are read by entries equal rows that are read by messages."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def nested(number: int) -> dict[str, Any]:
 
 
 class Raw(Schema[bytes]):
-    """Bytes as they are, under the name of another schema."""
+    """A schema that sends bytes unchanged, under the info of another schema."""
 
     def __init__(self, info: SchemaInfo | None) -> None:
         self.info = info
@@ -141,7 +141,7 @@ def send(broker: Address, topic: str, schema: Schema[Any], sends: Send, count: i
 
 
 def both(broker: Address, topic: str, wanted: StructType | None = None) -> tuple[list[Any], list[Any], bool]:
-    """All rows by entries and by messages, and whether entries alone were enough."""
+    """Return all rows by entries and by messages, and whether reading by entries alone was enough."""
     given = SourceOptions.of(options(broker, topic))
     wanted = wanted or columns_of(given).schema
     reader = PulsarReader(given, wanted)

@@ -1,4 +1,4 @@
-"""What the ledgers of a topic say about a range of it."""
+"""Ledgers of a topic, and the entries, sizes and losses of a range."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_from_stats() -> None:
         (Position(3, 4), Position(3, 6), [(3, 4, 6)]),
         (Position(3, 4), Position(3, 6, 2), [(3, 4, 7)]),
         (Position(3, 10), Position(9, 2), [(5, 0, 4), (9, 0, 2)]),
-        (Position(5, 4), Position(9, 8), [(9, 0, 8)]),  # more came since
+        (Position(5, 4), Position(9, 8), [(9, 0, 8)]),  # entries came after the stats
         (Position(9, 6), Position(9, 6), []),
     ],
 )
@@ -68,7 +68,7 @@ def test_without_asking_the_entries_of_one_ledger_are_known() -> None:
 def test_the_entry_before() -> None:
     assert THREE.before(Position(5, 2)) == Position(5, 1)
     assert THREE.before(Position(5, 2), held=1) == Position(5, 0)
-    assert THREE.before(Position(5, 1), held=1) == Position(3, 9)  # of the ledger before, all
+    assert THREE.before(Position(5, 1), held=1) == Position(3, 9)  # at the start of a ledger, no entry is held back
     assert THREE.before(Position(5, 0)) == Position(3, 9)
     assert THREE.before(Position(3, 0)) is None
     assert THREE.before(FIRST) is None
@@ -82,7 +82,7 @@ def test_the_first_lost_position_is_found(start: Position, lost: bool) -> None:
 
 
 def test_a_ledger_that_nothing_was_read_of() -> None:
-    """Brokers drop empty ledgers; where the subscription was moved behind, somebody did that."""
+    """The broker deletes empty ledgers without a loss. A subscription that was moved past the position is a loss."""
     assert THREE.lost_from(Position(2, 0)) == Position(3, 0)
     for mark, lost in (
         (Position(2, 0), False),

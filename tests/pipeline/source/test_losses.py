@@ -127,7 +127,7 @@ def test_messages_of_a_topic_that_is_created_anew_do_not_replace_lost_ones(broke
 
 
 class Played:
-    """A client whose topic has these ledgers."""
+    """A client of a topic that has these ledgers."""
 
     def __init__(self, *ledgers: int) -> None:
         self.ledgers = set(ledgers)
@@ -152,7 +152,7 @@ def test_entries_that_all_arrive_are_not_asked_for() -> None:
 
 
 def test_absent_entries_of_a_ledger_that_exists_are_not_lost() -> None:
-    """Read past entries of an aborted transaction, which are absent too."""
+    """Entries of an aborted transaction are absent too, but their ledger exists."""
     watched = watch(played := Played(3, 5, 9))
     watched.reached(Position(3, 7))
     watched.reached(Position(9, 3))

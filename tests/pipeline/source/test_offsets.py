@@ -1,4 +1,4 @@
-"""What a checkpoint keeps, and the partitions that follow from it."""
+"""Offsets of a checkpoint, and the splits that follow from them."""
 
 from __future__ import annotations
 

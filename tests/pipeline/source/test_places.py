@@ -1,4 +1,4 @@
-"""startingOffsets, endingOffsets and their times."""
+"""Positions in startingOffsets and endingOffsets, and times in startingTime and endingTime."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_by_topic_as_pulsars_connector_has_it() -> None:
     assert min(own) < 0
     places = start(json.dumps({"t-partition-1": own, "t": "earliest"}))
     assert places.of(PARTITION) == AtMessage(MessageId(200, 11, 1, 3, 5))
-    assert places.of(T + "-partition-0") == Earliest()  # of the whole topic
+    assert places.of(T + "-partition-0") == Earliest()  # the offset of the whole topic
     assert places.of("persistent://public/default/other") == Latest()  # the default
 
 

@@ -1,4 +1,4 @@
-"""Places between messages."""
+"""Positions between messages."""
 
 from __future__ import annotations
 

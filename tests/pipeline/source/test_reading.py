@@ -1,4 +1,4 @@
-"""What a task does with a split, against a broker in this process: each message once, whatever comes between."""
+"""Splits read from a broker in this process. Each message is read once, even when the connection breaks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.client.in_process import InProcess, in_process
 
 TOPIC = "persistent://public/default/split"
 VALUE = StructType().add("value", BinaryType())
-FAR = 100.0  # seconds: no batch goes by its delay
+FAR = 100.0  # seconds: no batch is sent because of its delay
 
 
 def reading_of(columns: Columns | None = None, wanted: StructType = VALUE, queue: int = 3) -> Reading:
@@ -37,7 +37,7 @@ def reading_of(columns: Columns | None = None, wanted: StructType = VALUE, queue
 
 
 async def read(client: Client, start: Position, end: Position, *, inside: InProcess | None = None) -> list[Any]:
-    """The values of a split; with `inside` the connection breaks twice."""
+    """Return the values of a split. With `inside`, cut the connection twice."""
     split, builder = SplitReader(client, Split(TOPIC, start, end), reading_of()), Columns.of(None).for_reading(VALUE)
     found: list[Any] = []
     breaks, is_done = 2 if inside is not None else 0, False
@@ -82,7 +82,7 @@ def test_splits_have_each_message_once(
 
 
 async def publish(client: Client, batches: list[int], chunks: list[int]) -> tuple[list[bytes], MessageId]:
-    """Batches of these sizes, and behind each a message of so many chunks and one more, none for 0."""
+    """Publish batches of these sizes, each followed by a chunked message unless its number in `chunks` is 0."""
     sent: list[bytes] = []
     last = MessageId.earliest
     for number, size in enumerate(batches):

@@ -1,4 +1,4 @@
-"""`spark.read` and `spark.readStream`, through Spark."""
+"""Reads by `spark.read` and `spark.readStream`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_errors_say_what_to_do(
 
 
 def run(spark: SparkSession, given: dict[str, str], checkpoint: str, out: Path) -> StreamingQuery:
-    """All that is there, and no more."""
+    """Run a stream until it has read all messages of the topic, and return its query."""
     frame = spark.readStream.format("pulsar").options(**given).load().selectExpr("cast(value as string) value")
     query = (
         frame.writeStream.format("parquet")
@@ -113,7 +113,7 @@ def test_a_big_topic(spark: SparkSession, broker: Address, topic: str, count: in
 
 @pytest.mark.heavy
 def test_a_failed_query_goes_on(spark: SparkSession, broker: Address, topic: str, checkpoint: str) -> None:
-    """The first batches fail once, behind their rows: Spark replays them, and every row is there once."""
+    """The first batches fail once after reading their rows. Spark replays the batches with the same rows."""
     publish(broker, topic, numbers(2000), batching_max_messages=50)
     given = options(broker, topic, startingOffsets="earliest", maxBytesPerTrigger=9000, minPartitions=2)
     seen: dict[int, list[list[str]]] = {}

@@ -25,7 +25,7 @@ Open = Callable[..., PulsarStreamReader]
 
 @pytest.fixture
 def stream(broker: Address, topic: str) -> Iterator[Open]:
-    """Readers of the topic's stream, from its beginning unless told otherwise."""
+    """Yield a function that opens a stream of the topic, by default from its earliest message."""
     made: list[PulsarStreamReader] = []
 
     def opened(**more: object) -> PulsarStreamReader:
@@ -39,7 +39,7 @@ def stream(broker: Address, topic: str) -> Iterator[Open]:
 
 
 def subscription_of(broker: Address, topic: str) -> dict[str, str]:
-    """Mark-delete positions."""
+    """Return the mark-delete position of each subscription."""
     stats = admin(broker, lambda found: found.topics.get_internal_stats(topic))
     return {name: cursor["markDeletePosition"] for name, cursor in stats["cursors"].items()}
 
@@ -76,7 +76,7 @@ def test_without_admin_url_too(broker: Address, topic: str, stream: Open, admin_
 
 
 def test_a_replay_has_the_same_partitions(broker: Address, topic: str, stream: Open) -> None:
-    """Of a run that died: the partitions follow from the offsets, whatever happened to the topic since."""
+    """The splits of a batch follow from its offsets, even when the topic changed after the first run died."""
     publish(broker, topic, numbers(200))
     one = stream(minPartitions=4)
     start = one.initialOffset()
@@ -96,7 +96,7 @@ def test_a_replay_has_the_same_partitions(broker: Address, topic: str, stream: O
 
 
 def test_the_workers_part(broker: Address, topic: str, stream: Open) -> None:
-    """What is pickled reads, and has nothing of the driver's."""
+    """A pickled reader reads splits, and has no client of the driver."""
     publish(broker, topic, numbers(20))
     reader = stream()
     end = reader.latestOffset({}, ReadAllAvailable())
@@ -130,7 +130,7 @@ def test_an_entry_at_a_time_where_even_that_is_too_much(broker: Address, topic: 
     reader = stream(maxBytesPerTrigger=1)
     end, found = micro_batch(reader, reader.initialOffset(), reader.getDefaultReadLimit())
     assert flat(found) == numbers(10)
-    assert flat(micro_batch(reader, end)[1]) == numbers(20, 10)  # told to read all that there is
+    assert flat(micro_batch(reader, end)[1]) == numbers(20, 10)  # the limit is now ReadAllAvailable
 
 
 @pytest.mark.parametrize("batch", [1, 10])
@@ -186,7 +186,7 @@ def test_available_now_stops_at_what_was_there(broker: Address, topic: str, stre
 
 @pytest.mark.parametrize(("start", "count"), [("latest", 0), ("index:20", 10)])
 def test_available_now_makes_no_subscription(broker: Address, topic: str, stream: Open, start: str, count: int) -> None:
-    """A new one begins where the options say: Spark asks for the targets first."""
+    """A new subscription begins where the options say, although Spark asks for the target offsets first."""
     publish(broker, topic, numbers(30))
     reader = stream(predefinedSubscription="new", startingOffsets=start)
     reader.prepareForTriggerAvailableNow()
@@ -268,11 +268,11 @@ def test_the_broker_holds_what_was_not_processed(broker: Address, topic: str, st
     name = SourceOptions.of(options(broker, topic)).subscription
     end, _ = micro_batch(reader, reader.initialOffset())
     mark = subscription_of(broker, topic)[name]
-    assert mark.endswith(":-1")  # Spark has not said that the batch is done
+    assert mark.endswith(":-1")  # Spark has not finished the batch
     publish(broker, topic, numbers(50, 50))
     micro_batch(reader, end)
     ledger, entry = map(int, end[topic]["next"].split(":"))
-    assert subscription_of(broker, topic)[name] == f"{ledger}:{entry - 2}"  # one is held back
+    assert subscription_of(broker, topic)[name] == f"{ledger}:{entry - 2}"  # one entry is held back
 
 
 def test_nothing_is_held_back_where_losses_do_not_matter(broker: Address, topic: str, stream: Open) -> None:
@@ -305,7 +305,7 @@ def test_a_new_predefined_subscription(broker: Address, topic: str, stream: Open
 
 
 def test_a_new_checkpoint_goes_back(broker: Address, topic: str, stream: Open) -> None:
-    """The subscription is the query's own: it is put where the query begins."""
+    """The subscription belongs to the query, so the query moves it to the start of the new checkpoint."""
     publish(broker, topic, numbers(50))
     one = stream()
     end, _ = micro_batch(one, one.initialOffset())
@@ -321,7 +321,7 @@ def test_a_new_checkpoint_goes_back(broker: Address, topic: str, stream: Open) -
 
 
 def done(broker: Address, topic: str, stream: Open, **more: object) -> Offset:
-    """The topic has 50 messages, all processed by a run that is over."""
+    """Publish 50 messages, process all of them in a run that stops, and return the end offset."""
     publish(broker, topic, numbers(50))
     reader = stream(**more)
     end, _ = micro_batch(reader, reader.initialOffset())
@@ -331,7 +331,7 @@ def done(broker: Address, topic: str, stream: Open, **more: object) -> Offset:
 
 
 def test_an_idle_stream_loses_nothing(broker: Address, topic: str, stream: Open) -> None:
-    """Everything was processed, the topic went on in other ledgers, and the broker tidied up: no alarm."""
+    """The broker deletes ledgers whose messages are all processed. The stream does not report these as lost."""
     end = done(broker, topic, stream)
     for first in (50, 60):
         unload(broker, topic)

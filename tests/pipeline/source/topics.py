@@ -1,4 +1,4 @@
-"""Topics to read, and the readers of the data source without Spark."""
+"""Publish to topics, and read them by the data source without Spark."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VALUES = StructType([StructField("value", BinaryType())])
 
 
 def options(broker: Address, topic: str | None, **more: object) -> dict[str, str]:
-    """`admin_url=None` leaves it out; `_` stands for no dot: `more` are the other options."""
+    """Return options of the data source. `more` has further options, and `admin_url=None` omits `admin.url`."""
     given: dict[str, object] = {"service.url": broker.service_url, "admin.url": broker.admin_url, "topic": topic}
     if "admin_url" in more:
         given["admin.url"] = more.pop("admin_url")
@@ -32,7 +32,7 @@ def options(broker: Address, topic: str | None, **more: object) -> dict[str, str
 
 
 def publish(broker: Address, topic: str, contents: Iterable[Any], keys: int = 0, **producer: Any) -> list[MessageId]:
-    """In batches of 10 unless told otherwise, with so many keys in turn; gives where they stand."""
+    """Publish in batches of 10 by default, with `keys` keys in turn, and return the message ids."""
     producer = {"batching_max_messages": 10, "batching_max_publish_delay": 60, "max_pending_messages": 5000} | producer
 
     async def send() -> list[MessageId]:
@@ -62,12 +62,12 @@ def stream_reader(given: dict[str, str], wanted: StructType = VALUES) -> PulsarS
 
 
 def read(reader: PulsarReader | PulsarStreamReader, splits: Iterable[InputPartition]) -> list[list[Any]]:
-    """The values of each split."""
+    """Return the values of each split."""
     return [[value for batch in reader.read(split) for value in batch.column(0).to_pylist()] for split in splits]
 
 
 def values(broker: Address, topic: str | None, **more: object) -> list[list[bytes]]:
-    """The values of each split of a topic, in a batch read."""
+    """Return the values of each split of a topic, by a batch read."""
     reader = batch_reader(options(broker, topic, **more))
     return read(reader, reader.partitions())
 
@@ -79,13 +79,13 @@ def flat(parts: Sequence[Sequence[Any]]) -> list[Any]:
 def micro_batch(
     reader: PulsarStreamReader, start: Offset, limit: ReadLimit | None = None
 ) -> tuple[Offset, list[list[Any]]]:
-    """As Spark does it: its end, and the values of its partitions."""
+    """Plan and read a micro-batch as Spark does, and return its end and the values of its splits."""
     end = reader.latestOffset(start, limit or ReadAllAvailable())
     return end, read(reader, reader.partitions(start, end)) if end != start else []
 
 
 def admin(broker: Address, ask: Callable[[Admin], Awaitable[T]]) -> T:
-    """Ask the REST API."""
+    """Ask the REST API, and return its answer."""
 
     async def asking() -> T:
         async with connect_admin(broker.admin_url) as found:
@@ -95,13 +95,13 @@ def admin(broker: Address, ask: Callable[[Admin], Awaitable[T]]) -> T:
 
 
 def unload(broker: Address, topic: str) -> None:
-    """The topic goes on in another ledger."""
+    """Unload the topic, so that it continues in another ledger."""
     admin(broker, lambda found: found.topics.unload(topic))
-    admin(broker, lambda found: found.topics.get_stats(topic))  # loads it
+    admin(broker, lambda found: found.topics.get_stats(topic))  # this request loads the topic again
 
 
 def trim(broker: Address, topic: str) -> None:
-    """All that is there now, and that no subscription holds, goes."""
+    """Delete all entries that no subscription holds, and wait until the topic is empty."""
     unload(broker, topic)
     admin(broker, lambda found: found.topics.trim_topic(topic))
 

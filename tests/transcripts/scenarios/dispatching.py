@@ -1,4 +1,4 @@
-"""Which consumer gets which message, and when again."""
+"""Dispatch of messages to consumers, and redelivery."""
 
 from __future__ import annotations
 

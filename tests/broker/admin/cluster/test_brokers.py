@@ -1,4 +1,4 @@
-"""/admin/v2/brokers: what one serves, and its end."""
+"""/admin/v2/brokers: owned namespaces, and the shutdown of a broker."""
 
 from __future__ import annotations
 

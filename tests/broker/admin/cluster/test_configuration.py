@@ -23,7 +23,7 @@ async def test_a_dynamic_setting_holds_at_once_and_goes(rest: Rest) -> None:
         rest,
         Step(FORCED, 405, forbidden),
         Step(f"POST {URL}/forceDeleteNamespaceAllowed/true", 200),
-        Step(f"POST {URL}/forceDeleteNamespaceAllowed/maybe", 200),  # kept, and changes nothing
+        Step(f"POST {URL}/forceDeleteNamespaceAllowed/maybe", 200),  # stored, but without effect
         Step(f"GET {URL}/values", 200, {"forceDeleteNamespaceAllowed": "maybe"}),
         Step(FORCED, 204),
         Step(f"PUT {NAMESPACES}/public/default", 204),

@@ -1,4 +1,4 @@
-"""Check what is only kept and shown, beyond the recorded calls (conformance/rest): the rows of cluster/kept.py."""
+"""Settings of cluster/kept.py, which are only stored and shown, beyond the recorded calls (conformance/rest)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def test_isolation_policies_are_those_of_a_cluster_that_is_there(rest: Res
     )
 
 
-# unload_scope, the policy before, whether clients of public/default are disconnected
+# Columns: unload_scope, the policy before, whether clients of public/default are disconnected.
 @pytest.mark.parametrize(
     ("scope", "before", "unloads"),
     [

@@ -13,7 +13,7 @@ OF_TOPIC = f'cluster="standalone",namespace="public/default",topic="{TOPIC}"'
 
 
 async def read(rest: Rest) -> dict[str, float]:
-    """Return every sample by its name with labels; fail on what is not in the format."""
+    """Return all samples by their names with labels. Fail on a line that is not in the format."""
     answer = await rest.call("GET", "/metrics/")
     assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     found: dict[str, float] = {}

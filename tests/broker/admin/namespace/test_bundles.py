@@ -27,7 +27,7 @@ def topic(local: str) -> TopicName:
 
 
 def names_in(bundle: str, count: int) -> list[str]:
-    """Return so many names of topics that fall into a bundle of four."""
+    """Return `count` names of topics that fall into `bundle`, one of four."""
     found = [str(number) for number in range(1000) if bundle_of(QUARTERS, topic(str(number))) == bundle]
     return found[:count]
 
@@ -72,7 +72,7 @@ async def test_unloading_a_bundle_disconnects_only_its_clients(rest: Rest, wire:
     await wire.subscribe(str(topic(there[0])))
     await rest.done("PUT", f"{URL}/{FIRST}/unload")
     await wire.expect(Type.CLOSE_PRODUCER)
-    await rest.done("PUT", f"{URL}/{FIRST}/unload")  # nobody serves it now
+    await rest.done("PUT", f"{URL}/{FIRST}/unload")  # no broker serves the bundle now
     await wire.quiet()
 
 

@@ -1,4 +1,4 @@
-"""maxTopicsPerNamespace: the most persistent topics, and the most segments, of a namespace."""
+"""maxTopicsPerNamespace: the limit on persistent topics and segments of a namespace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_partitions_count_one_by_one(rest: Rest) -> None:
     await rest.done("PUT", f"{TOPICS}/p/partitions", 2)
     assert await rest.refused("PUT", f"{TOPICS}/b") == (409, FULL)
     assert await rest.refused("PUT", f"{TOPICS}/b/subscription/s") == (409, FULL)
-    assert await rest.refused("PUT", f"{TOPICS}/p/partitions", 2) == (412, FULL)  # before it is seen that there is one
+    assert await rest.refused("PUT", f"{TOPICS}/p/partitions", 2) == (412, FULL)  # Pulsar checks the limit first
     assert await rest.refused("PUT", f"{TOPICS}/a") == (409, "This topic already exists")
     assert await rest.get(TOPICS) == [
         f"persistent://public/default/{name}" for name in ("a", "p-partition-0", "p-partition-1")
@@ -46,7 +46,7 @@ async def test_clients_are_refused_too(bed: Bed, rest: Rest, wire: Wire) -> None
     await wire.producer()
     assert await refused_producer(wire, 1, NEW) == (pb.NotAllowedError, FULL)
     assert await refused_consumer(wire, topic=NEW) == (pb.NotAllowedError, FULL)
-    await wire.subscribe()  # of the topic that is there
+    await wire.subscribe()  # to the existing topic
 
 
 async def test_a_topic_that_would_be_made_partitioned_is_refused_at_its_metadata(rest: Rest, wire: Wire) -> None:
@@ -84,5 +84,5 @@ async def test_segments_of_scalable_topics_count_apart_and_without_room_a_segmen
 async def test_topics_of_the_broker_need_no_room(rest: Rest) -> None:
     await rest.done("POST", LIMIT, 1)
     await rest.done("PUT", f"{TOPICS}/a")
-    await rest.done("POST", f"{TOPICS}/a/maxProducers", 1)  # which makes the topic of topic policies
+    await rest.done("POST", f"{TOPICS}/a/maxProducers", 1)  # creates the topic of topic policies
     assert "persistent://public/default/__change_events" in await rest.get(f"{TOPICS}?includeSystemTopic=true")

@@ -32,7 +32,7 @@ async def test_subscription_types_that_pulsar_stumbles_over(value: Any) -> None:
             assert (answer.status, answer.json["message"]) == (status, message)
 
 
-# those that need a value beside the numbers and flags, with what one that is not there is told
+# Policies that need a body besides numbers and flags, with the status of a request without one.
 WANTED = {
     "subscriptionTypesEnabled": 400,
     "persistence": 400,
@@ -51,7 +51,7 @@ async def test_only_numbers_flags_and_a_few_others_need_a_body(rest: Rest) -> No
 
 
 def test_each_policy_of_a_namespace_is_guarded_by_a_policy_name_of_pulsar() -> None:
-    """Only superusers set delayed delivery."""
+    """Superusers alone may set delayed delivery."""
     for policy in POLICIES:
         right = policy.row.right
         writes = "superuser" if policy.word == "delayedDelivery" else f"namespace policy WRITE {right}"

@@ -1,4 +1,4 @@
-"""Check what is particular about single policies, beyond the recorded calls (conformance/rest)."""
+"""Rules of single policies, beyond the recorded calls (conformance/rest)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_the_rate_of_a_subscription_holds_before_that_of_all(rest: Rest, t
         rest,
         Step(f"POST {DEFAULT}/subscriptionDispatchRate", 204, value=other),
         Step(f"GET {url}?applied=true", 200, other),
-        Step(f"POST {url}", 204, value={}),  # it limits nothing
+        Step(f"POST {url}", 204, value={}),  # an empty rate is no limit
         Step(f"GET {url}", 200),
         Step(f"POST {url}", 204, value=RATE),
         Step(f"GET {url}", 200, RATE),
@@ -73,7 +73,7 @@ async def test_the_rate_of_a_subscription_holds_before_that_of_all(rest: Rest, t
     assert bed.broker.metadata.topic_policies == {}
 
 
-# how many bookies keep a message
+# persistence: quorums of bookies
 
 
 def quorums(ensemble: int, writes: int, acks: int, rate: float) -> dict[str, Any]:
@@ -204,11 +204,11 @@ async def test_offload_policies_of_a_namespace_that_is_not_there_are_a_fault_of_
         await play(rest_of(bed), Step(f"POST {MISSING}/offloadPolicies", 500, failed, FILES))
 
 
-# which clusters have copies
+# replication clusters
 
 
 async def other_cluster(rest: Rest, *, allowed: bool) -> None:
-    """Make a second cluster, which tenant public may use or not."""
+    """Make a second cluster. With `allowed`, tenant public may use it."""
     assert (await rest.call("PUT", f"{ADMIN}/clusters/other", {})).status == 200
     if allowed:
         await rest.done("POST", f"{TENANTS}/public", {"allowedClusters": BOTH})
@@ -265,7 +265,7 @@ async def test_a_shadow_topic_is_persistent_and_there(rest: Rest, topic: str) ->
     )
 
 
-# filters of entries, of which there are none
+# entry filters, of which the broker has none
 
 NO_NAMES = {"reason": "entryFilterNames can't be empty. To remove entry filters use the remove method."}
 
@@ -282,7 +282,7 @@ NO_NAMES = {"reason": "entryFilterNames can't be empty. To remove entry filters 
     ],
 )
 async def test_no_entry_filter_can_be_set(rest: Rest, topic: str, sent: Any, answer: Any) -> None:
-    for where in (DEFAULT, topic, MISSING):  # the value comes before the namespace
+    for where in (DEFAULT, topic, MISSING):  # the value is checked before the namespace
         await play(rest, Step(f"POST {where}/entryFilters", 400, answer, sent))
 
 

@@ -29,7 +29,7 @@ async def test_a_message_may_not_be_larger_than_the_brokers(rest: Rest, topic: s
 
 
 def test_each_policy_of_a_topic_is_guarded_by_a_policy_name_of_pulsar() -> None:
-    """Only admins of the tenant see and set the largest message."""
+    """Admins of the tenant alone may read and set maxMessageSize."""
     for policy in TABLE:
         found = [str(policy.needs(write=write)) for write in (False, True)]
         right = policy.row.right
@@ -76,7 +76,7 @@ async def test_local_policies_hold_before_global_ones(rest: Rest, topic: str, be
     await rest.done("POST", f"{url}?isGlobal=true", 10)
     assert await rest.get(f"{url}?isGlobal=true") == await rest.get(f"{url}?isGlobal=true&applied=true") == 10
     assert (await rest.call("GET", url)).body == b""
-    assert await rest.get(f"{url}?applied=true") == 0  # by Pulsar's words, though the other one holds
+    assert await rest.get(f"{url}?applied=true") == 0  # as in Pulsar, although the global value takes effect
     assert loaded.policies.max_consumers == 10
     await rest.done("POST", url, 5)
     assert await rest.get(f"{url}?applied=true") == loaded.policies.max_consumers == 5

@@ -25,7 +25,7 @@ SOURCE = "at [Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` d
 
 @pytest.fixture
 async def led(bed: Bed) -> Rest:
-    """The admin API of a broker with a scalable topic."""
+    """Return the admin API of a broker with a scalable topic."""
     bed.broker.cluster.scalable.create(NAME)
     return rest_of(bed)
 

@@ -1,4 +1,4 @@
-"""Stats of scalable topics over REST: the short ones of 5.0.0-M1 (recording 023), and those of 5.0.1."""
+"""Stats of scalable topics over REST: the short form of 5.0.0-M1 (recording 023), and the form of 5.0.1."""
 
 from __future__ import annotations
 

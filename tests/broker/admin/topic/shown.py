@@ -1,4 +1,4 @@
-"""What a real broker showed of a topic, from the transcripts."""
+"""Stats of topics as a real broker showed them, from the transcripts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ TRANSCRIPTS = Path(__file__).parents[3] / "transcripts"
 
 
 def recorded(scenario: str, index: int = 0) -> Any:
-    """Return what a real broker answered in a transcript."""
+    """Return the stats that a real broker answered in a transcript."""
     (path,) = TRANSCRIPTS.glob(f"{scenario}-*.jsonl")
     bodies = [json.loads(line) for line in path.read_text().splitlines() if '"rest"' in line]
     return [each["body"] for each in bodies if each["rest"].endswith("tats")][index]
 
 
 def kinds(value: Any) -> Any:
-    """Return fields in their order with the types of their values, all the way down."""
+    """Return the fields in their order with the types of their values, recursively."""
     if isinstance(value, dict):
         return [(key, kinds(each)) for key, each in value.items()]
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Moving subscriptions and letting go of messages over REST: what a real broker answered."""
+"""Skip, reset, expire, trim and truncate over REST, with the answers of a real broker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def body_of(position: Position, **fields: object) -> dict[str, object]:
 
 @pytest.fixture
 async def sent(bed: Bed, wire: Wire, sender: Wire) -> list[Position]:
-    """Publish six messages for a Shared consumer, which has two of them."""
+    """Publish six messages, and deliver two of them to a Shared consumer."""
     await wire.subscribe(type=Shared, initialPosition=Earliest)
     found = await sender.publish(*(fresh(bed.broker, b"%d" % number, age=10) for number in range(6)))
     await wire.flow(2)
@@ -140,7 +140,7 @@ async def test_a_cursor_is_reset_into_a_batch(bed: Bed, wire: Wire, sender: Wire
 
 
 async def test_a_batch_that_claims_to_be_endless_is_not_cut(bed: Bed, wire: Wire, sender: Wire, rest: Rest) -> None:
-    """Keep the batch whole: what is left would take a bit for each message."""
+    """The batch stays whole, because its ack set would take a bit for each message."""
     await wire.subscribe()
     (sent,) = await sender.publish(plain(b"x", num_messages_in_batch=LARGEST_BATCH + 1))
     await rest.done("POST", f"{SUB}/resetcursor", body_of(sent, batchIndex=1))
@@ -175,7 +175,7 @@ async def test_messages_older_than_asked_expire(
     assert text.startswith(
         "Expire message by timestamp not issued on topic persistent://public/default/t for subscription sub due to"
     )
-    await rest.done("POST", f"{SUB}/expireMessages/-1")  # what is to come is that old, too
+    await rest.done("POST", f"{SUB}/expireMessages/-1")  # a negative age reaches into the future
     assert subscription.cursor.mark_delete == young
     await trio.sleep(bed.broker.config.statsUpdateFrequencyInSecs)
     stats = (await rest.get(f"{TOPICS}/t/stats"))["subscriptions"]["sub"]
@@ -189,12 +189,12 @@ async def test_expire_without_consumers_is_tried_whatever_there_is(
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
     await rest.done("POST", f"{SUB}/expireMessages/1000")
     assert subscription_of(bed.broker).cursor.backlog() == 6
-    await rest.done("POST", f"{SUB}/expireMessages/0")  # everything
+    await rest.done("POST", f"{SUB}/expireMessages/0")  # all messages are old enough
     assert (await rest.refused("POST", f"{SUB}/expireMessages/0"))[0] == 409
 
 
 async def test_messages_of_all_subscriptions_expire(bed: Bed, wire: Wire, rest: Rest, sent: list[Position]) -> None:
-    """All are tried, and the first that was not is named."""
+    """The broker tries all subscriptions, and names the first one whose messages did not expire."""
     await wire.subscribe(name="a", consumer_id=1, initialPosition=Latest)
     status, text = await rest.refused("POST", f"{TOPICS}/t/all_subscription/expireMessages/5")
     assert status == 409
@@ -233,7 +233,7 @@ async def test_trim_heeds_retention_and_truncate_does_not(
     assert topic_of(bed.broker).ledger.count == 0
 
 
-# what is refused
+# refusals, and partitioned topics
 
 
 async def test_resetting_a_non_persistent_subscription_changes_nothing(wire: Wire, rest: Rest) -> None:

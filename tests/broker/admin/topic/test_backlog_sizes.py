@@ -1,4 +1,4 @@
-"""How much subscriptions have before them, over REST."""
+"""Sizes, estimates and analysis of backlogs over REST."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ async def test_analysis_begins_at_a_position(rest: Rest, wire: Wire) -> None:
         (at(ledger, 3), 1),
         (at(ledger, 4), 0),
         (at(ledger + 1000, 0), 0),
-        (at(ledger, 0), 3),  # acknowledged, but not deleted: Pulsar counts it then
+        (at(ledger, 0), 3),  # Pulsar counts the acknowledged entry at the given position
         ("earliest", 3),
         ("latest", 0),
     ):

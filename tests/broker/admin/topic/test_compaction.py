@@ -1,4 +1,4 @@
-"""Compaction over REST: triggers, its state, and what stats show of it."""
+"""Compaction over REST: its trigger, its state and its stats."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_a_compaction_shows_in_status_stats_and_cursor(rest: Rest, wire: W
     assert await rest.get(URL) == {"status": "SUCCESS", "lastError": ""}
     stats = await rest.get(f"{TOPICS}/t/internalStats")
     ledger = stats["compactedLedger"]
-    entry = len(plain(b"0", partition_key="k0")) + 23  # what is in front of it in Pulsar's form
+    entry = len(plain(b"0", partition_key="k0")) + 23  # bytes in front of an entry in Pulsar's format
     assert (ledger["entries"], ledger["size"]) == (2, 2 * entry)
     assert (ledger["offloaded"], ledger["underReplicated"]) == (False, False)
     cursor = stats["cursors"]["__compaction"]
@@ -48,7 +48,7 @@ async def test_a_compaction_shows_in_status_stats_and_cursor(rest: Rest, wire: W
     assert list(subscriptions) == await rest.get(f"{TOPICS}/t/subscriptions") == ["__compaction"]
     shown = subscriptions["__compaction"]
     assert (shown["type"], shown["msgBacklog"], shown["durable"]) == ("Exclusive", 0, True)
-    await compacted(rest)  # nothing is new
+    await compacted(rest)  # without new messages
     assert (await rest.get(f"{TOPICS}/t/internalStats"))["compactedLedger"] == ledger
     assert (await rest.get(f"{TOPICS}/t/stats"))["compaction"] == figures
 
@@ -65,4 +65,4 @@ async def test_a_topic_is_compacted_once_at_a_time(rest: Rest, wire: Wire) -> No
     assert (await rest.call("PUT", f"{TOPICS}/part-partition-0/compaction")).status == 204
     assert await rest.refused("PUT", f"{TOPICS}/part/compaction") == (409, "Compaction already in progress")
     await trio.sleep(1)
-    assert (await rest.get(f"{TOPICS}/part-partition-1/compaction"))["status"] == "SUCCESS"  # nothing in it
+    assert (await rest.get(f"{TOPICS}/part-partition-1/compaction"))["status"] == "SUCCESS"  # this partition is empty

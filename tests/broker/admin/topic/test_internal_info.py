@@ -1,4 +1,4 @@
-"""What the metadata store holds of topics."""
+"""Internal info: topics as the metadata store holds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ledgers and cursors."""
+"""Internal stats of topics: ledgers and cursors."""
 
 from __future__ import annotations
 

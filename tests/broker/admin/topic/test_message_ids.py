@@ -1,4 +1,4 @@
-"""Which message id has an index, a time, or is the last."""
+"""Message ids over REST: by index, by time, and the last one."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Stage:
         self.bed, self.rest, self.wire = bed, rest_of(bed), wire
 
     async def publish(self, *entries: tuple[bytes, int]) -> list[Position]:
-        """Publish entries, each with the number of messages that it counts for."""
+        """Publish entries, each with the number of messages that its SEND names."""
         return [(await self.wire.publish(entry, num_messages=count))[0] for entry, count in entries]
 
     async def batches(self, *counts: int) -> list[Position]:
         return await self.publish(*[(batch_of(*[b"x"] * count), count) for count in counts])
 
     async def roll(self) -> None:
-        """Make what comes next go to a new ledger."""
+        """Close the current ledger, so that the next entries go to a new one."""
         await self.rest.done("PUT", f"{T}/unload")
         await self.wire.expect(Type.CLOSE_PRODUCER)
         await self.wire.producer()
@@ -79,7 +79,7 @@ async def staged(profile: Profile = PIP, storage: Storage | None = None, **confi
 
 
 @pytest.fixture
-async def stage(bed: Bed) -> AsyncIterator[Stage]:  # `bed` only for the clock that jumps
+async def stage(bed: Bed) -> AsyncIterator[Stage]:  # `bed` is only for its clock, which jumps
     async with staged() as made:
         yield made
 
@@ -115,7 +115,7 @@ async def test_the_topic_of_an_index_is_decoded_once(stage: Stage) -> None:
         await stage.wire.publish(plain(b"x"), producer_id=number)
         found = await stage.id_of(0, f"{TOPICS}/{quote(name, safe='')}/getMessageIdByIndex")
         assert found["entryId"] == 0
-    assert (await stage.rest.refused("GET", f"{TOPICS}/a%2Fb/getMessageIdByIndex?index=0"))[0] == 412  # not a%2Fb
+    assert (await stage.rest.refused("GET", f"{TOPICS}/a%2Fb/getMessageIdByIndex?index=0"))[0] == 412  # topic a/b
 
 
 @pytest.mark.req("S415-05", "S415-19", "S415-32")
@@ -190,7 +190,7 @@ async def test_without_interceptors_everything_else_does_not_matter(bed: Bed, pr
             for query in ("?index=-1", "?index=0", ""):
                 url = f"{TOPICS}/{name}/getMessageIdByIndex{query}"
                 assert await rest.refused("GET", url) == (412, text)
-        answer = await rest.call("GET", f"{INDEX}?index=abc")  # what is no number is no such path, as in Pulsar
+        answer = await rest.call("GET", f"{INDEX}?index=abc")  # no such path, as in Pulsar
         assert answer.status == 404
 
 
@@ -258,7 +258,7 @@ async def test_indexes_go_on_when_nothing_is_left(bed: Bed, profile: Profile) ->
         if profile is PIP:
             assert [await stage.id_of(index) for index in (0, 2)] == [EARLIEST_ID] * 2
             await stage.absent(3)
-        else:  # it looks for a ledger that is gone
+        else:  # 4.2.4 looks for a deleted ledger
             status, text = await stage.rest.refused("GET", f"{INDEX}?index=0")
             assert status == 500
             assert "Message not found, the ledgerId does not belong to this topic or has been deleted" in text
@@ -327,7 +327,7 @@ async def test_indexes_are_found_on_disk_without_reading_all(bed: Bed) -> None:
         positions = await stage.batches(*[2] * 20)
         stage.bed.broker.cluster.cache.trim()
         assert await stage.ids(0, 1, 21, 39) == [positions[0], positions[0], positions[10], positions[19]]
-        assert 4 * 4 < store.reads < 4 * 9  # not one by one
+        assert 4 * 4 < store.reads < 4 * 9  # far fewer reads than entries
 
 
 # by time
@@ -407,7 +407,7 @@ async def test_the_last_message_id_follows_what_is_published(stage: Stage) -> No
     assert await stage.rest.get(f"{T}/lastMessageId") == nowhere
 
 
-# what did not change
+# unchanged behavior
 
 
 @pytest.mark.req("S415-40")
@@ -467,5 +467,5 @@ async def test_many_markers_hold_nobody_up(stage: Stage) -> None:
         await trio.lowlevel.checkpoint()
         turns = 0
         await stage.rest.get(f"{INDEX}?index=1")
-        assert turns >= 4  # one in 64 steps; whether others run before or behind is of chance
+        assert turns >= 4  # a pause every 64 steps; trio chooses at random which task runs first
         nursery.cancel_scope.cancel()

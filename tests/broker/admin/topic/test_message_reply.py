@@ -1,4 +1,4 @@
-"""Entries as answers: headers and bodies as a real broker gives them."""
+"""Entries as HTTP answers, with the headers and bodies of a real broker."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def header(entry: bytes, name: str) -> str:
 
 
 def test_all_headers_stand_in_the_order_of_a_real_broker() -> None:
-    """Compare with the answer of 4.2.4 to the same entry."""
+    """The expected headers are those of 4.2.4 for the same entry."""
     entry = plain(
         b"\xff\x00bin",
         publish_time=PUBLISHED,
@@ -131,7 +131,7 @@ def test_a_batch_comes_as_a_whole() -> None:
     entry = batch_of(b"a", b"b", publish_time=PUBLISHED)
     stamped = with_broker_metadata(entry, pb.BrokerEntryMetadata(broker_timestamp=PUBLISHED, index=1))
     assert entry.endswith(message_reply(AT, stamped).body)
-    assert (header(stamped, "num-batch-message"), header(stamped, "batch-size")) == ("2", "39")  # as of 4.2.4
+    assert (header(stamped, "num-batch-message"), header(stamped, "batch-size")) == ("2", "39")  # as in 4.2.4
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_batch_comes_as_a_whole() -> None:
         (
             {"properties": [{"key": "a<b>&'=\"", "value": "x\ny\t€é\\/"}, {"key": "é", "value": "\u2028"}]},
             "PROPERTY",
-            r'{"a\u003cb\u003e\u0026\u0027\u003d\"":"x\ny\t ' + 'é\\\\/","é":"\\u2028"}',  # as Gson writes them
+            r'{"a\u003cb\u003e\u0026\u0027\u003d\"":"x\ny\t ' + 'é\\\\/","é":"\\u2028"}',  # escaped as by Gson
         ),
         ({"partition_key": "ké€\r\nX-Evil: 1\0\x0b"}, "partition-key", "ké   X-Evil: 1"),
         *(({"partition_key": key}, "partition-key", "k") for key in (" k", "k ", "\tk", "k\n")),

@@ -1,4 +1,4 @@
-"""Single messages over REST: by their place in a subscription, in the topic, or by their id."""
+"""Single messages over REST, by their place in a subscription or topic, or by their id."""
 
 from __future__ import annotations
 
@@ -124,11 +124,11 @@ async def test_the_nth_message_from_either_end(rest: Rest, wire: Wire) -> None:
     assert (answer.status, answer.json["message"]) == (404, "Not Found")
 
 
-# what they have in common
+# all three
 
 
 class Broken(HeldStorage):
-    """Cannot read; neither can one whose ledger was deleted."""
+    """A store that cannot read entries."""
 
     def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
         if self.holding_reads:
@@ -139,7 +139,7 @@ class Broken(HeldStorage):
 
 @asynccontextmanager
 async def asked(rest: Rest, url: str) -> AsyncIterator[list[Answer]]:
-    """Make a call that waits while the test goes on; its answer is there at the end."""
+    """Make a call in the background. Its answer is in the list when the block ends."""
     answers: list[Answer] = []
 
     async def ask() -> None:

@@ -13,7 +13,7 @@ URL = f"{TOPICS}/p/partitioned-stats"
 
 
 async def used(rest: Rest, wire: Wire) -> None:
-    """Make three partitions, with a producer and a consumer each, and 1, 2 and 3 messages."""
+    """Create three partitions with a producer and a consumer each, and publish 1, 2 and 3 messages."""
     await rest.done("PUT", f"{TOPICS}/p/partitions", 3)
     for index, name in enumerate(PARTS):
         await wire.producer(name, index, producer_name="p")
@@ -78,7 +78,7 @@ async def test_partial_producers_are_not_added_up_unless_asked(rest: Rest, bed: 
 
 
 async def test_stats_of_partitions_that_are_unlike_are_added_up(rest: Rest, wire: Wire) -> None:
-    """Have a subscription on one partition only, two consumers on another."""
+    """The last partition has another subscription, and the second one has two consumers."""
     await used(rest, wire)
     await wire.subscribe(PARTS[1], type=Shared, consumer_id=8, consumer_name="d")
     await wire.subscribe(PARTS[2], "other", consumer_id=9)

@@ -29,7 +29,7 @@ NOT_OWNED = "org.apache.pulsar.broker.service.BrokerServiceException$TopicNotFou
 
 
 async def produced(rest: Rest, url: str, value: Any) -> list[str]:
-    """Return the message ids, all of which must be there."""
+    """Publish messages over HTTP, expect that all succeed, and return their ids."""
     answer = await rest.call("POST", url, value)
     assert answer.status == 200, answer
     assert {result["errorCode"] for result in answer.json["messagePublishResults"]} <= {0}, answer

@@ -1,4 +1,4 @@
-"""Check rates that are measured, over whole intervals, and rates that are kept to (B-42)."""
+"""Measured rates over whole intervals, and rate limits (B-42)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_rates_are_not_updated_once_http_has_stopped(bed: Bed) -> None:
     assert rates.of(producer) == Rate()
 
 
-# rates that are kept to
+# rate limits
 
 
 @pytest.mark.req("B-42")

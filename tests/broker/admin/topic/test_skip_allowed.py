@@ -1,4 +1,4 @@
-"""Who may skip messages, and which broker does it."""
+"""Authorization of skipByMessageIds, and the broker that performs it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_a_skip_is_redirected_to_the_broker_of_the_topic(two: Bed) -> None
 
 @pytest.mark.req("S423-55")
 async def test_a_skip_reaches_partitions_on_several_brokers(two: Bed) -> None:
-    """Ask either broker: each partition is skipped where it is."""
+    """A broker that gets the call passes it on to the owners of other partitions."""
     names = [TopicName.parse(f"persistent://public/default/parted-partition-{number}") for number in range(4)]
     for number, name in enumerate(names):
         give(two, number % 2, name)

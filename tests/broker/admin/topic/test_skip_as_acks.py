@@ -1,4 +1,4 @@
-"""Skipping messages leaves what the same acknowledgements of a consumer leave, to the last byte that is kept."""
+"""Skipping messages leaves the same stored bytes as a consumer that acknowledges these messages."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ CONFIG = Config(
     managedLedgerMaxEntriesPerLedger=3, managedLedgerMinLedgerRolloverTimeMinutes=0, managedLedgerCacheSizeMB=0
 )
 
-Request = dict[int, set[int] | None]  # entries by number, and which messages of each
+Request = dict[int, set[int] | None]  # entry number -> batch indexes, or WHOLE
 
 
 @dataclass
 class Program:
-    """Batches (0: a single message), how many of them are delivered first, and what is acknowledged when."""
+    """A program of a test: batch sizes (0: a single message), how many are delivered first, and acknowledgements."""
 
     sizes: list[int]
     delivered: int
@@ -58,7 +58,7 @@ def programs(draw: st.DrawFn) -> Program:
 @pytest.mark.req("S423-43", "S423-44", "S423-45")
 @settings(max_examples=30)
 @given(programs(), st.sampled_from([Shared, KeyShared]))
-# An entry twice, in the ledger behind the one whose end is then reached.
+# One entry twice, in the second ledger. Then the whole first ledger is acknowledged.
 @example(Program([0] * 5, 0, [{0: WHOLE, 1: WHOLE}, {3: WHOLE}, {3: WHOLE}, {2: WHOLE}]), Shared)
 def test_skipping_leaves_what_acknowledging_leaves(program: Program, type: int) -> None:
     async def play() -> None:
@@ -96,7 +96,7 @@ async def publish(wire: Wire, size: int) -> Position:
 
 
 def acks(program: Program, sent: list[Position], request: Request) -> Iterable[dict[str, Any]]:
-    """Acknowledge as a client does: of a batch, what is left."""
+    """Yield the ids of an ACK as a client sends them, with the ack set that remains of a batch."""
     for number, indexes in request.items():
         if indexes is WHOLE:
             yield message_id(sent[number])
@@ -114,7 +114,7 @@ def skips(sent: list[Position], request: Request) -> Iterator[Position | dict[st
 
 
 def kept(store: HeldStorage, name: str) -> list[bytes]:
-    """Return what the store has of a cursor, without what tells one cursor from another."""
+    """Return the stored records of a cursor, without the fields that differ between equal cursors."""
     info = read_cursor_info(store.metadata[CURSORS + name])
     record = store.metadata.get(f"/cursor-ledgers/{info.cursorsLedgerId}", b"")
     info.cursorsLedgerId = 0
@@ -123,7 +123,7 @@ def kept(store: HeldStorage, name: str) -> list[bytes]:
 
 
 async def delivered(wire: Wire, consumer_id: int) -> list[tuple[Position, list[int]]]:
-    """Return what a consumer gets (again) of what is left."""
+    """Redeliver the backlog to a consumer, and return positions and ack sets."""
     await wire.redeliver(consumer_id=consumer_id)
     await wire.flow(consumer_id=consumer_id)
     received = await wire.rest(0.001)

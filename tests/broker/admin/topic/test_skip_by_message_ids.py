@@ -1,4 +1,4 @@
-"""PIP-423 over REST: what is skipped comes to nobody, and all else is as it was."""
+"""PIP-423 over REST: no consumer gets a skipped message, and all other messages stay as they were."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHARING = pytest.mark.parametrize("type", [Shared, KeyShared])
 
 @pytest.fixture
 async def sent(wire: Wire, sender: Wire) -> list[Position]:
-    """Publish five messages, which are their numbers, for a Shared consumer without permits."""
+    """Publish five messages with their numbers as payloads, for a Shared consumer without permits."""
     await wire.subscribe(type=Shared, initialPosition=Earliest)
     return await sender.publish(*[plain(b"%d" % number, partition_key=str(number)) for number in range(5)])
 
@@ -56,7 +56,7 @@ async def test_no_consumer_of_that_subscription_gets_it(bed: Bed, sender: Wire, 
 
 @pytest.mark.req("S423-33")
 async def test_messages_are_skipped_before_any_consumer_came(bed: Bed, sender: Wire, rest: Rest) -> None:
-    """Nobody knows the type yet (X-08)."""
+    """The subscription has no type yet (X-08)."""
     await rest.done("PUT", f"{TOPICS}/t/subscription/sub", "earliest")
     first, second = await sender.publish(plain(b"0"), plain(b"1"))
     batch = await send_batch(sender)
@@ -71,7 +71,7 @@ async def test_messages_are_skipped_before_any_consumer_came(bed: Bed, sender: W
 async def test_every_form_of_the_body_skips(rest: Rest, sent: list[Position]) -> None:
     ids = [encoded(position) for position in sent]
     before = await backlog(rest)
-    assert (await posted(rest, ["CLlgEAQwAA==", "CLlgEAYwAA=="])).status == 204  # of no ledger here
+    assert (await posted(rest, ["CLlgEAQwAA==", "CLlgEAYwAA=="])).status == 204  # ids of a ledger that does not exist
     assert await backlog(rest) == before
     bodies: list[Any] = [
         [ids[0]],
@@ -96,11 +96,11 @@ async def test_skipping_again_changes_nothing(
         cursor = subscription_of(bed.broker).cursor
         assert (cursor.mark_delete, cursor.backlog(), cursor.batch_acks.words(batch)) == (sent[0], 4, [0b11101])
     await skip(rest, *sent, batch)
-    await skip(rest, sent[3], triplet(batch, 99))  # of what is acknowledged nothing has to be known
+    await skip(rest, sent[3], triplet(batch, 99))  # a batch index of an acknowledged entry is not checked
     assert await backlog(rest) == 0
 
 
-# what a consumer's acknowledgement does
+# consumers that have the message already
 
 
 @pytest.mark.req("S423-52")
@@ -147,7 +147,7 @@ async def test_consumers_that_owe_less_are_given_more(sender: Wire, rest: Rest) 
         assert await payloads(wire) == [b"2"]
 
 
-# around it
+# the topic, the protocol and other calls
 
 
 @pytest.mark.req("S423-60", "SREV-12")
@@ -159,7 +159,7 @@ async def test_nothing_is_written_to_the_topic(bed: Bed, rest: Rest, sent: list[
 
 @pytest.mark.req("S423-61")
 def test_no_command_of_the_protocol_is_for_it() -> None:
-    """The highest version is that of PIP-429 (X-18)."""
+    """The highest protocol version is that of PIP-429 (X-18)."""
     assert not [spec.name for spec in COMMANDS.values() if "SKIP" in spec.name]
 
 

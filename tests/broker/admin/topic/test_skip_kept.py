@@ -1,4 +1,4 @@
-"""skipByMessageIds and the store: what it keeps, what it reads, and what it does when that fails."""
+"""skipByMessageIds and the store: writes, reads, and their failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("autojump_clock")
 
 
 class Store(Disk):
-    """Can fail to read."""
+    """A store that can fail to read."""
 
     broken = False
 
@@ -36,7 +36,7 @@ class Store(Disk):
 
 
 class Stage:
-    """A Shared subscription with two messages and a batch of five, over a store that nothing is cached of."""
+    """A Shared subscription with two messages and a batch of five, whose entries are not cached."""
 
     def __init__(self, bed: Bed, store: Store, rest: Rest) -> None:
         self.bed = bed
@@ -181,7 +181,7 @@ async def test_many_entries_are_read_in_slices() -> None:
                 while len(on.answers) < len(turns):
                     turns[-1] += 1
                     await trio.lowlevel.checkpoint()
-        assert 2 <= turns[1] - turns[0] <= 4  # 199 // 64, and who is first in a turn is of chance
+        assert 2 <= turns[1] - turns[0] <= 4  # 199 // 64; trio chooses at random which task runs first
         assert on.statuses == [204, 204]
         assert [on.cursor.batch_acks.words(batch) for batch in batches] == [[1]] * 200
 
@@ -192,7 +192,7 @@ async def test_a_skip_whose_commit_fails_is_answered_500() -> None:
         on.store.holding = True
         nursery.start_soon(on.post, triplet(on.sent[0]))
         await trio.testing.wait_all_tasks_blocked()
-        assert on.answers == []  # not before it is kept
+        assert on.answers == []  # the answer waits for the commit
         on.store.fail()
         await trio.testing.wait_all_tasks_blocked()
         assert on.statuses == [500]
@@ -213,7 +213,7 @@ async def test_a_fault_of_the_cursor_is_answered_500(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.req("S423-63", "S423-64")
 async def test_skips_are_kept_up_to_the_caps_of_acknowledgements() -> None:
-    """As of acknowledgements of a consumer: what goes beyond them is known until the broker dies."""
+    """Skips have the same caps as acknowledgements. Those beyond the caps are lost when the broker is killed."""
     caps: dict[str, Any] = {
         "managedLedgerMaxUnackedRangesToPersist": 2,
         "managedLedgerMaxBatchDeletedIndexToPersist": 1,

@@ -31,7 +31,7 @@ def backlogs(bed: Bed) -> list[int]:
 
 @pytest.fixture
 async def sent(wire: Wire, rest: Rest) -> list[list[Position]]:
-    """Publish two messages on each partition, for Shared consumers on the connection."""
+    """Publish two messages on each partition, for one Shared consumer each."""
     await rest.done("PUT", f"{TOPICS}/parted/partitions", COUNT)
     found = []
     for n in range(COUNT):
@@ -108,7 +108,7 @@ async def test_every_partition_needs_a_subscription_that_can_be_skipped(
 async def test_ids_are_looked_at_where_their_ledger_is(
     bed: Bed, rest: Rest, sent: list[list[Position]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many ids for many partitions are no more work than both together."""
+    """The work grows with ids plus partitions, not with ids times partitions."""
     looked_at: list[int] = []
 
     def counted(ids: Sequence[MessageId], partition: int) -> list[SkipEntry]:

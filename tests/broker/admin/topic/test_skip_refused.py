@@ -1,4 +1,4 @@
-"""What skipByMessageIds refuses, in which order; and that nothing is acknowledged then."""
+"""Refusals of skipByMessageIds and their order. A refused request acknowledges nothing."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ async def test_batch_indexes_that_are_not_there_are_refused(
 async def test_messages_that_are_still_to_come_are_not_skipped(
     bed: Bed, rest: Rest, sent: list[Position], sender: Wire
 ) -> None:
-    """An acknowledgement of what is to come would lose it."""
+    """An acknowledgement of a future entry would lose a message."""
     ledger = sent[0].ledger_id
     for position in (Position(ledger, 4), Position(ledger, 999)):
         for wrong in (triplet(position), triplet(position, 0)):
@@ -205,7 +205,7 @@ async def test_messages_that_are_still_to_come_are_not_skipped(
 async def test_entries_that_claim_to_be_batches_are_skipped_as_a_whole(
     bed: Bed, wire: Wire, sender: Wire, rest: Rest
 ) -> None:
-    """Nobody makes an ack set as long as an entry says."""
+    """The broker makes no ack set of a length that an entry merely claims."""
     await wire.subscribe(type=Shared)
     positions = await sender.publish(
         plain(b"", num_messages_in_batch=2**31 - 1),

@@ -1,4 +1,4 @@
-"""The forms of skipByMessageIds' body."""
+"""Forms of skipByMessageIds' body."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def proving(*rows: str) -> Any:
             [(12345, 100, None), (12346, 200, 5)],
             marks=proving("S423-03"),
         ),
-        # The proposal's sample; a batch size of 0 says nothing (X-27).
+        # The proposal's sample; a batch size of 0 is an unknown size (X-27).
         pytest.param(SAMPLES, OF_SAMPLES, marks=proving("S423-07", "S423-08")),
         ([sample.rstrip("=") for sample in SAMPLES], OF_SAMPLES),
         pytest.param([encoded(AT, batch_index=1)], [(7, 3, 1)], marks=proving("S423-09")),
@@ -67,7 +67,7 @@ def proving(*rows: str) -> Any:
         ([None], []),
         ({"messageIds": []}, []),
         (format_1([]), []),
-        # Texts of digits are numbers (X-10), for each of the numbers.
+        # Strings of digits are taken as numbers (X-10), in each field.
         (format_1([{"ledgerId": "124", "entryId": "46", "batchIndex": "2"}]), [(124, 46, 2)]),
         (format_1([{**triplet(AT), "batchIndex": None, "partitionIndex": -1}]), WHOLE),
     ],
@@ -83,7 +83,7 @@ def test_each_form_of_the_body_is_read(body: Any, ids: list[tuple[int, int, int 
         ({"ledgerId": "abc"}, "invalid ledgerId 'abc'"),
         ({"ledgerId": "-1"}, "invalid ledgerId '-1'"),
         ({"ledgerId": " 1"}, "invalid ledgerId ' 1'"),
-        ({"ledgerId": "\u0661"}, "invalid ledgerId"),  # a digit, but not of ours
+        ({"ledgerId": "\u0661"}, "invalid ledgerId"),  # a digit of another script
         ({"ledgerId": ""}, "invalid ledgerId ''"),
         ({"ledgerId": True}, "invalid ledgerId True"),
         ({"ledgerId": -1}, "invalid ledgerId -1"),
@@ -170,7 +170,7 @@ def test_anything_is_read_or_refused(body: Any) -> None:
         assert all(each.ledger_id >= 0 <= each.entry_id for each in read_message_ids(body))
 
 
-# what a topic is asked for
+# entries that a topic skips
 
 
 def entries(*ids: MessageId, partition: int = -1) -> list[tuple[int, int, Any]]:

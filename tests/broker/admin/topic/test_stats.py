@@ -93,7 +93,7 @@ async def test_the_epoch_of_a_topic_that_had_an_exclusive_producer(rest: Rest, w
 
 @pytest.mark.serving(Config(brokerEntryMetadataInterceptors=(APPEND_BROKER_TIMESTAMP, APPEND_INDEX)))
 async def test_stats_count_sizes_and_backlogs(bed: Bed) -> None:
-    """A producer's bytes are counted as they came, storage and deliveries with what the broker put in front."""
+    """A producer's bytes count as they came, storage and deliveries with the broker's entry metadata."""
     rest, wire = rest_of(bed), await bed.connect()
     entry = plain(b"x" * 100)
     await wire.producer()
@@ -118,7 +118,7 @@ async def test_stats_count_sizes_and_backlogs(bed: Bed) -> None:
     assert (shared["type"], "activeConsumerName" in shared) == ("Shared", False)
     assert (exclusive["type"], exclusive["activeConsumerName"]) == ("Exclusive", "")
     assert shared["nonContiguousDeletedMessagesRanges"] == 2
-    assert shared["nonContiguousDeletedMessagesRangesSerializedSize"] == 6  # of one ledger, in one word
+    assert shared["nonContiguousDeletedMessagesRangesSerializedSize"] == 6  # one ledger, one word
     assert (shared["unackedMessages"], exclusive["unackedMessages"]) == (2, 0)
     (consumer,) = shared["consumers"]
     assert (consumer["availablePermits"], consumer["unackedMessages"]) == (0, 2)
@@ -133,7 +133,7 @@ async def test_stats_count_sizes_and_backlogs(bed: Bed) -> None:
 
 
 async def test_messages_an_entry_are_a_running_average(rest: Rest, wire: Wire) -> None:
-    """Follow Pulsar: 0.9 of what it was and 0.1 of the newest, from the first on."""
+    """Pulsar weighs the last average with 0.9 and the newest entry with 0.1."""
     await wire.producer()
     await wire.subscribe()
     await wire.flow()
@@ -191,7 +191,7 @@ async def test_an_empty_backlog_has_no_earliest_time(rest: Rest, wire: Wire) -> 
 
 @asynccontextmanager
 async def with_delayed(profile: Profile, count: int) -> AsyncIterator[tuple[Rest, Wire, list[Position]]]:
-    """Serve a producer and a Shared consumer; yield the positions of messages that wait an hour."""
+    """Serve a producer and a Shared consumer, and publish messages that are delayed by an hour."""
     async with serving(profile=profile) as bed:
         rest, wire = rest_of(bed), await bed.connect()
         await wire.producer()

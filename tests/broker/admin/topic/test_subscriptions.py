@@ -1,4 +1,4 @@
-"""Subscriptions without a client."""
+"""Subscriptions over REST, without a client."""
 
 from __future__ import annotations
 

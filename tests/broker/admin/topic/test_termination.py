@@ -1,4 +1,4 @@
-"""Terminating topics by REST."""
+"""Termination of topics over REST."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def test_a_topic_is_terminated(rest: Rest, sender: Wire) -> None:
     await sender.expect(Type.CLOSE_PRODUCER)
     assert (await rest.get(f"{TOPICS}/t/internalStats"))["state"] == "Terminated"
     await rest.done("DELETE", f"{TOPICS}/t")
-    await sender.producer(producer_id=1)  # a new topic of that name
+    await sender.producer(producer_id=1)  # creates a new topic of the same name
 
 
 @pytest.mark.req("B-33")

@@ -1,4 +1,4 @@
-"""Topics come, go and are listed."""
+"""Topics over REST: creation, deletion and lists."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ async def test_counts_in_the_stats_of_topics(bed: Bed, rest: Rest, sender: Wire)
 
 
 async def test_looking_at_messages_says_what_became_of_them(bed: Bed, rest: Rest, sender: Wire) -> None:
-    """Clients pass over those that are not to be seen."""
+    """Clients filter out messages that are aborted or uncommitted."""
     aborted = await send(sender, txn(1), b"aborted")
     await end(bed, sender, txn(1), commit=False)
     committed = await send(sender, txn(2), b"committed")

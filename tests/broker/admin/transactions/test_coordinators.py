@@ -26,7 +26,7 @@ async def bed() -> AsyncIterator[Bed]:
 
 
 async def touching(wire: Wire) -> dict[str, int]:
-    """Begin a transaction that is about to publish, and to acknowledge."""
+    """Begin a transaction, and add a topic and a subscription to it."""
     txn = await begin(wire)
     await wire.ask(Type.ADD_PARTITION_TO_TXN, **txn, partitions=[TOPIC])
     await wire.ask(Type.ADD_SUBSCRIPTION_TO_TXN, **txn, subscription=[{"topic": TOPIC, "subscription": "sub"}])
@@ -54,7 +54,7 @@ async def test_the_coordinators_of_all_brokers_are_listed() -> None:
     async with serving(ON, brokers=3) as bed:
         found = await rest_of(bed, 1).get(f"{ROOT}/coordinators")
         assert [each["id"] for each in found] == [0, 1, 2]
-        for each in found:  # as who looks them up is told
+        for each in found:  # the same broker as in a lookup
             number, url = each["id"], each["brokerServiceUrl"]
             answer = await look_up(await bed.connect(), number)
             assert answer.brokerServiceUrl == url

@@ -1,4 +1,4 @@
-"""What open transactions acknowledged, by REST."""
+"""Acknowledgements of open transactions over REST."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from pulsarium.capture.lint.checker import Walk
 
 
 def told(records: Iterable[Record]) -> list[str]:
-    """Each as `client SEND`, `broker closed: why`."""
+    """Return the sender and the command of each record, such as `client SEND`, or its kind, such as `broker closed:
+    why`."""
     walk = Walk()
     found = []
     for record in records:
@@ -21,6 +22,6 @@ def told(records: Iterable[Record]) -> list[str]:
 
 
 def violations(records: Iterable[Record]) -> list[str]:
-    """Of the rules of the protocol."""
+    """Return the rules of the protocol that the records violate, each with its detail."""
     walk = Walk(judging=True)
     return [f"{each.rule.name}: {each.detail}" for record in records for each in walk.feed(record)[1].violations]

@@ -1,4 +1,4 @@
-"""Captures of a broker over streams: what is in them, when they begin and end, what they hide."""
+"""Captures of a broker over streams: their contents, their beginning and end, and the secrets that they hide."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ async def test_a_capture_may_have_the_time_at_which_the_broker_sent_a_delayed_fr
 
 @pytest.mark.parametrize("number", range(8))
 async def test_a_damaged_frame_keeps_no_secret(bed: Bed, number: int) -> None:
-    """Whichever byte of it is another one: what was a secret may now look like something else."""
+    """A damaged byte, whichever it is, may make the secret look like another field."""
     lab = lab_of(bed)
     capture = lab.captures.start()
     with lab.faults.add(Corrupt("byte"), "CONNECT", seed=number):

@@ -33,7 +33,7 @@ def read(path: Path) -> list[Record]:
 
 @asynccontextmanager
 async def broker_that(talks: Callable[[trio.SocketStream], Awaitable[None]]) -> AsyncIterator[Target]:
-    """A broker of the test."""
+    """Serve `talks` as a broker on loopback, and yield its address."""
     with trio.fail_after(HANGS):
         async with trio.open_nursery() as nursery:
             [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
@@ -68,7 +68,7 @@ async def test_a_broker_of_ours_through_the_proxy(tmp_path: Path) -> None:
 
 
 async def test_clients_of_a_cluster_stay_on_the_proxy(tmp_path: Path) -> None:
-    """Each broker that a lookup names gets a port; what is recorded is what the broker said."""
+    """A broker that a lookup names gets a port of the proxy. The capture holds the answers as the broker sent them."""
 
     async def talks(stream: trio.SocketStream) -> None:
         async with stream:
@@ -87,7 +87,7 @@ async def test_clients_of_a_cluster_stay_on_the_proxy(tmp_path: Path) -> None:
             await wire.aclose()
             url = answer.brokerServiceUrl
             urls.add(url)
-        assert len(urls) == 2  # 127.0.0.1 and localhost are two addresses; the second is known by then
+        assert len(urls) == 2  # 127.0.0.1 and localhost are two brokers; the second lookup finds localhost known
         wire = await dial(url)
         await wire.send(Type.LOOKUP, topic=TOPIC, request_id=1)
         assert (await wire.expect(Type.LOOKUP_RESPONSE)).brokerServiceUrl == url

@@ -1,4 +1,4 @@
-"""/lab/captures over HTTP."""
+"""REST calls of /lab/captures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a proxy changes of a stream, and that it changes nothing else."""
+"""Rewriting of a stream by a proxy: URLs of brokers change, and nothing else does."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_frames_without_a_broker_url_pass_unchanged(frames: list[bytes], piece: 
 @given(STREAMS, st.integers(1, 200))
 def test_urls_of_brokers_lead_through_the_proxy(frames: list[bytes], piece: int) -> None:
     seen, out = pass_all(Rewriter(through), b"".join(frames), piece)
-    assert seen == frames  # as the broker said it
+    assert seen == frames  # as the broker sent them
     again, _ = Rewriter().feed(out)
     assert [each == was for each, was in zip(again, frames, strict=True)] == [each not in URLS for each in frames]
     for each, was in zip(again, frames, strict=True):
@@ -78,7 +78,7 @@ def test_urls_of_brokers_lead_through_the_proxy(frames: list[bytes], piece: int)
 
 
 def test_clients_that_stay_on_the_service_url_are_told_the_true_one() -> None:
-    """They put it into CONNECT.proxy_to_broker_url."""
+    """Clients put the broker's true URL into CONNECT.proxy_to_broker_url."""
     answer = pb.BaseCommand()
     answer.CopyFrom(LOOKUP)
     answer.lookupTopicResponse.proxy_through_service_url = True
@@ -87,7 +87,7 @@ def test_clients_that_stay_on_the_service_url_are_told_the_true_one() -> None:
 
 
 def test_every_command_with_a_url_of_a_broker_is_looked_at() -> None:
-    """Whatever nested message names it; clients do not follow it over TLS."""
+    """URLs in nested messages are rewritten too. TLS URLs stay, because clients of the proxy do not follow them."""
     scalable = pb.BaseCommand(type=Type.SCALABLE_TOPIC_UPDATE)
     dag = getattr(scalable, COMMANDS[Type.SCALABLE_TOPIC_UPDATE].field).dag
     dag.controller_broker_url = "pulsar://b3:6650"

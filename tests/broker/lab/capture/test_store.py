@@ -1,4 +1,4 @@
-"""Where records are kept: everything in a file, the newest in memory; a disk that says no."""
+"""Stores of captured records: a file has all records, memory the newest ones. A full or slow disk ends the file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fill(kept: Store, frames: list[bytes]) -> None:
 
 
 def read(kept: Store, after: int = 0, most: int = 1 << 20) -> list[tuple[int, bytes]]:
-    """Each record's number, which the test put into its connection, and its frame."""
+    """Return the number and the frame of each record. The test has put the number into the record's connection."""
     reader = CaptureReader()
     assert list(reader.feed(kept.head)) == []
     found: list[tuple[int, bytes]] = []
@@ -63,7 +63,7 @@ def test_memory_lets_go_of_the_oldest(frames: list[bytes]) -> None:
     fill(kept, frames)
     expected = list(zip(count(1), frames))
     assert read(kept) == expected[kept.dropped :]
-    size = sum(len(data) + 100 for data in frames)  # at least what they cost
+    size = sum(len(data) + 100 for data in frames)  # the records take at least this much
     assert (kept.dropped > 0) >= (size > 4000)
 
 
@@ -100,7 +100,7 @@ def test_a_full_disk_ends_it_and_the_file_is_good_so_far(tmp_path: Path, monkeyp
     fill(kept, [b"lost"])
     assert read(kept) == [(1, b"whole")]
     assert kept.trouble == "No space left on device"
-    fill(kept, [b"later"])  # goes nowhere
+    fill(kept, [b"later"])  # ignored: the file has ended
     kept.close()
     assert read(kept) == [(1, b"whole")]
 
@@ -110,7 +110,7 @@ def test_a_disk_that_is_too_slow_ends_it(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(store, "FLUSH_SECONDS", 60)
     kept = File(tmp_path / "run.pulscap")
     fill(kept, [b"x" * 9000])
-    assert kept.trouble == ""  # it was big, not slow
+    assert kept.trouble == ""  # a big record does not make a disk slow
     fill(kept, [b"x" * 1000] * 10)
     assert "slower" in kept.trouble
     kept.close()

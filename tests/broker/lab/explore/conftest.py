@@ -1,4 +1,4 @@
-"""A broker that makes the decisions of a script, over streams, in time that jumps."""
+"""A broker that makes the decisions of a script, over streams, under a clock that jumps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.broker.wire import Bed
 
 @pytest.fixture
 async def explored(bed: Bed) -> AsyncIterator[Callable[..., object]]:
-    """Return a function that starts an exploration with the decisions of these texts, and returns its run."""
+    """Return a function that starts an exploration with the decisions in the given texts, and returns its run."""
     lab = bed.broker.cluster.lab
     assert lab is not None
     async with trio.open_nursery() as nursery:

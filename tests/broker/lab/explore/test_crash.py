@@ -1,4 +1,4 @@
-"""A crash of all brokers: what was confirmed stays, and acknowledgements that were not stored do not."""
+"""Crashes of all brokers: confirmed messages stay, and acknowledgements that were not stored are lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A, B = plain(b"a", producer_name="me"), plain(b"b", producer_name="me", sequence
 
 @pytest.fixture
 async def real() -> AsyncIterator[Bed]:
-    """A broker with deduplication, and with a store that outlives crashes. Its time does not jump over timers."""
+    """Serve a broker with deduplication and with a store that outlives crashes. Its time does not jump over timers."""
     async with serving(Config(brokerDeduplicationEnabled=True), storage=LastingStorage()) as bed:
         yield bed
 

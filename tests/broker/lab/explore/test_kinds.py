@@ -1,4 +1,4 @@
-"""Each kind of choice, as clients see it, and why it is legal: what the broker promised still holds."""
+"""Kinds of choices, as clients see them. Each kind is legal: the broker still keeps its promises."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ A, B, C = plain(b"a"), plain(b"b"), plain(b"c")
 
 
 async def stored(bed: Bed) -> list[bytes]:
-    """Return the payloads of the topic, in order, once the broker has done what it began."""
+    """Return the payloads of the topic, in order, once the broker has finished its work."""
     await trio.testing.wait_all_tasks_blocked()
     wire = await bed.connect()
     await wire.subscribe(name="reader", initialPosition=Earliest)
@@ -37,7 +37,7 @@ async def stored(bed: Bed) -> list[bytes]:
 
 
 async def consumer(bed: Bed, **options: Any) -> Wire:
-    """Return a connection with a consumer that has asked for messages, once the broker has done what it began."""
+    """Return a connection with a consumer that has sent FLOW, once the broker has finished its work."""
     await trio.testing.wait_all_tasks_blocked()
     wire = await bed.connect()
     await wire.subscribe(**{"initialPosition": Earliest, **options})
@@ -257,7 +257,7 @@ def test_small_dispatch_is_a_setting_of_the_start() -> None:
     assert run.settings() == KINDS["small-dispatch"].config
 
 
-# the table
+# the table of kinds
 
 
 def test_every_kind_has_moments_that_exist_a_rate_and_a_reason() -> None:

@@ -1,4 +1,4 @@
-"""Plans: the choices that a seed makes."""
+"""Plans: the choices that follow from a seed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_scripted_plan_repeats_the_decisions_of_a_seed(seed: str, asked: list[
 @given(seeds, points.filter(lambda asked: len(asked) <= 3), st.randoms())
 def test_choices_do_not_depend_on_the_order_of_the_points(seed: str, asked: list[Point], chance: object) -> None:
     plan = Seeded(seed, RATES, VALUES)
-    if plan.most >= len(asked):  # else the first ones use the budget up
+    if plan.most >= len(asked):  # otherwise the first points use up the budget
         assert {*made(plan, asked)} == {*made(plan.again(), asked[::-1])}
 
 

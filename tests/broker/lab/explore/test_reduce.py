@@ -1,4 +1,4 @@
-"""The reduction of a script that fails."""
+"""Reduction of a script that fails."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reduce(script: Script, fails: Callable[[Script], bool], most: int = 1000) ->
 
 @given(scripts, st.data())
 def test_a_reduced_script_is_the_planted_bug(script: Script, data: st.DataObject) -> None:
-    """The bug needs some kinds, each at any index."""
+    """The planted bug needs some kinds of choices, each at any index."""
     needed = data.draw(st.sets(st.sampled_from([each[:2] for each in script]))) if script else set()
 
     def fails(candidate: Script) -> bool:

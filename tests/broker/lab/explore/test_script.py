@@ -1,4 +1,4 @@
-"""Decisions as text."""
+"""Decisions in the form of text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search: which runs it wants, and what it makes of their outcomes."""
+"""The search: which runs it asks for, and what it concludes from their outcomes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(plan: Plan, fails: Callable[[Script], bool]) -> Outcome:
 
 
 def search(fails: Callable[[Script], bool], *, known: Sequence[Script] = (), **settings: Any) -> Search:
-    """Search to the end, or to the first failure."""
+    """Search until all runs are done, or until the first failure."""
     keep_going = settings.pop("keep_going", False)
     searching = Search(Settings(**{"runs": 200, "seed": 1, **settings}), known, keep_going=keep_going)
     for trial in searching.trials():

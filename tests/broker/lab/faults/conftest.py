@@ -1,4 +1,4 @@
-"""Faults of the broker that a test talks to, and connections whose beginning no rule has seen."""
+"""Fault rules of the test's broker, and a check that the broker logs no error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.broker.wire import Bed
 
 @pytest.fixture
 def faults(bed: Bed) -> Faults:
-    """No rule yet."""
+    """Return the fault rules of the test's broker. None exists yet."""
     lab = bed.broker.cluster.lab
     assert lab is not None
     return lab.faults
@@ -21,6 +21,6 @@ def faults(bed: Bed) -> Faults:
 
 @pytest.fixture(autouse=True)
 def nothing_failed(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Whatever happens on the wire, nothing in the broker breaks."""
+    """Check that the broker logged no error: no frame on the wire may break the broker."""
     yield
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []

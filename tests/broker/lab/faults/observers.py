@@ -12,7 +12,7 @@ from tests.broker.wire import Type
 
 
 class Seen:
-    """Frames, as an observer is shown them."""
+    """An observer that records the frames that the tap shows it, and the ends of streams."""
 
     def __init__(self) -> None:
         self.frames: list[tuple[Direction, str, Mapping[str, Any]]] = []

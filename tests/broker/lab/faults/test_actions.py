@@ -1,4 +1,4 @@
-"""What each action does to a frame, before the work and after it."""
+"""Actions of fault rules on a frame, before and after the broker's work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ A, B, C = plain(b"a"), plain(b"b"), plain(b"c")
 
 
 async def stored(bed: Bed) -> list[bytes]:
-    """Payloads of the topic, by somebody that no rule is about."""
+    """Return the payloads of the topic, read by a client that no rule selects."""
     wire = await bed.connect(client_version="reader")
     await wire.subscribe(name="reader", initialPosition=Earliest)
     await wire.flow()
@@ -232,7 +232,7 @@ async def test_the_seed_chooses_the_byte_that_is_corrupted(faults: Faults, bed: 
             await wire.flow()
             seen.append((await wire.next()).trailing)
             await wire.aclose()
-            await bed.connect()  # the subscription is free again
+            await bed.connect()  # after this, the subscription is free again
     assert seen[0] == seen[1]
     assert len(seen[0]) == len(A)
     assert sum(one != other for one, other in zip(seen[0], A, strict=True)) == 1
@@ -329,7 +329,7 @@ async def test_a_command_whose_connection_ended_before_its_answer_leaves_its_tur
     faults: Faults, bed: Bed, wire: Wire
 ) -> None:
     rule = faults.add(Drop(), "ACK", stage="after")
-    await wire.send(Type.ACK, consumer_id=5, ack_type=0, request_id=1)  # of no consumer: not answered
+    await wire.send(Type.ACK, consumer_id=5, ack_type=0, request_id=1)  # consumer 5 does not exist: no answer
     await wire.alive()
     assert (rule.matched, rule.hits, rule.occurrence.spent) == (1, 0, True)
     await wire.aclose()

@@ -1,4 +1,4 @@
-"""Every command there is can be faulted, by name, in the direction in which it goes."""
+"""Faults of every command, by name, in the direction in which the command goes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def handled(broker: Broker, spec: CommandSpec) -> bool:
 
 
 def command_of(spec: CommandSpec) -> pb.BaseCommand:
-    """A command that is answered, if any of its kind is."""
+    """Return the smallest valid command of this kind, with ids and names that the broker can answer."""
     command = minimal_command(spec.type)
     body: Any = getattr(command, spec.field)
     if "request_id" in body.DESCRIPTOR.fields_by_name:
@@ -45,7 +45,8 @@ def command_of(spec: CommandSpec) -> pb.BaseCommand:
 
 
 async def at_work(bed: Bed, spec: CommandSpec) -> Wire:
-    """A connection on which the command would be answered: with a producer 0 and a consumer 0, or nothing yet."""
+    """Return a connection on which the broker answers the command. It has a producer 0 and a consumer 0 where they do
+    not interfere."""
     if spec.type == Type.CONNECT:
         return bed.dial()
     wire = await bed.connect(flags=["supports_topic_watchers"])
@@ -56,7 +57,7 @@ async def at_work(bed: Bed, spec: CommandSpec) -> Wire:
 
 
 async def answers_to(wire: Wire, spec: CommandSpec) -> list[pb.BaseCommand]:
-    """What comes after the command and a PING, but the PONG to it."""
+    """Send the command and a PING, and return all that follows except the last PONG."""
     entry = plain(b"a") if spec.type == Type.SEND else b""
     await wire.write(frame(command_of(spec).SerializeToString(), entry) + frame_of(Type.PING))
     answers = [received.command for received in await wire.rest()]
@@ -118,7 +119,7 @@ async def test_an_answer_is_lost(faults: Faults, bed: Bed, spec: CommandSpec) ->
     assert not wire.ended
     if spec.type == Type.CONNECT:
         return
-    assert await answers_to(wire, spec)  # the rule has done its work
+    assert await answers_to(wire, spec)  # the rule has ended after one hit
 
 
 @pytest.mark.parametrize("spec", FROM_CLIENTS, ids=name_of)

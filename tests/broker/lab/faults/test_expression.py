@@ -1,4 +1,4 @@
-"""Expressions of `when`: their grammar, their bounds, and the fields of real frames that they name."""
+"""Expressions of `when`: their grammar, their limits, and the fields of real frames."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS = {"text": str, "ratio": float, "yes": bool, "no": bool, "data": bytes, "a
 
 
 def names(path: tuple[str, ...]) -> Field:
-    """The fields of FRAME, and a text of any longer path."""
+    """Return the field of FRAME that `path` names. A longer path names a text field, whose value is the path itself."""
     if len(path) > 1:
         return Field(str, lambda frame: ["/".join(path)])
     if path[0] not in FRAME:
@@ -150,7 +150,7 @@ def test_any_text_is_an_expression_or_an_expression_error(text: str) -> None:
 
 
 def _trees() -> some.SearchStrategy[tuple[str, bool]]:
-    """Expressions with their values."""
+    """Return a strategy of expressions and their values."""
     leaves = some.sampled_from([("yes", True), ("no", False), ("number == 5", True), ("many == 9", False)])
 
     def joined(inner: some.SearchStrategy[tuple[str, bool]]) -> some.SearchStrategy[tuple[str, bool]]:
@@ -175,18 +175,18 @@ def test_every_text_can_be_written(text: str) -> None:
     assert parse(f'a.b == "{escaped}"', lambda path: Field(str, lambda frame: [frame]))(text)
 
 
-# names of real frames
+# fields of real frames
 
 
 def keyed(key: str, **properties: str) -> bytes:
-    """An entry of one message with a key."""
+    """Build an entry of one message with a key."""
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1, partition_key=key)
     metadata.properties.extend(pb.KeyValue(key=name, value=value) for name, value in properties.items())
     return entry.build(metadata, b"payload")
 
 
 def batched(*messages: tuple[str, bytes]) -> bytes:
-    """A compressed batch of messages with keys."""
+    """Build a compressed batch of messages with keys."""
     packed = batch.pack((pb.SingleMessageMetadata(partition_key=key, payload_size=0), value) for key, value in messages)
     metadata = pb.MessageMetadata(
         producer_name="p",

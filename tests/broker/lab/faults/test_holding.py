@@ -1,4 +1,4 @@
-"""What is held up is in order, bounded, and neither lost nor left behind."""
+"""Frames that are held up: they keep their order, have a limit, and are neither lost nor forgotten."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def test_last_words_are_not_delayed(faults: Faults, bed: Bed) -> None:
     wire = bed.dial()
     await wire.send(Type.CONNECT, client_version="x", protocol_version=19)
     await wire.quiet(1)
-    await wire.send(Type.CONNECT, client_version="x", protocol_version=19)  # a second one: it is closed
+    await wire.send(Type.CONNECT, client_version="x", protocol_version=19)  # this closes the connection
     assert [received.command.type for received in await wire.closed(within=1)] == [Type.CONNECTED]
 
 
@@ -112,7 +112,7 @@ async def test_a_stalled_client_is_not_read(faults: Faults, bed: Bed, sender: Wi
 
         await trio.sleep(1)
         assert not session.may_read
-        assert sender.sequences[0] == total  # the stream in memory takes all; the broker has not
+        assert sender.sequences[0] == total  # the stream in memory has taken all frames, the broker has not
         tap = session.outgoing.tap
         assert tap is not None
         rule.remove()
@@ -197,7 +197,7 @@ async def test_occurrences_without_an_answer_are_forgotten(
     monkeypatch.setattr("pulsarium.broker.lab.faults.strike.MOST", 3)
     rule = faults.add(Drop(), "ACK", stage="after", count=4)
     for _ in range(4):
-        await wire.send(Type.ACK, consumer_id=5, ack_type=0, request_id=1)  # of no consumer
+        await wire.send(Type.ACK, consumer_id=5, ack_type=0, request_id=1)  # consumer 5 does not exist: no answer
     await wire.alive()
     assert rule.matched == 4
     assert not rule.occurrence.spent
@@ -218,7 +218,7 @@ async def test_released_frames_meet_no_rule_that_is_cleared_with_theirs(faults: 
 
 
 async def test_no_entry_is_kept_until_its_receipt(faults: Faults, sender: Wire) -> None:
-    gc.collect()  # frames of earlier tests
+    gc.collect()  # frees frames of earlier tests
     faults.add(Stall(), "PONG", sender="broker")
     faults.add(Drop(), "SEND", stage="after")
     await sender.write(frame_of(Type.PING) + sender.sends(A))

@@ -1,4 +1,4 @@
-"""Without rules nothing of the faults is in the way."""
+"""Connections without rules: they have no tap, and no code of the lab runs for them."""
 
 from __future__ import annotations
 

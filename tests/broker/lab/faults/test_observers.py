@@ -1,4 +1,4 @@
-"""Who observes is told what became of each frame."""
+"""Observers of frames: each is told what happened to each frame."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.broker.wire import Bed, Type, Wire, frame_of, plain
 
 @pytest.fixture
 def seen(bed: Bed, sender: Wire) -> Seen:
-    """What happens once there is a connection with a producer."""
+    """Return an observer that begins after a connection with a producer was opened."""
     lab = bed.broker.cluster.lab
     assert lab is not None
     seen = Seen()

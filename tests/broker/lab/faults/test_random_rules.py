@@ -1,4 +1,4 @@
-"""Random programs of rules on random traffic: the broker stays up, and without rules everything works again."""
+"""Random rules on random traffic: the broker stays up, and everything works again once the rules are gone."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ STEPS = st.lists(
 
 
 class Traffic:
-    """One connection that says this and that, whatever the answer."""
+    """A client with one connection, which sends commands and ignores the answers."""
 
     def __init__(self, bed: Bed) -> None:
         self.bed = bed
@@ -104,7 +104,7 @@ class Traffic:
 
 
 async def works(bed: Bed) -> None:
-    """Publish and consume, as if nothing had been."""
+    """Check that a new client can publish and consume."""
     wire = await bed.connect()
     await wire.producer(producer_id=5)
     await wire.subscribe(name="after", consumer_id=5)
@@ -152,5 +152,5 @@ async def program(steps: list[Any]) -> None:
 def test_random_programs(caplog: pytest.LogCaptureFixture, steps: list[Any]) -> None:
     caplog.clear()
     trio.run(program, steps, clock=MockClock(autojump_threshold=0))
-    gc.collect()  # what was not awaited, and generators left in the middle, are told now
+    gc.collect()  # makes coroutines that were not awaited, and generators that did not end, log their errors now
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []

@@ -1,4 +1,4 @@
-"""Which frames a rule is about, how often it acts, and the handle a test has of it."""
+"""Rules: the frames that they select, how often they act, and the object that a test gets for each."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_topics_of_everything_a_producer_and_a_consumer_do(
     await wire.rest()
     expected = int(glob in FITTING)
     assert {name: rule.hits for name, rule in seen.items()} == dict.fromkeys(seen, expected) | {
-        "closed": expected,  # by the seek; the consumer was gone when the topic was unloaded
+        "closed": expected,  # by the seek; when the topic was unloaded, the consumer was already closed
     }
 
 
@@ -196,7 +196,7 @@ async def test_a_predicate_may_remove_another_rule(faults: Faults, wire: Wire) -
 async def test_a_rule_applies_to_connections_that_were_open_before(faults: Faults, bed: Bed, wire: Wire) -> None:
     lab = bed.broker.cluster.lab
     assert lab is not None
-    lab.captures.start()  # the connection is tapped already
+    lab.captures.start()  # gives the connection a tap before the rule does
     await wire.producer()
     rule = faults.add(Drop(), "CLOSE_PRODUCER", sender="broker", topic="t")
     bed.broker.topics.unload(TopicName.parse(TOPIC))

@@ -1,4 +1,4 @@
-"""Faults on connections that are sockets, which are read and written in another way than streams."""
+"""Faults on connections that are sockets. The broker reads and writes sockets by other code than streams."""
 
 from __future__ import annotations
 

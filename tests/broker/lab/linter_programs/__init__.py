@@ -1,4 +1,5 @@
-"""For each rule about clients a program that breaks it, over streams to a real broker; told to, it mends its ways."""
+"""Programs that break the linter's rules about clients, over streams to a real broker. Each rule has one, which can
+also run mended."""
 
 from __future__ import annotations
 
@@ -6,6 +7,6 @@ from . import acknowledging, consuming, entries, greeting, opening, requests, se
 from .program import PROGRAMS, Program
 
 MODULES = (greeting, requests, opening, sending, entries, consuming, acknowledging, transacting)
-"""Imported for their programs."""
+"""Modules that register their programs when they are imported."""
 
 __all__ = ["PROGRAMS", "Program"]

@@ -1,4 +1,4 @@
-"""Acknowledgements."""
+"""Programs that break rules about acknowledgements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def _(client: Client, mended: bool) -> None:
 
 @breaks("ack-after-close")
 async def _(client: Client, mended: bool) -> None:
-    """What comes behind UNSUBSCRIBE loses nothing."""
+    """Acknowledge after CLOSE_CONSUMER, which loses the acknowledgement. After UNSUBSCRIBE nothing is lost."""
     wire, (first,) = await client.consuming(message())
     await wire.ask(Type.UNSUBSCRIBE if mended else Type.CLOSE_CONSUMER, consumer_id=0)
     await _ack(wire, first.position)
@@ -76,7 +76,8 @@ async def _(client: Client, mended: bool) -> None:
 
 @breaks("ack-set-polarity")
 async def _(client: Client, mended: bool) -> None:
-    """Three of three, one by one. With the first two a client that has it the wrong way round has acknowledged all."""
+    """Acknowledge the three messages of a batch one by one. With inverted bits, the first two ACKs acknowledge all
+    three messages."""
     wire, (first,) = await client.consuming(batch())
     for bits in (0b101, 0b011, 0b110) if mended else (0b010, 0b100, 0b001):
         await _ack(wire, first.position, ack_set=[bits])

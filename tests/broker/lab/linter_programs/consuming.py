@@ -1,4 +1,4 @@
-"""Consumers: permits, SEEK, redelivery."""
+"""Programs that break rules about consumers: permits, SEEK and redelivery."""
 
 from __future__ import annotations
 

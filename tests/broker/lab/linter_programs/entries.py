@@ -1,4 +1,4 @@
-"""Entries that are not what they say."""
+"""Programs whose entries contradict their metadata or their SEND."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames, CONNECT, and what it has to say."""
+"""Programs that break rules about frames and about CONNECT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PRODUCER and SUBSCRIBE, and the same once more."""
+"""Programs that break rules about PRODUCER and SUBSCRIBE, also when they are repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests, and the names in them."""
+"""Programs that break rules about requests, and about the names in them."""
 
 from __future__ import annotations
 

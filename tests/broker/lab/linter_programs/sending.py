@@ -1,4 +1,4 @@
-"""Producers at work."""
+"""Programs that break rules about producers and SEND."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Transactions, which this broker refuses; its linter knows their rules all the same."""
+"""Programs that break rules about transactions. Their broker has no transaction coordinator, but its linter knows the
+rules."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from .program import Client, breaks, given, send
 
 @breaks("coordinator-not-connected")
 async def _(client: Client, mended: bool) -> None:
-    """Before version 19 there was nothing to ask for."""
+    """Send NEW_TXN without TC_CLIENT_CONNECT_REQUEST. Clients before version 19 cannot send that request."""
     wire = await client.connected(version=18 if mended else 21)
     await wire.request(Type.NEW_TXN, tc_id=0)
 

@@ -1,4 +1,4 @@
-"""Who may use the lab over HTTP: superusers, where roles are asked for."""
+"""Access to the lab over HTTP: only superusers have it when authentication is on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/lab/clock."""
+"""REST calls of /lab/clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/lab/faults."""
+"""REST calls of /lab/faults."""
 
 from __future__ import annotations
 

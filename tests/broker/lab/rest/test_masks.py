@@ -1,4 +1,4 @@
-"""/lab/masks."""
+"""REST calls of /lab/masks."""
 
 from __future__ import annotations
 

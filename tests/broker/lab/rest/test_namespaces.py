@@ -1,4 +1,4 @@
-"""/lab/namespaces."""
+"""REST calls of /lab/namespaces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def test_a_namespace_lives_for_the_length_of_a_test() -> None:
         await wire.producer(topic="persistent://public/orders/t")
         for name in made:
             await rest.call("DELETE", f"/lab/namespaces/{name}")
-        assert [name in namespaces for name in made] == [True, False]  # a client is there still
+        assert [name in namespaces for name in made] == [True, False]  # a client still uses the first one
         await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
         await rest.call("DELETE", "/lab/namespaces/public/orders")
         assert made[0] not in namespaces

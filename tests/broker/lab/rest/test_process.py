@@ -1,4 +1,4 @@
-"""/lab/process."""
+"""REST calls of /lab/process."""
 
 from __future__ import annotations
 

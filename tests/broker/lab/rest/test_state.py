@@ -1,4 +1,4 @@
-"""/lab/reset, snapshot, restore, seed."""
+"""REST calls of /lab/reset, /lab/snapshot, /lab/restore and /lab/seed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def test_a_snapshot_is_restored_over_rest(here: Bed) -> None:
     await wire.publish(*[plain(b"x" * 90_000)] * 10)
     answer = await rest.call("POST", "/lab/snapshot")
     assert answer.status == 200
-    assert len(answer.body) > 900_000  # more than any other body may have
+    assert len(answer.body) > 900_000  # more than the limit of all other bodies
     assert (await rest.call("POST", "/lab/reset")).status == 204
     assert topics(here) == []
     assert (await rest.call("POST", "/lab/restore", body=answer.body)).status == 204

@@ -1,4 +1,4 @@
-"""/lab/wait."""
+"""REST calls of /lab/wait."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def rest(bed: Bed) -> Rest:
 
 
 async def states(bed: Bed, subscription: str | None) -> set[str]:
-    """The states that the topic or the subscription has now, counted ones with 1."""
+    """Return the states that the topic or the subscription has now. States with a count are asked for with a count of
+    1."""
     known = OF_TOPIC if subscription is None else OF_SUBSCRIPTION
     cluster = bed.broker.cluster
     return {state for state in known if awaited(cluster, "t", subscription, state, None).decided()}

@@ -1,4 +1,4 @@
-"""/lab/why."""
+"""REST calls of /lab/why."""
 
 from __future__ import annotations
 

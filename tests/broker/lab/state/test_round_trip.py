@@ -1,4 +1,4 @@
-"""Whatever a broker holds, a snapshot brings back: compared by what clients and REST see, in both stores."""
+"""Snapshots of both stores: they bring back all that a broker keeps, as clients and REST see it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOPICS = [f"persistent://public/default/t{number}" for number in range(4)]
 
 
 async def live_on(bed: Bed, wire: Wire, chance: Random) -> None:
-    """Publish, acknowledge, unsubscribe, unload, compact, change policies: all in any order."""
+    """Publish, acknowledge, add schemas, change policies, create partitioned topics and unload topics, in any order."""
     metadata, topics = bed.broker.metadata, bed.broker.topics
     for number in range(40):
         name = chance.choice(TOPICS)
@@ -75,7 +75,7 @@ def unacknowledged(cursor: ManagedCursor) -> list[Position]:
 
 
 def seen(bed: Bed) -> dict[str, Any]:
-    """Everything that is kept."""
+    """Return all that the broker keeps, and unload the topics."""
     metadata, topics = bed.broker.metadata, bed.broker.topics
     found: dict[str, Any] = {
         "tenants": dict(metadata.tenants),
@@ -109,7 +109,7 @@ def seen(bed: Bed) -> dict[str, Any]:
 
 
 def kept(bed: Bed) -> dict[str, Any]:
-    """`seen` of topics that were loaded anew: where cursors read begins with what is not acknowledged."""
+    """Load all topics anew, and return what `seen` returns: cursors then read from the first unacknowledged message."""
     for text in bed.broker.topics.names("public/default"):
         if text in bed.broker.topics.loaded:
             bed.broker.topics.unload(TopicName.parse(text))

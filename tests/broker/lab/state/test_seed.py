@@ -1,4 +1,4 @@
-"""Seed files."""
+"""Seed files of the broker's state."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_everything_at_once_and_only_once(either: Bed, tmp_path: Path) -> 
     found = await wire.ask(Type.GET_SCHEMA, topic=new)
     assert (found.schema.type, json.loads(found.schema.schema_data)["name"]) == (pb.Schema.Json, "Order")
     assert sent.schema_version == found.schema_version
-    await wire.alive()  # the other one is due in a week
+    await wire.alive()  # the other message is due in a week
     await wire.subscribe(new, "audit", Shared, consumer_id=2)
     await wire.flow(consumer_id=2)
     await wire.alive()
@@ -216,7 +216,7 @@ async def test_others_have_their_turn_between_two_messages_of_a_seed(
         while either.broker.topics.names("public/default") == [] or len(seen) < 10:
             await trio.lowlevel.checkpoint()
             turns += 1
-    assert len(set(seen)) >= 5  # of two tasks either may be first, so that one may run twice before the other
+    assert len(set(seen)) >= 5  # either task may run first, so one may run twice before the other
 
 
 async def test_other_partitions_than_there_are(either: Bed) -> None:

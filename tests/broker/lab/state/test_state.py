@@ -1,4 +1,4 @@
-"""Reset, snapshot, restore."""
+"""Reset, snapshot and restore of a broker's state."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def topics(bed: Bed) -> list[str]:
 
 
 async def said(wire: Wire) -> list[Received]:
-    """What the broker sent until now."""
+    """Return what the broker has sent until now."""
     await wire.send(Type.PING)
     received = []
     while (each := await wire.next()).command.type != Type.PONG:
@@ -77,7 +77,7 @@ async def test_reset_forgets_everything_that_is_kept(either: Bed) -> None:
     assert either.broker.cluster.dynamic.values == {}
     closed = [each.command.close_producer.producer_id for each in await said(wire)]
     assert sorted(closed) == [0, 1]
-    await wire.producer()  # on the same connection, and another topic of that name
+    await wire.producer()  # the same connection, but a new topic of that name
     (after,) = await wire.publish(plain(b"y"))
     assert after.ledger_id > before.ledger_id
     assert await drain(wire, count=1) == [b"y"]
@@ -124,7 +124,7 @@ async def test_watchers_hear_of_both(either: Bed, tmp_path: Path) -> None:
 
 
 async def fill(bed: Bed) -> Wire:
-    """Three messages, of which the second is acknowledged by `sub`, and a batch of which it had the first."""
+    """Publish three messages, and let a consumer of `sub` acknowledge the second. Return the connection."""
     wire = await bed.connect()
     await wire.producer()
     await wire.subscribe(type=Shared)
@@ -206,7 +206,7 @@ async def test_the_database_of_a_broker_that_has_stopped(tmp_path: Path) -> None
 
 
 async def test_messages_that_are_not_in_memory(either: Bed, tmp_path: Path) -> None:
-    """Restored in memory they lie in a temporary file, and can be kept once more from there."""
+    """Messages that are restored in memory lie in a temporary file. Another snapshot reads them from there."""
     wire = await fill(either)
     state = lab_of(either).state
     await state.snapshot(tmp_path / "1")
@@ -219,12 +219,12 @@ async def test_messages_that_are_not_in_memory(either: Bed, tmp_path: Path) -> N
 
 
 async def test_under_load(either: Bed, tmp_path: Path) -> None:
-    """Nobody who publishes meanwhile gets a receipt for what is not there."""
+    """Clients publish meanwhile. Each opens its producer again when the broker closes it."""
     state, stop = lab_of(either).state, trio.Event()
 
     async def opened(wire: Wire, topic: str) -> None:
         while (await wire.request(Type.PRODUCER, topic=topic, producer_id=0)).type == Type.ERROR:
-            pass  # it was closed while it was being opened
+            pass  # the broker closed the topic while it was being opened
 
     async def publish(number: int) -> None:
         wire = await either.connect()
@@ -248,7 +248,7 @@ async def test_under_load(either: Bed, tmp_path: Path) -> None:
 
 
 async def test_a_reset_waits_for_commits_in_flight(tmp_path: Path) -> None:
-    """A commit that comes back to a state that is no more would write into the new one."""
+    """A commit that ends after the reset would write old data into the new state."""
     storage = HeldStorage()
     async with serving(storage=storage) as bed:
         wire, state = await bed.connect(), lab_of(bed).state
@@ -333,7 +333,7 @@ async def test_a_file_that_is_no_snapshot_changes_nothing(either: Bed, tmp_path:
     with pytest.raises(StorageError, match=r"not a snapshot|damaged|no such file"):
         await state.restore(path)
     (topic,) = either.broker.topics.loaded.values()
-    assert sum(len(each.consumers) for each in topic.subscriptions.values()) == 1  # nobody was disconnected
+    assert sum(len(each.consumers) for each in topic.subscriptions.values()) == 1  # the consumer stays connected
     other = await either.connect()
     assert await drain(other, "fresh", count=5) == [b"1", b"2", b"3", b"needle", b"5"]
 
@@ -342,7 +342,7 @@ async def test_a_file_that_is_no_snapshot_changes_nothing(either: Bed, tmp_path:
     ("path", "value"),
     [
         ("/counters/ledger-id", b"many"),
-        ("/counters/ledger-id", b"9999999999"),  # there would be none for new ledgers
+        ("/counters/ledger-id", b"9999999999"),  # no id would be left for new ledgers
         ("/admin/policies/tenant", b"\xff{"),
         ("/admin/policies/tenant/namespace", b"[]"),
         ("/schemas/public/default/t/0", b"\xff\xff"),
@@ -357,7 +357,7 @@ async def test_metadata_that_nobody_can_read_change_nothing(
     snapshot.write(tmp_path / "s", {path: value}, (), {})
     with pytest.raises(StorageError, match="s is damaged: its metadata cannot be read"):
         await lab_of(either).state.restore(tmp_path / "s")
-    assert await said(wire) == []  # nobody was disconnected
+    assert await said(wire) == []  # no client was disconnected
     assert await drain(await either.connect(), "fresh", count=3) == [b"1", b"2", b"3"]
 
 

@@ -1,4 +1,4 @@
-"""Toxiproxy's control API and its proxies, by plain HTTP on loopback."""
+"""Toxiproxy's control API and its proxies, over plain HTTP on loopback."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def send(cluster: RunningCluster) -> AsyncIterator[Send]:
 
 @pytest.fixture
 async def echo() -> AsyncIterator[str]:
-    """The address of a server that sends each byte back."""
+    """Serve an echo server, and yield its address."""
 
     async def answer(stream: trio.SocketStream) -> None:
         with suppress(trio.BrokenResourceError):
@@ -67,7 +67,7 @@ async def dial(proxy: Any) -> trio.SocketStream:
 
 
 async def all_of(stream: trio.SocketStream, size: int) -> bytes:
-    """The next `size` bytes, or fewer when the connection ends before."""
+    """Return the next `size` bytes, or fewer when the connection ends first."""
     data = bytearray()
     while len(data) < size and (piece := await stream.receive_some(size)):
         data += piece

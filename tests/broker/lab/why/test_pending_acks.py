@@ -1,4 +1,4 @@
-"""Why a message was not delivered that an open transaction acknowledged."""
+"""Explanations of messages that are not delivered because an open transaction acknowledged them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def sent(wire: Wire, type: int, count: int) -> list[Position]:
     await wire.producer()
     await wire.subscribe(type=type, initialPosition=Earliest)
     positions = await wire.publish(plain(b"0"), batch_of(b"x", b"y"), plain(b"2"))
-    await wire.flow(2 if count == 2 else 4)  # the batch takes two
+    await wire.flow(2 if count == 2 else 4)  # the batch takes two permits
     await wire.messages(count)
     return positions
 
@@ -75,7 +75,7 @@ async def test_single_acks_of_a_transaction_hold_back_their_own_messages() -> No
 
 @pytest.mark.parametrize("after", [0, 1])
 async def test_why_passes_over_pending_messages_to_the_next_one(after: int) -> None:
-    """Those that are pending are not it, read or not."""
+    """Messages whose acknowledgements are pending are not the next message, whether they were read or not."""
     async with serving(ON) as bed:
         wire = await bed.connect()
         plain_one, batch, last = await sent(wire, Shared, 3)

@@ -1,4 +1,4 @@
-"""Why a scalable topic was split or is not split yet, and what its subscriptions wait for."""
+"""Explanations of scalable topics: why a topic was or was not split, and what its subscriptions wait for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a message was not delivered: each reason, on a broker that has it."""
+"""Explanations of messages that are not delivered: each reason, on a broker that has it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def entries(count: int) -> list[bytes]:
     return [plain(b"%d" % number) for number in range(count)]
 
 
-# who could take it
+# consumers, delays and reads
 
 
 async def test_a_subscription_without_a_consumer_is_the_reason(bed: Bed, wire: Wire, sender: Wire) -> None:
@@ -157,7 +157,7 @@ async def test_a_consumer_that_is_not_active(bed: Bed, sender: Wire) -> None:
 
 
 async def owing(bed: Bed) -> Why:
-    """Ten entries, one after the other, for one consumer that acknowledges nothing."""
+    """Publish ten entries one by one to a consumer that acknowledges nothing, and explain the sixth."""
     sender = await bed.connect()
     await sender.producer()
     await joined(bed, "c", type=Shared)
@@ -222,7 +222,7 @@ async def test_a_delayed_message_shows_when_it_is_due(bed: Bed, sender: Wire) ->
 
 
 async def test_a_delay_that_is_over_before_the_tick(bed: Bed, sender: Wire) -> None:
-    """The bucket begins after the first tick, up to 512 ms before the time; the second tick is 400 ms after that."""
+    """The bucket begins after the first tick, up to 512 ms before the time. The second tick is 400 ms after that."""
     wire = await joined(bed, "c", type=Shared)
     (position,) = await sender.publish(plain(b"0", deliver_at_time=bed.broker.clock.now_ms() + 1600))
     await trio.sleep(1.8)
@@ -261,7 +261,7 @@ async def test_entries_that_are_read_back_from_disk() -> None:
         store.release_reads()
 
 
-# whose it is
+# keys, chunks and rates
 
 
 async def test_a_key_that_drains(bed: Bed, sender: Wire) -> None:
@@ -347,7 +347,7 @@ async def test_a_dispatch_rate(bed: Bed, sender: Wire) -> None:
     assert found.text.endswith("the dispatch rate of its topic is used up")
 
 
-# what became of it
+# messages that are no longer in the backlog, or never were
 
 
 async def test_individually_acknowledged_messages(bed: Bed, wire: Wire, sender: Wire) -> None:
@@ -544,7 +544,7 @@ async def test_a_marker_is_not_for_consumers(bed: Bed, wire: Wire, sender: Wire)
     assert why(bed, position).reason == "not-for-consumers"
 
 
-# the next one
+# the next message
 
 
 async def test_why_names_the_next_message(bed: Bed, sender: Wire) -> None:
@@ -602,7 +602,7 @@ async def test_the_next_delayed_one_behind_one_that_was_skipped(bed: Bed, sender
     assert why(bed).reason == "caught-up"
 
 
-# what cannot be asked
+# questions that are refused
 
 
 async def test_a_missing_topic_or_subscription_is_named(bed: Bed, wire: Wire, sender: Wire) -> None:

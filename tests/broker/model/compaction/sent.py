@@ -1,4 +1,4 @@
-"""Entries of every form that a topic may hold."""
+"""Entries in all forms that a topic may hold."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ singles = st.tuples(st.sampled_from([None, "a", "b", "c", "\u00e9"]), st.sampled
 
 @dataclass(frozen=True)
 class Sent:
-    """An entry: a batch, or one message; or a marker, or something that nobody can read."""
+    """An entry of a batch or of one message, or a strange one: a marker or unreadable bytes."""
 
     messages: tuple[Single, ...]
     is_batch: bool = False
@@ -35,7 +35,7 @@ class Sent:
         key, value = self.messages[0]
         own: dict[str, Any] = {} if key is None else {"partition_key": key}
         if self.is_batch:
-            own = own if self.encrypted else {}  # only then somebody looks at it
+            own = own if self.encrypted else {}  # the key of a batch counts only when the batch is encrypted
             return keyed_batch(*self.messages, compression=self.compression, encryption_keys=keys, **own)
         return plain(value, encryption_keys=keys, null_value=not value, **own)
 

@@ -1,4 +1,4 @@
-"""Compaction of a topic at work: what stays, while others publish, over restarts, and wherever the broker is killed."""
+"""Compaction of a topic: which messages stay, also with publishing clients, restarts, failed commits and kills."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tests.broker.wire import Bed, batch_of, plain, serving
 
 @pytest.fixture
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others run after each step."""
+    """Let other tasks run after each step of a compaction."""
     monkeypatch.setattr(run, "SLICE", 0)
 
 
@@ -74,7 +74,7 @@ async def test_compaction_keeps_the_latest_message_of_each_key(bed: Bed) -> None
     last = compaction.compacted.last_entry()
     assert last is not None
     assert last[0] == positions[6]
-    assert compaction.last_run.removed == 7  # as Pulsar counts: a value that a tombstone deletes is not
+    assert compaction.last_run.removed == 7  # like Pulsar, without the values that a tombstone deletes
 
 
 @pytest.mark.req("S429-29")
@@ -94,7 +94,7 @@ async def test_compaction_drops_messages_without_a_key_unless_told_to_keep_them(
 
 
 async def again(broker: Broker) -> None:
-    """A second compaction, which reads what the first one left."""
+    """Compact a second time, so that the compaction reads the result of the first one."""
     publish(broker, single("more", b"x"))
     await compact(topic_of(broker))
 
@@ -129,8 +129,8 @@ async def test_a_second_compaction_goes_on_from_the_first(bed: Bed) -> None:
     assert isinstance(after, CompactedLedger)
     assert after.horizon == second[-1]
     assert after.ledger.id > before.ledger.id
-    assert not before.ledger.blocks  # deleted
-    await compact(topic)  # nothing is new
+    assert not before.ledger.blocks  # the ledger is deleted
+    await compact(topic)  # no entry is new
     assert topic.compaction.compacted is after
     assert topic.compaction.status == "SUCCESS"
 
@@ -170,7 +170,7 @@ async def test_others_publish_while_a_topic_is_compacted(autojump_clock: object,
             publish(broker, single(f"k{published % 10}", b"%d" % published))
             published += 1
             await trio.sleep(run.PAUSE)
-        assert published > 100  # each step let others run
+        assert published > 100  # each step let other tasks run
         assert view(topic) == [(f"k{number % 10}", b"%d" % number) for number in range(40, 50)]
         await compact(topic)
         last = range(published - 10, published)
@@ -198,7 +198,7 @@ async def test_the_compacted_ledger_survives_restart_and_unloading(autojump_cloc
         await loaded.wait()
         assert compacted.read(Position(-1, -1), 10, loaded.set) == before
         assert compacted.last_entry() == before[-1]
-        await compact(topic)  # nothing new
+        await compact(topic)  # no entry is new
         publish(broker, single("k0", b""))
         await compact(topic)
         assert view(topic) == [(f"k{number % 5}", b"%d" % number) for number in range(16, 20)]
@@ -210,14 +210,14 @@ async def test_a_compacted_topic_is_read_from_any_position(bed: Bed) -> None:
     await compact(topic)
     kept = [position for number, position in enumerate(positions) if number % 3]
     for start in [Position(-1, -1), *positions, Position(positions[-1].ledger_id + 1, 0)]:
-        for _ in range(2):  # the second time the place is remembered
+        for _ in range(2):  # the second read uses the remembered place
             found = topic.compaction.compacted.read(start, 4, lambda: None)
             assert found is not None
             assert [position for position, _ in found] == [each for each in kept if each >= start][:4]
 
 
 class Snapshots(HeldStorage):
-    """Remembers what a broker that is killed would leave: the state after each commit."""
+    """A store that remembers its state after each commit, as a broker killed there would leave it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -235,7 +235,7 @@ class Snapshots(HeldStorage):
 
 
 def no_orphans(storage: HeldStorage, topic: PersistentTopic) -> None:
-    """Every ledger in the store is one that somebody knows."""
+    """Assert that the topic or its compaction knows each ledger in the store."""
     compacted = topic.compaction.compacted
     known = set(topic.ledger.ledgers)
     if isinstance(compacted, CompactedLedger):
@@ -282,7 +282,7 @@ async def test_a_broker_killed_after_any_commit_has_the_old_or_the_new_compactio
 @pytest.mark.trio
 async def test_a_failed_commit_leaves_the_compaction_before_in_use(autojump_clock: object, small_slices: None) -> None:
     async def attempt(fails: int) -> bool:
-        """Let that commit of a compaction fail; whether it had so many."""
+        """Let commit number `fails` of a compaction fail, and return whether the compaction had so many commits."""
         storage = HeldStorage()
         async with broker_on(storage) as broker:
             topic = topic_of(broker)
@@ -418,7 +418,7 @@ async def test_a_namespace_threshold_starts_compaction(bed: Bed) -> None:
     before = topic.compaction.compacted
     publish(bed.broker, *[single("k", bytes(100))] * 5)
     await trio.sleep(61)
-    assert topic.compaction.compacted is before  # only what is new counts
+    assert topic.compaction.compacted is before  # only new entries count for the threshold
     publish(bed.broker, *[single("k", bytes(100))] * 5)
     await trio.sleep(61)
     assert topic.compaction.compacted is not before
@@ -496,14 +496,14 @@ async def test_the_name_of_the_compaction_cursor_is_reserved(bed: Bed) -> None:
 
 
 async def spilled(cache: EntryCache) -> None:
-    """Nothing is left in memory; a thread moves it."""
+    """Wait until a thread has moved all cached entries out of memory."""
     while cache.size:
         cache.trim()
         await trio.sleep(1)
 
 
 async def test_a_topic_that_was_spilled_is_compacted(bed: Bed) -> None:
-    """A store that keeps no entries, and a cache that holds nothing."""
+    """The store keeps no entries here, and the cache may hold none, so that entries are spilled to a file."""
     bed.broker.cluster.cache.limit = 0
     set_policies(bed.broker, inactive_topic_policies={"deleteWhileInactive": False})
     topic = topic_of(bed.broker)

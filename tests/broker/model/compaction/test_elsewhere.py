@@ -1,4 +1,4 @@
-"""An engine that works outside the broker's loop: it waits without holding it, and ends what it began."""
+"""Compaction engines that work in a thread: the broker's loop goes on meanwhile, and the engine always cleans up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.broker.model.compaction.topics import NAME, broker_on, compact, publi
 
 
 class Elsewhere(TwoPhaseCompactor):
-    """Works in a thread until `go`, then keeps everything."""
+    """An engine that works in a thread until `go` is set, and then keeps all messages."""
 
     def __init__(self) -> None:
         self.go = Event()

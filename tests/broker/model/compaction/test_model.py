@@ -1,4 +1,4 @@
-"""Whatever is published in whatever form, compaction leaves what a dict would."""
+"""Compaction of random entries in all forms, compared with a dict."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.broker.model.compaction.topics import (
 
 @dataclass
 class Model:
-    """What should be left: the latest of each key by its position and index, beside those without one."""
+    """Messages that compaction should keep: the latest one of each key, and those without a key."""
 
     retain_null_key: bool
     latest: dict[str, Found] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Model:
 def test_compaction_leaves_what_a_dict_would(
     rounds: list[list[Sent]], retain_null_key: bool, restarts: bool, key_memory: int
 ) -> None:
-    """Each round is published and compacted, with a restart before it or not, in one pass or many."""
+    """Publish and compact each round of entries, with or without a restart before it, in one pass or many."""
     model = Model(retain_null_key)
 
     async def play() -> None:

@@ -1,4 +1,4 @@
-"""Compaction of more keys than its memory holds: the others wait in a file, and the topic is read twice."""
+"""Compaction of more keys than fit in its memory: the other keys wait in a file, and the topic is read twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.broker.model.compaction.topics import single
 
 @dataclass
 class Topic:
-    """A raw reader of these entries, which counts the passes, and a writer."""
+    """A raw reader of these entries that counts its passes, and a writer of the result."""
 
     entries: Sequence[bytes]
     passes: int = 0
@@ -91,7 +91,7 @@ def test_any_number_of_waiting_keys_leaves_the_same_and_counts_the_same(
 
 
 def test_a_key_whose_message_waits_is_not_accepted_when_another_key_is_deleted() -> None:
-    """Otherwise two messages of the key would stay, one of each pass."""
+    """Compaction would otherwise keep two messages of the key, one from each pass."""
     entries = [single(*each) for each in (("a", b"1"), ("b", b"1"), ("a", b""), ("b", b"2"))]
     topic = compacted(Topic(entries), 1)
     assert topic.kept == [(Position(1, 3), entries[3])]

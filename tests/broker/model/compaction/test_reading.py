@@ -1,4 +1,4 @@
-"""Reading with read_compacted behaves as a list of the entries that were kept or are newer."""
+"""Reading with read_compacted, compared with a list of the entries that compaction kept and of newer ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def not_ready() -> None:
 
 
 class Model:
-    """The entries, what compaction keeps of each run, and a cursor that is asked and a list that answers too."""
+    """A ledger with a cursor and a compaction, beside lists that tell what the cursor should read."""
 
     def __init__(self, kept: Iterable[int]) -> None:
         cluster = cluster_of(managedLedgerMaxEntriesPerLedger=7, managedLedgerMinLedgerRolloverTimeMinutes=0)
@@ -46,7 +46,7 @@ class Model:
         self.retained.horizon = None
         self.cursor = ManagedCursor(self.ledger, "s", cluster, durable=True, start=self.ledger.first_position())
         self.acked: set[Position] = set()
-        self.at = 0  # the place that is read next
+        self.at = 0  # the index of the entry that is read next
 
     def step(self, name: str, argument: int) -> None:
         getattr(self, name)(argument)
@@ -86,7 +86,7 @@ class Model:
         self.at = place
 
     def compact(self, place: int) -> None:
-        """Up to there, unless that was compacted before."""
+        """Compact up to this place, unless it was compacted before."""
         horizon = self.positions[place]
         if self.retained.horizon is None or horizon > self.retained.horizon:
             self.retained.horizon = horizon

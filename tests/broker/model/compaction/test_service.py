@@ -1,4 +1,4 @@
-"""Another engine, found by its entry point."""
+"""Compaction engines that the broker finds by their entry point."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.broker.wire import Bed
 
 
 class Columns(TwoPhaseCompactor):
-    """Writes one entry of its own form, where the last one stood: no SingleMessageMetadata in it."""
+    """An engine that writes one entry in its own form, without SingleMessageMetadata, at the last position."""
 
     def compact(
         self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool
@@ -83,7 +83,7 @@ def test_without_an_installed_engine_ours_compacts(monkeypatch: pytest.MonkeyPat
 
 
 class Picky:
-    """An engine with an option, and something against some of its values."""
+    """An engine with an option that refuses one value of it."""
 
     def __init__(self, *, work_dir: str = "", **others: str) -> None:
         if work_dir == "nowhere":
@@ -135,7 +135,7 @@ def test_an_engine_of_ours_has_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.trio
 async def test_a_run_has_the_engine_that_it_was_asked_for(autojump_clock: object, installed: None) -> None:
-    """An installed one is not taken then."""
+    """An engine that the run names is preferred to an installed one."""
     async with open_core(ServeOptions(compaction_engine="two-phase")) as broker:
         topic = topic_of(broker)
         publish(broker, single("a", b"1"))

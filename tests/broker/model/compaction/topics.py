@@ -1,4 +1,4 @@
-"""Topics to compact, and what compaction should leave of them."""
+"""Helpers that publish to a topic, compact it and read the result."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from tests.broker.wire import TOPIC, plain, serving
 
 NAME = TopicName.parse(TOPIC)
 
-PATIENCE_SECONDS = 30.0  # of real time: threads of a store take some, and an autojump clock gives them none
+PATIENCE_SECONDS = 30.0  # of real time, because an autojump clock does not wait for the threads of a store
 
-Single = tuple[str | None, bytes]  # key and value
-Found = tuple[Position, int, str | None, bytes]  # where, the index in its batch (-1: none), key, value
+Single = tuple[str | None, bytes]  # the key and the value
+Found = tuple[Position, int, str | None, bytes]  # position, batch index (-1 without a batch), key, value
 
 
 def keyed_batch(*messages: Single, compression: pb.CompressionType = pb.NONE, **metadata: Any) -> bytes:
-    """The entry of a batch."""
+    """Return an entry with a batch of these keys and values."""
     packed = batch.pack([(pb.SingleMessageMetadata(partition_key=key), value) for key, value in messages])
     fields = {"num_messages_in_batch": len(messages), "compression": compression, **metadata}
     return plain(compress(compression, packed), uncompressed_size=len(packed), **fields)
 
 
 async def compact(topic: PersistentTopic) -> Compaction:
-    """Compact, and wait for the end."""
+    """Compact a topic, and wait until the compaction has ended."""
     topic.compaction.trigger()
     until = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until:
@@ -50,18 +50,18 @@ async def compact(topic: PersistentTopic) -> Compaction:
 
 
 def compacted_entries(topic: PersistentTopic, limit: int = 3) -> list[tuple[Position, bytes]]:
-    """All retained entries, read as a consumer does."""
+    """Return all retained entries, read in steps as a consumer reads them."""
     entries: list[tuple[Position, bytes]] = []
     start = Position(-1, -1)
     while found := topic.compaction.compacted.read(start, limit, lambda: None):
         entries += found
         start = Position(found[-1][0].ledger_id, found[-1][0].entry_id + 1)
-    assert found is not None, "not in memory"
+    assert found is not None, "an entry is not in memory"
     return entries
 
 
 def messages_in(entries: Iterable[tuple[Position, bytes]]) -> list[Found]:
-    """The messages of entries, without those that compaction took away."""
+    """Return the messages of entries, without those that compaction removed from a batch."""
     found: list[Found] = []
     for position, entry in entries:
         metadata = parse_metadata(entry)
@@ -93,7 +93,7 @@ def topic_of(broker: Broker) -> PersistentTopic:
 
 
 def publish(broker: Broker, *entries: bytes) -> list[Position]:
-    """Without the ceremony of a producer; where they stand, once that is committed."""
+    """Publish entries without a producer, and return the positions of those that are committed."""
     publisher = Publisher()
     append(topic_of(broker).ledger, broker.cluster, *entries, publisher=publisher)
     return publisher.kept
@@ -104,7 +104,7 @@ def single(key: str | None, value: bytes, **metadata: Any) -> bytes:
 
 
 def view(topic: PersistentTopic) -> list[Single]:
-    """Keys and values that are left."""
+    """Return the keys and values that compaction kept."""
     return [(key, value) for _, _, key, value in messages_in(compacted_entries(topic))]
 
 

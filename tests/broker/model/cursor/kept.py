@@ -1,4 +1,4 @@
-"""A subscription that is stopped and killed."""
+"""A subscription whose broker is stopped or killed, and starts again on the same store."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.broker.model.stores import NAME, Publisher, append, cluster_of
 
 
 class Kept:
-    """A topic with a subscription, over a store that outlives it."""
+    """A topic with a subscription, on a store that outlives both."""
 
     def __init__(self, *ledgers: int, **config: Any) -> None:
-        """`ledgers`: how many entries each has."""
+        """Create the topic, with one ledger for each number in `ledgers`, of so many entries."""
         self.store = HeldStorage()
         self.config = config
         publisher = Publisher()
@@ -38,7 +38,7 @@ class Kept:
         return self.log.cursors["s"]
 
     def ack(self, *indexes: int) -> None:
-        """Acknowledge and save, as for a client that waits for the answer."""
+        """Acknowledge these entries and save the cursor, as for a client that waits for the answer."""
         for index in indexes:
             self.cursor.ack(self.positions[index])
         self.save()
@@ -49,7 +49,7 @@ class Kept:
 
     def crash(self, **config: Any) -> None:
         self.config |= config
-        before, self.store = self.store, HeldStorage()  # another process opens it
+        before, self.store = self.store, HeldStorage()  # another process opens the store
         self.store.entries, self.store.metadata = before.entries, before.metadata
         self.start()
 

@@ -1,4 +1,4 @@
-"""A subscription whose consumers acknowledge in transactions, without wire, over a store that can be held back."""
+"""A subscription whose consumers acknowledge in transactions, on a store that can hold back commits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pulsarium.proto.message_id import TxnId
 from tests.broker.held import HeldStorage
 from tests.broker.model.dispatch.clients import FakeClient, Stand
 
-NOTHING_OVER = -1  # a low watermark
+NOTHING_OVER = -1  # the low watermark while no transaction is over
 
 
 def txn(least: int, most: int = 0) -> TxnId:
@@ -21,7 +21,7 @@ def txn(least: int, most: int = 0) -> TxnId:
 
 
 def part(position: Position, size: int, *indexes: int, says_size: bool = True) -> Acked:
-    """These messages of a batch."""
+    """Return an acknowledgement of these batch indexes of an entry."""
     left = (1 << size) - 1
     for index in indexes:
         left &= ~(1 << index)
@@ -29,7 +29,7 @@ def part(position: Position, size: int, *indexes: int, says_size: bool = True) -
 
 
 class Pended(Stand):
-    """Every call is a turn."""
+    """A stand with transactions, where each call is a turn of its own."""
 
     def __init__(self, storage: HeldStorage | None = None, **config: Any) -> None:
         self.store = storage or HeldStorage()
@@ -43,14 +43,14 @@ class Pended(Stand):
         return found
 
     def killed(self) -> Pended:
-        """The same on what the store has now."""
+        """Return a new broker on what the store has committed, as after a kill."""
         store = HeldStorage()
         store.entries, store.metadata = self.store.entries, dict(self.store.metadata)
         return Pended(store)
 
     @property
     def kept(self) -> list[str]:
-        """The names that the store has of it."""
+        """Return the names of the pending acknowledgements in the store, below the path of the subscription."""
         folder = self.pending.record.path + "/"
         return sorted(path[len(folder) :] for path in self.store.metadata if path.startswith(folder))
 
@@ -77,13 +77,13 @@ class Pended(Stand):
 
     @property
     def got(self) -> list[tuple[Position, int, Sequence[int]]]:
-        """What came since this was last asked: where, how often before, and the ack set."""
+        """Return the deliveries since the last call: the position, the redelivery count and the ack set of each."""
         deliveries, self.client.got = self.client.got, []
         return [(each.position, each.redelivery_count, list(each.ack_set)) for each in deliveries]
 
     @property
     def acked(self) -> set[Position]:
-        """The entries that are acknowledged."""
+        """Return the positions of the entries that are acknowledged."""
         cursor, ledger = self.subscription.cursor, self.topic.ledger
         found, position = set(), ledger.next(ledger.first_position())
         while position <= ledger.last_confirmed:
@@ -94,7 +94,7 @@ class Pended(Stand):
 
 
 def consuming(type: int, *entries: bytes, permits: int = 10, **config: Any) -> tuple[Pended, Consumer, list[Position]]:
-    """A subscription of these entries, and a consumer that got them."""
+    """Publish these entries and return the stand, a consumer that received them, and their positions."""
     stand = Pended(**config)
     sent = stand.publish(*entries)
     return stand, stand.join(stand.client, type, permits=permits), sent

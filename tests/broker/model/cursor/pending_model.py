@@ -1,20 +1,20 @@
-"""What pending acknowledgements are, in the simplest words: sets of messages."""
+"""A simple model of pending acknowledgements: sets of messages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-Messages = dict[int, frozenset[int]]  # indexes, by entry
+Messages = dict[int, frozenset[int]]  # batch indexes, by entry
 
 
 @dataclass
 class Ack:
-    """One ACK in a transaction. A cumulative one goes through `count` messages of its last entry."""
+    """An ACK in a transaction. For a cumulative one, `through` is the last entry and how many of its messages count."""
 
     least: int
     messages: Messages
     through: tuple[int, int] | None = None
-    ending: bool = False  # the end of its transaction is on its way to the store
+    ending: bool = False  # its transaction has ended, but the end is not committed yet
 
 
 @dataclass
@@ -28,12 +28,12 @@ class Model:
         self.acked = [set() for _ in self.sizes]
 
     def left(self, entry: int) -> set[int]:
-        """What somebody may be given."""
+        """Return the batch indexes of an entry that may be delivered."""
         pending = self.pending(entry)
         return set(range(self.sizes[entry])) - self.acked[entry] - (pending or set())
 
     def pending(self, entry: int) -> set[int] | None:
-        """None: no transaction acknowledged any of it."""
+        """Return the batch indexes of an entry that open transactions acknowledged, or None when none of them did."""
         held = [ack.messages[entry] for ack in self.acks if entry in ack.messages]
         return set().union(*held) if held else None
 
@@ -60,7 +60,7 @@ class Model:
         self.acked[entry] |= indexes
 
     def begin_end(self, least: int) -> list[Ack]:
-        """Those that end."""
+        """Mark the acknowledgements of a transaction as ending, and return them."""
         found = [ack for ack in self.acks if ack.least == least and not ack.ending]
         for ack in found:
             ack.ending = True

@@ -1,4 +1,4 @@
-"""Partly acknowledged batches behave as sets of the messages that remain."""
+"""Partly acknowledged batches, compared with sets of the messages that are not acknowledged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ words = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4)
 
 
 def words_with(remaining: set[int]) -> list[int]:
-    """An ack set as a client writes it: Java's BitSet.toLongArray."""
+    """Return an ack set as a client writes it, by Java's BitSet.toLongArray."""
     return words_of(sum(1 << index for index in remaining))
 
 
@@ -46,7 +46,7 @@ def test_any_words_come_back_without_trailing_zeros(words: list[int]) -> None:
         (64, set(range(63)), [-(2**63)]),
         (65, set(range(64)), [0, 1]),
         (128, set(), [-1, -1]),
-        (65, {64}, [-1]),  # no word for nothing
+        (65, {64}, [-1]),  # a last word without bits is left out
         (5, set(range(5)), []),
     ],
 )
@@ -63,9 +63,9 @@ def test_recorded_ack_sets_are_read_and_written() -> None:
 @pytest.mark.req("S54-14")
 def test_late_acks_bring_nothing_back() -> None:
     made, position = BatchAcks(), Position(1, 0)
-    assert not made.merge(position, [30])  # 0 of 5
-    assert not made.merge(position, [29])  # 1 of 5
-    assert not made.merge(position, [30])  # 0 again
+    assert not made.merge(position, [30])  # acknowledges index 0 of 5
+    assert not made.merge(position, [29])  # acknowledges index 1 of 5
+    assert not made.merge(position, [30])  # acknowledges index 0 again
     assert made.words(position) == [28]
     assert made.remaining(position) == 3
 

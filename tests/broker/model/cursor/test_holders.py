@@ -1,4 +1,4 @@
-"""Acknowledgements of one entry by many pieces, against the sum of them computed anew each time."""
+"""Acknowledgements of one entry by many ACKs, compared with a combination that is computed anew each time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_holders_leave_what_no_transaction_acknowledged(steps: list[tuple[int, s
 
 
 def test_each_acknowledged_message_of_a_batch_costs_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each costs the same, however many there were before."""
+    """A look at all earlier acknowledgements each time would cost the square of their number."""
     holders, looked_at = Holders(), list[Acked]()
 
     def counted(held: Iterable[Acked]) -> int:

@@ -1,4 +1,4 @@
-"""A cursor over several ledgers behaves as a list of entries that are acknowledged or not."""
+"""A cursor over several ledgers, compared with a list of entries that are acknowledged or not."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def not_ready() -> None:
 
 
 class Naive:
-    """What a cursor should be: every entry, and whether it is acknowledged."""
+    """A naive model of a cursor: all entries, and the set of those that are acknowledged."""
 
     def __init__(self) -> None:
         self.positions: list[Position] = []
         self.acked: set[Position] = set()
-        self.remaining: dict[Position, int] = {}  # of batches, a bit for each message
-        self.read = 0  # index of the next entry to read
+        self.remaining: dict[Position, int] = {}  # for each batch, its unacknowledged messages as bits
+        self.read = 0  # the index of the next entry to read
 
     @property
     def mark(self) -> int:
-        """How many entries from the first on are acknowledged."""
+        """Return how many entries before the first unacknowledged one are acknowledged."""
         for index, position in enumerate(self.positions):
             if position not in self.acked:
                 return index
@@ -56,7 +56,7 @@ class Naive:
 
 
 class Both:
-    """A cursor and its model, driven together."""
+    """A cursor and its model, which take the same steps."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.store = HeldStorage()
@@ -149,7 +149,7 @@ class Both:
     def check_read(self, limit: int) -> None:
         naive, expected = self.naive, self.naive.unread()
         found = self.cursor.read(limit, lambda: None)
-        for _ in naive.positions:  # after a restart; the store answers at once, a block at a time
+        for _ in naive.positions:  # after a restart, the store loads one block for each read, at once
             if found is None:
                 found = self.cursor.read(limit, lambda: None)
         assert found is not None
@@ -180,7 +180,7 @@ class Both:
             p: bits.bit_count() for p, bits in naive.remaining.items()
         }
         assert len(cursor.batch_acks) == len(naive.remaining)
-        assert len(cursor.individual_acks) == len(naive.acked) - naive.mark  # nothing behind the mark is held
+        assert len(cursor.individual_acks) == len(naive.acked) - naive.mark  # none before the mark-delete position
         if naive.unread():
             assert cursor.has_more()
 
@@ -221,7 +221,7 @@ def test_a_cursor_behaves_as_a_plain_list(program: list[tuple[str, int, int]], c
         for verb, index, number in program:
             both.step(verb, index, number)
             both.check()
-        while both.naive.unread():  # whatever happened, everything that is left can be read
+        while both.naive.unread():  # all remaining entries can be read
             both.check_read(3)
 
     trio.run(check)
@@ -252,7 +252,7 @@ async def test_a_reset_into_a_batch_keeps_what_remains_of_it() -> None:
     cursor = cursor_on(ledger, cluster)
     cursor.reset(positions[1], [0b110])
     assert cursor.batch_acks.words(positions[1]) == [0b110]
-    cursor.reset(Position(positions[0].ledger_id, 99), [0b110])  # no such entry: nothing to be inside of
+    cursor.reset(Position(positions[0].ledger_id, 99), [0b110])  # that entry does not exist, so no batch remains
     assert len(cursor.batch_acks) == 0
 
 
@@ -292,7 +292,7 @@ async def test_a_cursor_is_saved_soon_and_once(mock_clock: MockClock) -> None:
         await wait_all_tasks_blocked()
         assert cursor.saves == 1
         cursor.save_soon()
-        cursor.close()  # does not wait for the timer
+        cursor.close()  # saves at once, without the timer
         assert cursor.saves == 2
         mock_clock.jump(1)
         await wait_all_tasks_blocked()
@@ -384,4 +384,4 @@ async def test_the_count_of_what_was_consumed_follows_a_reset() -> None:
     both.cursor.ack(last)
     assert both.cursor.consumed == 1
     both.cursor.reset(last)
-    assert both.cursor.consumed == 3  # what was acknowledged out of order is forgotten
+    assert both.cursor.consumed == 3  # the individually acknowledged entries are forgotten

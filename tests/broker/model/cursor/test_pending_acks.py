@@ -1,4 +1,4 @@
-"""Acknowledging in transactions: what conflicts, what a commit and an abort do, what is delivered meanwhile."""
+"""Acknowledgements in transactions: their conflicts, commits and aborts, and the deliveries while they are pending."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_an_abort_delivers_again_what_was_acknowledged(type: int) -> None:
 
 
 async def test_an_abort_delivers_before_it_returns() -> None:
-    """What ends a transaction is answered behind it."""
+    """The broker answers the end of a transaction after the redelivery, so a client sees both in this order."""
     stand, consumer, sent = consuming(Shared, *three())
     stand.acks(txn(1), consumer, sent[0])
     seen = []
@@ -87,7 +87,7 @@ async def test_an_abort_of_a_cumulative_acknowledgement_delivers_nothing() -> No
     stand.abort(txn(1))
     assert stand.got == []
     assert stand.acked == set()
-    stand.acks_through(txn(2), sent[0])  # nobody is in its way
+    stand.acks_through(txn(2), sent[0])  # no other acknowledgement conflicts
 
 
 async def test_the_count_of_redeliveries_goes_on() -> None:
@@ -103,7 +103,7 @@ async def test_the_count_of_redeliveries_goes_on() -> None:
     assert stand.subscription.dispatcher.redeliveries == {}
 
 
-# what conflicts
+# conflicts
 
 
 @TYPES
@@ -117,7 +117,7 @@ async def test_acknowledging_a_pending_entry_conflicts(type: int) -> None:
         expected = f"{CONFLICT}(0,{least}) try to ack message:{first} (ackSet is null) in pending ack status."
         assert conflict.value.text == expected
         assert conflict.value.java_text.startswith("org.apache.pulsar.transaction.common.exception.TransactionConflict")
-    stand.acks(txn(2), consumer, second)  # it was all or nothing
+    stand.acks(txn(2), consumer, second)  # the refused ACK has acknowledged none of its entries
     stand.commit(txn(2))
     assert stand.acked == {second}
 
@@ -155,7 +155,7 @@ async def test_cumulative_acks_of_two_transactions_conflict() -> None:
 @pytest.mark.req("S54-25")
 @TYPES
 async def test_each_message_of_a_batch_belongs_to_one_transaction(type: int) -> None:
-    """Each message by another transaction; batch_size says which bits mean something."""
+    """The batch size of an ACK tells which bits of its ack set count."""
     stand, consumer, (where,) = consuming(type, batch_of(*[b"x"] * 3, partition_key="k"))
     stand.acks(txn(1), consumer, part(where, 3, 0))
     for least, acked in ((2, part(where, 3, 0, 1)), (1, part(where, 3, 0))):
@@ -167,7 +167,7 @@ async def test_each_message_of_a_batch_belongs_to_one_transaction(type: int) -> 
             "in pending ack status."
         )
     with pytest.raises(TransactionConflictError, match="in pending ack status"):
-        stand.acks(txn(2), consumer, where)  # all of it
+        stand.acks(txn(2), consumer, where)  # the whole batch
     stand.acks(txn(2), consumer, part(where, 3, 2))
     assert consumer.unacked == (1 if type in (Shared, KeyShared) else 0)
     stand.commit(txn(2))
@@ -194,8 +194,8 @@ async def test_each_message_of_a_batch_belongs_to_one_transaction(type: int) -> 
         (0, 0b111, 0, False),
         (0, 0b110, 0, True),
         (0, 0, 0, True),
-        (0b1000, 0b111, 3, False),  # bits behind the batch say nothing
-        (0b1, 0b1, 2**31 - 1, True),  # nothing is made of that size
+        (0b1000, 0b111, 3, False),  # bits beyond the batch size are ignored
+        (0b1, 0b1, 2**31 - 1, True),  # a huge size allocates no memory
     ],
 )
 @pytest.mark.req("S54-25")
@@ -218,7 +218,7 @@ async def test_an_abort_delivers_the_rest_of_a_batch(type: int) -> None:
 
 
 async def test_no_transaction_acknowledges_all_of_a_batch_of_which_part_is() -> None:
-    """As in Pulsar, on types that share; on others it does."""
+    """Pulsar refuses this on shared types only, and accepts the ACK on exclusive ones."""
     for kind in (Shared, Exclusive):
         stand = Pended()
         (where,) = stand.publish(batch_of(b"x", b"y"))
@@ -231,12 +231,12 @@ async def test_no_transaction_acknowledges_all_of_a_batch_of_which_part_is() -> 
             stand.acks(txn(1), consumer, where)
 
 
-# without a transaction
+# acknowledgements without a transaction
 
 
 @TYPES
 async def test_a_plain_ack_wins_over_a_pending_one(type: int) -> None:
-    """It succeeds (B-29), and neither end of the transaction changes anything about it."""
+    """The plain ACK succeeds (B-29), and neither a commit nor an abort of the transaction undoes the plain ACK."""
     stand, consumer, sent = consuming(type, *three())
     for least, position in enumerate(sent[:2]):
         stand.acks(txn(least), consumer, position)
@@ -250,7 +250,7 @@ async def test_a_plain_ack_wins_over_a_pending_one(type: int) -> None:
     assert stand.acked == set(sent[:2])
 
 
-# what is delivered meanwhile
+# deliveries while acknowledgements are pending
 
 
 @SHARING
@@ -279,7 +279,7 @@ async def test_the_next_consumer_is_not_given_what_is_pending(type: int) -> None
 
 @SHARING
 async def test_a_nacked_message_can_be_pending(type: int) -> None:
-    """It waits to be delivered again, and a transaction acknowledges it."""
+    """A transaction acknowledges the message while the message waits to be redelivered."""
     stand, consumer, sent = consuming(type, keyed(b"0"), permits=1)
     stand.redeliver(consumer, *sent)
     stand.acks(txn(1), consumer, *sent)
@@ -320,7 +320,7 @@ async def test_why_names_pending_acks() -> None:
     assert stand.subscription.why(sent[0]) is Reason.ACKNOWLEDGED
 
 
-# the cursor is moved
+# moves of the cursor
 
 
 async def test_the_mark_stays_before_what_is_pending() -> None:
@@ -348,7 +348,7 @@ async def test_skipped_messages_are_acknowledged() -> None:
 
 @TYPES
 async def test_a_seek_back_leaves_what_is_pending(type: int) -> None:
-    """What is pending stays so; what was acknowledged comes again."""
+    """The pending acknowledgement stays, but the entry that was acknowledged without a transaction is redelivered."""
     stand, consumer, sent = consuming(type, *three(), activeConsumerFailoverDelayTimeMillis=0)
     stand.acks(txn(1), consumer, sent[0])
     stand.ack(consumer, sent[1])
@@ -363,7 +363,7 @@ async def test_a_seek_back_leaves_what_is_pending(type: int) -> None:
 
 
 async def test_pending_acks_of_a_reader_are_not_stored() -> None:
-    """Nothing is kept of one that is not durable."""
+    """A reader's subscription is not durable."""
     stand = Pended()
     sent = stand.publish(*three())
     reader = stand.topic.open_reader("r", None, earliest=True)
@@ -379,7 +379,7 @@ async def test_pending_acks_of_a_reader_are_not_stored() -> None:
 
 
 async def test_the_low_watermark_aborts_what_was_left_of_older_transactions() -> None:
-    """Acknowledged when they were, or under an id that never was: the next end of the same coordinator tells."""
+    """An older transaction may be over, or may never have existed. The next end of its coordinator aborts its ACKs."""
     stand, consumer, sent = consuming(Shared, *three())
     stand.acks(txn(3), consumer, sent[0])
     stand.acks(txn(3, most=1), consumer, sent[1])
@@ -389,7 +389,7 @@ async def test_the_low_watermark_aborts_what_was_left_of_older_transactions() ->
     assert stand.got == [(sent[0], 1, [])]
     assert stand.acked == {sent[2]}
     assert stand.pending.low_watermarks == {0: 3}
-    stand.commit(txn(3))  # too late
+    stand.commit(txn(3))  # too late, because the transaction is aborted
     assert stand.acked == {sent[2]}
     stand.commit(txn(3, most=1))
     assert stand.acked == {sent[1], sent[2]}
@@ -404,7 +404,7 @@ async def test_a_transaction_that_acknowledged_nothing_ends() -> None:
 
 
 async def test_acks_below_the_low_watermark_are_aborted_with_the_next_end() -> None:
-    """The watermark passed before, and does not rise again."""
+    """The low watermark passed these transactions before they acknowledged, and does not rise with the next end."""
     stand, consumer, sent = consuming(Shared, *three())
     stand.commit(txn(9), low_watermark=8)
     stand.acks(txn(3), consumer, sent[0])
@@ -412,6 +412,6 @@ async def test_acks_below_the_low_watermark_are_aborted_with_the_next_end() -> N
     stand.client.got.clear()
     stand.commit(txn(9), low_watermark=8)
     assert stand.got == [(sent[0], 1, [])]
-    stand.commit(txn(9, most=1), low_watermark=2**63 - 1)  # far beyond: nobody counts up to it
+    stand.commit(txn(9, most=1), low_watermark=2**63 - 1)  # no loop may count up to a huge watermark
     assert stand.got == [(sent[1], 1, [])]
     assert not stand.pending

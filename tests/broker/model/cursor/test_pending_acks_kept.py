@@ -1,4 +1,4 @@
-"""What is kept of acknowledgements in transactions: kill -9 and failed commits at every step, unload, deletion."""
+"""Storage of pending acknowledgements: kills and failed commits at each step, unloading, and deletion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_pending_acks_of_open_transactions_outlive_a_restart() -> None:
 
 
 async def test_a_kill_at_any_commit_leaves_a_whole_state() -> None:
-    """Each commit that the store made was the last one: what is there afterwards is of before or after, not between."""
+    """A broker that is killed after any commit finds each ACK and each end of a transaction whole, or not at all."""
     stand, consumer, sent = consuming(Shared, plain(b"0"), batch_of(b"x", b"y"), plain(b"2"), plain(b"3"))
     stand.store.holding = True
     stand.acks(txn(1), consumer, sent[0], part(sent[1], 2, 0))
@@ -45,7 +45,7 @@ async def test_a_kill_at_any_commit_leaves_a_whole_state() -> None:
         again.join(again.client, Shared, permits=10)
         seen.append((sorted(again.acked), [(position, left) for position, _, left in again.got], bool(again.pending)))
         if again.acked:
-            assert again.kept == (["2", "used"] if again.pending else ["used"])  # what was committed is applied
+            assert again.kept == (["2", "used"] if again.pending else ["used"])  # the cursor has what was committed
         if not stand.store.waiting:
             break
         stand.store.release(1)
@@ -64,13 +64,13 @@ async def test_a_kill_at_any_commit_leaves_a_whole_state() -> None:
 
 @pytest.mark.parametrize("commit", [True, False])
 async def test_an_end_that_cannot_be_kept_leaves_the_transaction_open(commit: bool) -> None:
-    """The transaction is open, as the store says, and may end either way."""
+    """The store still has the transaction as open, so a client may commit or abort it."""
     stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"))
     stand.acks(txn(1), consumer, sent[0])
     stand.client.got.clear()
     stand.store.holding = True
     (stand.commit if commit else stand.abort)(txn(1))
-    stand.acks(txn(1), consumer, sent[1])  # late; its commit fails too
+    stand.acks(txn(1), consumer, sent[1])  # the storing of this late ACK fails too
     with pytest.raises(TransactionConflictError):
         stand.acks(txn(2), consumer, sent[0])
     stand.store.fail()
@@ -85,7 +85,7 @@ async def test_an_end_that_cannot_be_kept_leaves_the_transaction_open(commit: bo
 
 
 async def test_a_low_watermark_of_failed_ends_aborts_nothing() -> None:
-    """The first transaction is open again, so the second one's end is not to end it."""
+    """The first transaction is open again, so the end of the second one must not abort it."""
     stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"))
     stand.acks(txn(1), consumer, sent[0])
     stand.acks(txn(2), consumer, sent[1])
@@ -101,7 +101,7 @@ async def test_a_low_watermark_of_failed_ends_aborts_nothing() -> None:
 
 
 async def test_many_commits_kept_at_once_delete_each_piece_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each lets go of its own pieces, not of those of all before it once more."""
+    """A commit that deletes the records of all commits before it again would cost the square of their number."""
     stand, consumer, sent = consuming(Shared, *[plain(b"%d" % number) for number in range(100)], permits=100)
     for number, position in enumerate(sent):
         stand.acks(txn(number), consumer, position)
@@ -126,7 +126,7 @@ async def test_many_commits_kept_at_once_delete_each_piece_once(monkeypatch: pyt
 
 
 async def test_a_commit_that_cannot_be_applied_yet_is_applied_with_the_next_save(autojump_clock: object) -> None:
-    """The cursor is saved again, and with it what was committed is let go."""
+    """The next save of the cursor also deletes the records of the commit."""
     stand, consumer, (where,) = consuming(Shared, plain(b"0"))
     stand.acks(txn(1), consumer, where)
     stand.store.holding = True
@@ -161,7 +161,7 @@ async def test_nothing_is_left_of_a_subscription_that_is_deleted() -> None:
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize("commit", [False, True])
 async def test_a_subscription_deleted_in_vain_keeps_its_pending_acks(commit: bool, kept: bool) -> None:
-    """An end that was on its way is kept or not; what came of it is there as it is after a crash."""
+    """The end of the transaction is stored or fails before that. The subscription is then the same as after a crash."""
     stand, consumer, sent = consuming(Shared, plain(b"0"), plain(b"1"))
     stand.acks(txn(1), consumer, sent[0])
     stand.store.holding = True
@@ -186,7 +186,7 @@ async def test_a_subscription_deleted_in_vain_keeps_its_pending_acks(commit: boo
 
 @pytest.mark.parametrize("durable", [True, False])
 async def test_pending_acks_work_where_nothing_is_stored(durable: bool) -> None:
-    """In memory, and of readers."""
+    """A store in memory and a reader's subscription store no acknowledgements."""
     store = HeldStorage()
     store.keeps_entries = not durable
     stand, consumer, (where,) = consuming(Shared, plain(b"0"), storage=store, durable=durable)

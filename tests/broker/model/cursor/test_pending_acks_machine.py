@@ -1,4 +1,4 @@
-"""Random acknowledgements in and beside transactions, with failed commits, kills and unloads, against a simple model.
+"""Random acknowledgements with and without transactions, compared with a model over failed commits, kills and unloads.
 
 A history is a list of plain steps, as in tests/broker/test_subscription_machine.py.
 """
@@ -25,8 +25,8 @@ from tests.broker.model.dispatch.clients import FakeClient
 from tests.broker.wire import Exclusive, KeyShared, Shared, batch_of, plain
 
 SIZES = [1, 3, 1, 2, 66, 1]
-PLENTY = 100_000  # permits
-pytestmark = pytest.mark.timeout(900)  # a history that failed is made short first, which takes minutes
+PLENTY = 100_000  # permits that no history uses up
+pytestmark = pytest.mark.timeout(900)  # hypothesis takes minutes to shorten a failed history
 
 VERBS = (*("ack", "commit", "hold", "release") * 2, "ack", "through", "plain", "abort", "kill", "rejoin")
 
@@ -35,7 +35,7 @@ class Step(NamedTuple):
     verb: str
     least: int
     entries: list[int]
-    bits: int  # which messages of a batch
+    bits: int  # the batch indexes, as bits
     number: int
     other: bool
 
@@ -49,11 +49,11 @@ STEP = st.builds(
     st.integers(0, 5),
     st.booleans(),
 )
-STEPS = st.tuples(*[st.lists(STEP, max_size=15)] * 6).map(lambda lists: list(chain(*lists)))  # long ones
+STEPS = st.tuples(*[st.lists(STEP, max_size=15)] * 6).map(lambda lists: list(chain(*lists)))  # many histories are long
 
 
 class Driver:
-    """The same to a subscription and to the model."""
+    """A subscription and its model, which take the same steps."""
 
     def __init__(self, type: int) -> None:
         self.type = type
@@ -64,8 +64,8 @@ class Driver:
             for size in SIZES
         ]
         self.sent: list[Position] = self.stand.publish(*made)
-        self.stand.publish(plain(b"kept", partition_key="k"))  # so that no ledger is trimmed
-        self.on_their_way: list[tuple[Callable[[], None], Callable[[], None]]] = []  # when kept, when not
+        self.stand.publish(plain(b"kept", partition_key="k"))  # an unacknowledged entry, so that no ledger is trimmed
+        self.on_their_way: list[tuple[Callable[[], None], Callable[[], None]]] = []  # on success, on failure
         self.low_watermark = -1
         self.join()
 
@@ -83,7 +83,7 @@ class Driver:
             getattr(self, verb)(step)
 
     def what(self, entry: int, step: Step) -> tuple[frozenset[int], bool]:
-        """Messages of an entry, and whether that is all of it by name."""
+        """Return the batch indexes that a step acknowledges, and whether the ACK names the whole entry."""
         size = SIZES[entry]
         whole = size == 1 or step.number == 0
         indexes = frozenset(index for index in range(size) if whole or step.bits >> index & 1) or frozenset({0})
@@ -95,7 +95,7 @@ class Driver:
         size = SIZES[entry] if says_size else 0
         return Acked(self.sent[entry]) if whole else Acked(self.sent[entry], bits, size, len(words_of(bits)))
 
-    # the verbs
+    # the steps
 
     def ack(self, step: Step) -> None:
         said = {entry: self.what(entry, step) for entry in step.entries}
@@ -121,7 +121,7 @@ class Driver:
         self.does(act, lambda: None, lambda: self.model.acks.remove(made))
 
     def refused(self, act: Callable[[], None]) -> None:
-        """What is kept of it all the same: that there are transactions."""
+        """Assert that an ACK is refused. The store keeps only that the subscription has used transactions."""
         with pytest.raises(TransactionConflictError):
             act()
         self.stand.end_turn()
@@ -144,7 +144,7 @@ class Driver:
         self.ends(step, commit=False)
 
     def ends(self, step: Step, *, commit: bool) -> None:
-        """With a low watermark those of lower numbers are aborted too."""
+        """End a transaction. With a low watermark, transactions of lower numbers are aborted too."""
         self.low_watermark = max(self.low_watermark, step.least - 1 if step.other else -1)
         over = [(self.model.begin_end(step.least), commit)]
         over += [(self.model.begin_end(least), False) for least in range(1, self.low_watermark + 1)]
@@ -171,7 +171,7 @@ class Driver:
             kept()
 
     def release(self, step: Step) -> None:
-        """The first commits happen, and the others fail, or happen too."""
+        """Let the first held commits of the store succeed, and let the others fail or succeed."""
         store, on_their_way = self.stand.store, self.on_their_way
         self.on_their_way = []
         count = min(step.number, len(on_their_way))
@@ -193,7 +193,7 @@ class Driver:
         self.join()
 
     def rejoin(self, step: Step) -> None:
-        """The consumer comes back, perhaps to a topic that was unloaded meanwhile."""
+        """Reconnect the consumer, perhaps to a topic that was unloaded meanwhile."""
         stand = self.stand
         stand.client.leave(self.consumer)
         if step.other:
@@ -205,7 +205,7 @@ class Driver:
         stand.end_turn()
         self.join()
 
-    # what must hold
+    # checks after each step
 
     def check(self) -> None:
         if self.stand.store.waiting:
@@ -223,7 +223,7 @@ class Driver:
             return
         owed = {position: len(model.left(entry)) for entry, position in enumerate(self.sent) if model.left(entry)}
         pending = {position: count for position, count in self.consumer.pending.items() if position in self.sent}
-        assert pending == owed  # nothing is lost, nothing waits in vain
+        assert pending == owed  # all remaining messages are delivered, and no others
         assert self.consumer.unacked == sum(self.consumer.pending.values())
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a cursor, where, and in which of Pulsar's forms."""
+"""Storage of cursors: in the metadata store or in a ledger, and in the formats of Pulsar."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_acknowledgements_go_to_a_ledger_of_its_own() -> None:
     kept = Kept(4)
     kept.ack(1)
     cursor = kept.cursor
-    assert (cursor.ledger_last_entry, cursor.ledger_open) == (1, True)  # as Pulsar counts
+    assert (cursor.ledger_last_entry, cursor.ledger_open) == (1, True)  # Pulsar counts these entries the same way
     assert kept.info.cursorsLedgerId == cursor.ledger_id >= 0
     assert not kept.info.individualDeletedMessages
     kept.ack(0)
@@ -73,7 +73,7 @@ async def test_acknowledgements_go_to_a_ledger_of_its_own() -> None:
     assert (kept.cursor.ledger_id, kept.cursor.ledger_last_entry) == (cursor.ledger_id, 2)
     assert not kept.cursor.ledger_open
     kept.ack(2)
-    assert kept.cursor.ledger_id > cursor.ledger_id  # the next one; the other is deleted
+    assert kept.cursor.ledger_id > cursor.ledger_id  # a new ledger replaces the old one
     kept.cursor.delete()
     kept.cluster.turn.finish()
     assert kept.record is None
@@ -109,7 +109,7 @@ async def test_ranges_above_the_limit_come_again(end: Callable[[Kept], None]) ->
     end(kept)
     assert kept.acked() == [1, 3]
     assert kept.cursor.backlog() == 7
-    assert kept.cursor.consumed == -7  # as Pulsar counts
+    assert kept.cursor.consumed == -7  # Pulsar's counter becomes negative too
 
 
 @pytest.mark.req("S423-64", "S54-24")
@@ -196,7 +196,7 @@ async def test_long_arrays_need_both_settings(as_array: bool, cache_set: bool, l
 
 
 def first_ranges(positions: Iterable[Position], most: int) -> set[Position]:
-    """What is left of these when only so many unbroken runs are kept."""
+    """Return the positions of the first `most` ranges without gaps."""
     runs = [
         [position for _, position in run]
         for _, run in groupby(
@@ -237,7 +237,7 @@ def test_answered_acks_are_stored_up_to_the_limit(
 
 
 class State:
-    """A cursor without anything around it."""
+    """A minimal cursor, with only what a record contains."""
 
     def __init__(self, *acks: Position) -> None:
         self.mark_delete = Position(0, 0)
@@ -266,7 +266,7 @@ def test_a_record_is_read_as_it_was_written(
     state: CursorState = State(*acks)
     for position, words in batches.items():
         state.batch_acks.merge(position, [-1] * len(words))
-    form.position_info(state, form.acks_record(state.individual_acks))  # keeps what it made of them
+    form.position_info(state, form.acks_record(state.individual_acks))  # the format caches its result here
     for position, words in batches.items():
         state.batch_acks.merge(position, words)
     position_info = ml.PositionInfo.FromString(form.position_info(state, form.acks_record(state.individual_acks)))
@@ -301,14 +301,14 @@ async def test_an_ack_behind_the_kept_ones_costs_no_new_record() -> None:
     assert kept.cursor._acks_record is record
     kept.ack(5)
     assert kept.cursor._acks_record is record
-    kept.ack(4)  # prolongs the second one
+    kept.ack(4)  # extends the second range
     assert kept.cursor._acks_record is not record
     kept.crash()
     assert kept.acked() == [1, 3, 4, 5]
 
 
 async def test_the_id_of_a_ledger_whose_begin_was_not_committed_is_left() -> None:
-    """The counter was not committed either: after a crash another cursor would be given the same."""
+    """The counter of ledger ids was not committed either, so another cursor would get the same id after a crash."""
     kept = Kept(5)
     kept.store.holding = True
     kept.save()
@@ -335,7 +335,7 @@ async def test_a_record_that_could_not_be_replaced_is_dropped_later() -> None:
     kept.crash()
     kept.cluster.turn.finish()
     assert kept.acked() == [1, 2, 4]
-    assert kept.record is not None  # one
+    assert kept.record is not None  # one record is left
 
 
 async def test_a_lost_ledger_brings_back_where_it_was_begun() -> None:

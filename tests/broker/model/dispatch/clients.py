@@ -1,4 +1,4 @@
-"""A subscription without a wire, and clients that do what sessions do to it in the middle of a delivery."""
+"""A subscription without connections, and clients that can close in the middle of a delivery, as sessions can."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLENTY = 1 << 20
 
 
 class FakeClient:
-    """What dispatch needs of a connection. `closes` at the next delivery, as sessions may; `room` is in bytes."""
+    """A minimal connection for dispatch, with `room` in bytes. With `closes`, it closes at its next delivery."""
 
     address = client_version = ""
     unstored = 0
@@ -29,7 +29,7 @@ class FakeClient:
     def __init__(self, room: int = PLENTY, *, takes_closings: bool = True) -> None:
         self.consumers: dict[int, Consumer] = {}
         self.got: list[Delivery] = []
-        self.messages_of: dict[int, int] = {}  # that each consumer got
+        self.messages_of: dict[int, int] = {}  # how many messages each consumer received
         self.closes = self.closed = False
         self._free = room
         self._was_full = False
@@ -42,7 +42,7 @@ class FakeClient:
 
     @property
     def has_room(self) -> bool:
-        """The same for a test: nobody is told when there is room again."""
+        """Return whether the connection has room, without a promise to resume the consumers later."""
         return not self.closed and self._free > 0
 
     def messages(
@@ -58,7 +58,7 @@ class FakeClient:
             self.messages_of[consumer_id] = self.messages_of.get(consumer_id, 0) + delivery.messages
 
     def drained(self, room: int = PLENTY) -> None:
-        """The socket took everything."""
+        """Give the connection room again, as when the socket has taken all bytes."""
         self._free = room
         if self._was_full:
             self._was_full = False
@@ -82,13 +82,13 @@ class FakeClient:
                 consumer.subscription.remove_consumer(consumer)
 
     def leave(self, consumer: Consumer) -> None:
-        """CLOSE_CONSUMER."""
+        """Remove a consumer, as its CLOSE_CONSUMER does."""
         del self.consumers[consumer.consumer_id]
         consumer.subscription.remove_consumer(consumer)
 
 
 class Stand:
-    """A topic with one subscription. Every call that changes something is a turn."""
+    """A topic with one subscription. Each call that changes something is a turn of its own."""
 
     def __init__(self, storage: Storage | None = None, *, durable: bool = True, **config: Any) -> None:
         self.cluster: Cluster = cluster_of(storage, **config)
@@ -137,7 +137,7 @@ class Stand:
 
 
 class Loud:
-    """In place of the log of `turn`, which would hide a fault."""
+    """A log for `turn` that raises each error. The real log would hide the error."""
 
     @staticmethod
     def error(event: str, *, exception: Exception) -> None:

@@ -1,4 +1,4 @@
-"""What tests of Shared and Key_Shared need besides a wire."""
+"""Helpers for tests of Shared and Key_Shared subscriptions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def subscription(bed: Bed, name: str = "sub") -> PersistentSubscription:
 
 
 def reason(bed: Bed) -> Reason:
-    """Why no more is delivered."""
+    """Return why the subscription delivers no more messages."""
     return subscription(bed).reason
 
 
 def why(bed: Bed, position: Position) -> Reason:
-    """Why one entry is not."""
+    """Return why the subscription does not deliver this entry."""
     return subscription(bed).why(position)
 
 
@@ -36,7 +36,7 @@ def dispatcher(bed: Bed) -> KeySharedDispatcher:
 
 
 async def joined(bed: Bed, name: str, permits: int = 1000, **fields: Any) -> Wire:
-    """A consumer on a connection of its own; Key_Shared from the first message on unless `fields` say otherwise."""
+    """Connect a consumer on its own connection, by default Key_Shared from the earliest message."""
     wire = await bed.connect()
     await wire.subscribe(**{"type": KeyShared, "consumer_name": name, "initialPosition": Earliest, **fields})
     if permits:
@@ -45,7 +45,7 @@ async def joined(bed: Bed, name: str, permits: int = 1000, **fields: Any) -> Wir
 
 
 async def got(wire: Wire) -> list[Message]:
-    """The messages that came by now."""
+    """Return the messages that a consumer has received by now."""
     received = await wire.rest(0.001)
     for base, _ in received:
         assert base.type == Type.MESSAGE, base
@@ -58,5 +58,5 @@ async def payloads(wire: Wire) -> list[bytes]:
 
 
 def keyed(keys: Iterable[str]) -> list[bytes]:
-    """An entry for each key, whose payload is the key and its number."""
+    """Return an entry for each key, with the key and its index as payload."""
     return [plain(f"{key} {number}".encode(), partition_key=key) for number, key in enumerate(keys)]

@@ -1,4 +1,4 @@
-"""Chunks on Shared (B-28): all of a message go to the consumer that got the first one."""
+"""Chunks on Shared (B-28): all chunks of a message go to the consumer that received the first one."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_on_exclusive_chunks_are_messages_like_others(bed: Bed, sender: Wi
     assert await payloads(wire) == [b"x1", b"y0"]
 
 
-# as Pulsar 4.2 has it: each seen on a real 4.2.4
+# the profile of Pulsar 4.2, with behavior that was seen on a real Pulsar 4.2.4
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ async def test_in_pulsar_4_2_what_was_read_with_an_orphan_chunk_is_delivered(rel
     assert [message.payload for message in messages] == [b"0", b"1"]
     await wire.flow(100)
     assert await got(wire) == []
-    await wire.redeliver([first.position])  # what comes again is read with the orphan
+    await wire.redeliver([first.position])  # the redelivered message is read together with the orphan
     assert await payloads(wire) == [b"0"]
     assert reason(released) is Reason.BEHIND_CHUNK
 
@@ -163,7 +163,7 @@ async def test_in_pulsar_4_2_who_leaves_keeps_its_chunks_while_its_permits_last(
     assert await payloads(first) == [b"x0"]
     second = await joined(released, "b", type=Shared)
     await first.aclose()
-    await releaser.publish(chunk("x", 1, 9))  # x0 and x1 take the two permits that were left
+    await releaser.publish(chunk("x", 1, 9))  # x0 and x1 use up the last two permits
     await releaser.publish(plain(b"p"))
     assert await payloads(second) == [b"p"]
     await releaser.publish(chunk("x", 2, 9))

@@ -1,4 +1,4 @@
-"""Connections that end in the middle of a delivery, with all the consumers that they have."""
+"""Connections that close in the middle of a delivery, together with all their consumers."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ async def test_when_nobody_is_left_the_next_one_begins_anew(type: int) -> None:
 
 @pytest.mark.parametrize("type", [Exclusive, Failover, Shared, KeyShared])
 async def test_permits_that_would_wrap_for_one_who_is_lost_by_them(type: int) -> None:
-    """What there are permits for goes out before they wrap, and that ends the connection."""
+    """The broker first delivers for the permits that the consumer had, and this delivery closes the connection."""
     stand, client = Stand(activeConsumerFailoverDelayTimeMillis=0), FakeClient()
     consumer = stand.join(client, type, INT_MAX)
     client.closes = True
-    stand.topic.log.topic = None  # FLOW comes before the dispatch
+    stand.topic.log.topic = None  # the FLOW dispatches the entry, and not its publishing
     stand.publish(plain(b"x"))
     stand.flow(consumer, INT_MAX)
     assert client.closed

@@ -1,4 +1,4 @@
-"""What waits for its time, against a plain list."""
+"""Delayed messages, compared with a plain list."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pulsarium.broker.model.dispatch.delays import DelayedMessages
 from pulsarium.broker.model.ledger.position import Position
 
 TICK = 1000
-WIDTH = 512  # the highest power of two within it
-NOW = 1_795_265_193_987  # of the recording
+WIDTH = 512  # the width of a bucket: the highest power of two that is not above TICK
+NOW = 1_795_265_193_987  # the time of the transcript
 FIRST = Position(222, 0)
 
 
@@ -24,7 +24,7 @@ def waits(made: DelayedMessages, *positions: Position, at: int = NOW + 5000) -> 
 
 @pytest.mark.req("B-21")
 def test_delayed_messages_are_due_as_recorded() -> None:
-    """043: what is due in 700 ms goes at once, what is due in 1500 ms wakes up after 1021 and came after 1052."""
+    """Transcript 043 has a message due in 700 ms that came at once, and one due in 1500 ms that came after 1052 ms."""
     made = DelayedMessages(TICK, strict=False)
     assert not made.add(Position(222, 3), NOW + 13 + 700, NOW + 13)
     assert not made.add(Position(222, 2), NOW - 5000, NOW)
@@ -39,7 +39,7 @@ def test_delayed_messages_are_due_as_recorded() -> None:
 @pytest.mark.req("B-21")
 @pytest.mark.parametrize("offset", [0, 1, WIDTH - 1])
 def test_a_bucket_is_due_when_its_last_may_go(offset: int) -> None:
-    """With another dispatch that can be before the time to wake up."""
+    """A dispatch for another reason may deliver the bucket before the alarm of the bucket."""
     start = (NOW // WIDTH + 10) * WIDTH
     made = DelayedMessages(TICK, strict=False)
     waits(made, FIRST, at=start + offset)
@@ -84,7 +84,7 @@ def test_a_due_message_waits_for_a_consumer_and_not_for_a_timer() -> None:
 
 
 def test_a_shorter_tick_changes_nothing_for_what_waits() -> None:
-    """Buckets stay as wide as they are; whoever wakes up when told gets what is due."""
+    """The buckets keep their width, so a message is due when the alarm of its bucket goes off."""
     made = DelayedMessages(TICK, strict=False)
     waits(made, FIRST)
     made.tick_ms = 100
@@ -151,7 +151,7 @@ def test_delayed_messages_behave_as_a_plain_list(
 @pytest.mark.req("B-21")
 @pytest.mark.parametrize(("apart", "room"), [(1, 20), (600, 250)])
 def test_a_delayed_message_takes_few_bytes(apart: int, room: int) -> None:
-    """Bytes a message that Python has for it, when each comes so many ms after the other."""
+    """The messages are `apart` milliseconds apart, and each may take `room` bytes of Python's memory."""
     made, count = DelayedMessages(TICK, strict=False), 10_000
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""deliver_at_time on Shared and Key_Shared (B-21); `test_delayed_times.py` says when exactly."""
+"""Delivery of messages with deliver_at_time on Shared and Key_Shared (B-21)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Exactly when delayed messages come on Shared, by the tick (B-21). Times are milliseconds after the first message.
+"""Exact times of delayed messages on Shared, by the tick (B-21). Times are milliseconds after the first message.
 
-It is sent on a boundary of all buckets, and its alarm begins the ticks.
+The first message is sent on a boundary of all buckets, and its alarm begins the ticks.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tests.broker.model.dispatch.sharing import joined, subscription, why
 from tests.broker.wire import Bed, Message, Shared, Wire, plain, serving
 
 BOUNDARY_MS = 4096
-"""Buckets of ticks up to 8 s begin at a multiple of this."""
+"""A multiple of this begins a bucket, for all ticks up to 8 s."""
 
 
 class Stage:
-    """A producer, one consumer, and the time since the boundary."""
+    """A producer, a consumer, and the time since the boundary."""
 
     def __init__(self, bed: Bed, sender: Wire, wire: Wire) -> None:
         self._begin_ms = bed.broker.clock.now_ms()
@@ -48,7 +48,7 @@ class Stage:
 async def stage(
     profile: Profile = PIP, policy_ms: int | None = None, **config: Any
 ) -> AsyncIterator[tuple[Bed, Stage]]:
-    """A broker at the boundary; `policy_ms` is the tick of the namespace's policy."""
+    """Start a broker and wait for the boundary. `policy_ms` is the tick of the namespace's policy."""
     async with serving(Config(keepAliveIntervalSeconds=0, **config), profile=profile) as bed:
         if policy_ms is not None:
             metadata = bed.broker.metadata
@@ -60,7 +60,7 @@ async def stage(
         wire = await joined(bed, "c", type=Shared)
         clock = bed.broker.clock
         left = BOUNDARY_MS - clock.wall() * 1000 % BOUNDARY_MS
-        await trio.sleep((left + 0.5) / 1000)  # the middle of a millisecond: no rounding leads out of it
+        await trio.sleep((left + 0.5) / 1000)  # the middle of a millisecond, where rounding is harmless
         assert clock.now_ms() % BOUNDARY_MS == 0
         yield bed, Stage(bed, sender, wire)
 
@@ -117,7 +117,7 @@ async def test_strictly_it_comes_at_the_tick_after_its_bucket_ends(
 
 @pytest.mark.req("B-21")
 async def test_after_a_tick_the_next_one_is_left_out(autojump_clock: object) -> None:
-    """The next alarm goes off no sooner than a tick later, and at the tick after that."""
+    """The next alarm must be at least one tick length later, and goes off at the first tick after that."""
     async with stage() as (_, on):
         await on.send(b"first", 1536)
         await on.send(b"second", 2600)
@@ -127,7 +127,7 @@ async def test_after_a_tick_the_next_one_is_left_out(autojump_clock: object) -> 
 
 @pytest.mark.req("B-21")
 async def test_a_message_that_came_early_leaves_no_alarm_behind(autojump_clock: object) -> None:
-    """An alarm of its own at 3000 would let the second one come then, 489 ms before its bucket."""
+    """A remaining alarm at 3000 would deliver the second message then, 489 ms too early."""
     async with stage() as (_, on):
         await on.send(b"first", 2560)
         await on.send(b"second", 3489)
@@ -165,7 +165,7 @@ async def test_all_subscriptions_have_the_same_ticks(autojump_clock: object) -> 
 
 @pytest.mark.req("B-21")
 async def test_a_namespace_s_tick_changes_neither_buckets_nor_ticks(autojump_clock: object) -> None:
-    """Those are the broker's; the policy says how early a message may come, and how long after a wake the next is."""
+    """The broker's setting decides both. The policy says how early a message may come, and how far alarms are apart."""
     async with stage(policy_ms=5000) as (_, on):
         await on.send(b"at once", 5000)
         assert await on.next() == (b"at once", 0)
@@ -177,7 +177,7 @@ async def test_a_namespace_s_tick_changes_neither_buckets_nor_ticks(autojump_clo
 
 @pytest.mark.req("B-21")
 async def test_an_alarm_that_is_too_early_for_a_shorter_tick_is_later(autojump_clock: object) -> None:
-    """The bucket begins at 4608; all in it are due within 100 ms at 5019."""
+    """The bucket begins at 4608, and all its messages are due within 100 ms at 5019."""
     async with stage(policy_ms=100) as (_, on):
         await on.send(b"x", 4608)
         assert await on.next() == (b"x", 6000)
@@ -197,7 +197,7 @@ async def test_the_released_broker_has_no_second_alarm_for_a_shorter_tick(autoju
 async def test_a_dispatch_between_the_time_and_the_tick_keeps_the_alarm(
     autojump_clock: object, profile: Profile
 ) -> None:
-    """The bucket begins at 3584; all in it are due within 100 ms at 3995, before the tick."""
+    """The bucket begins at 3584, and all its messages are due within 100 ms at 3995, before the tick."""
     async with stage(profile, policy_ms=100) as (_, on):
         await on.send(b"x", 3584)
         await trio.sleep(3.7)

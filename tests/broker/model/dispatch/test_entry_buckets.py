@@ -1,4 +1,4 @@
-"""Key_Shared by entry buckets: consumers share the buckets of a segment, and each entry goes whole to one of them."""
+"""Key_Shared by entry buckets: consumers share the buckets of a segment, and each entry goes whole to one consumer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OTHER_TYPE = "Subscription is of different type. Active subscription"
 
 
 def buckets(*ranges: tuple[int, int], **fields: Any) -> dict[str, Any]:
-    """The keySharedMeta of a consumer that shares these buckets."""
+    """Return the keySharedMeta of a consumer that shares these buckets."""
     return {
         "keySharedMode": pb.KeySharedMode.STICKY,
         "hashRanges": [{"start": start, "end": end} for start, end in ranges],
@@ -32,7 +32,7 @@ async def sharer(bed: Bed, name: str, **fields: Any) -> Wire:
 
 
 def stamped(*stamps: int) -> list[bytes]:
-    """Batches of two keys each, which carry only the lowest hash of their bucket."""
+    """Return batches of two keys each, whose metadata has only the lowest hash of their bucket."""
     return [batch_of(b"a", b"b", entry_hash_min=stamp, entry_hash_max=stamp, sequence_id=stamp) for stamp in stamps]
 
 

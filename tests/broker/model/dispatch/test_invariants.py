@@ -1,4 +1,4 @@
-"""Random lives of Shared and Key_Shared: every entry that was read is in one place, and nothing waits needlessly."""
+"""Random histories of Shared and Key_Shared: each read entry is in one place, and no entry waits without a reason."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ CONFIG: dict[str, Any] = {
     "keySharedLookAheadMsgInReplayThresholdPerConsumer": 3,
     "managedLedgerMaxEntriesPerLedger": 9,
     "managedLedgerMinLedgerRolloverTimeMinutes": 0,
-    "managedLedgerCacheSizeMB": 0,  # what was published in an earlier turn is read from the store
+    "managedLedgerCacheSizeMB": 0,  # so that entries of earlier turns are read from the store
 }
 STICKY = 65536 // 4
 
 
 class Store(HeldStorage):
-    """Ledgers may be deleted while they are read."""
+    """A store whose ledgers may be deleted while they are read."""
 
     def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
         if self.holding_reads or ledger_id in self.entries:
@@ -55,7 +55,7 @@ class Store(HeldStorage):
 
 
 class Life:
-    """One subscription that much happens to."""
+    """A subscription with a random history."""
 
     def __init__(self, type: int, seed: int, options: KeySharedOptions, *, durable: bool) -> None:
         self.type = type
@@ -79,7 +79,7 @@ class Life:
         consumers = self.stand.subscription.consumers
         return self.random.choice(consumers) if consumers else None
 
-    # what can happen
+    # the steps
 
     def entry(self) -> bytes:
         random = self.random
@@ -106,7 +106,7 @@ class Life:
             self.stand.flow(consumer, permits)
 
     def some(self, consumer: Consumer) -> list[Position]:
-        """Mostly what the consumer owes."""
+        """Choose some positions, mostly of the consumer's unacknowledged messages."""
         every = list(consumer.pending) if self.random.randrange(4) else self.positions
         return self.random.sample(every, min(len(every), self.random.randrange(1, 5)))
 
@@ -196,10 +196,10 @@ class Life:
         self.stand.end_turn()
         self.check()
 
-    # what has to hold
+    # checks after each step
 
     def places(self) -> Iterator[tuple[str, Position]]:
-        """Where each entry is that was read and is not acknowledged."""
+        """Yield the place of each entry that was read and is not acknowledged."""
         dispatcher = self.dispatcher
         for consumer in dispatcher.consumers:
             yield from (("pending", position) for position in consumer.pending)
@@ -250,7 +250,7 @@ class Life:
             assert dispatcher.selector.select(key_hash) is not draining.consumer
         assert dispatcher.owed.held.keys() <= dispatcher.owed.draining.keys()
         if dispatcher.drains:
-            assert len({key_hash for _, key_hash in owed}) == len(owed), "a hash that two consumers owe"
+            assert len({key_hash for _, key_hash in owed}) == len(owed), "two consumers have messages of one hash"
 
     def check_nothing_waits_needlessly(self) -> None:
         dispatcher, cursor = self.dispatcher, self.stand.subscription.cursor
@@ -266,7 +266,7 @@ class Life:
             assert 0 < dispatcher._look_ahead() <= dispatcher.waiting_count
 
     async def end_well(self) -> None:
-        """Whatever happened: when everybody reads and acknowledges, everything is delivered."""
+        """Let all consumers read and acknowledge, and assert that all messages are delivered."""
         topic, subscription = self.stand.topic, self.stand.subscription
         self.storage.release_reads()
         for client in self.clients:
@@ -299,7 +299,7 @@ class Life:
 
 
 def is_ready(consumer: Consumer) -> bool:
-    """As `can_receive`, but its connection does not notice the look: a full one says so only to who asked for room."""
+    """Return `can_receive` of a consumer, without the promise of its connection to resume the consumer later."""
     assert isinstance(consumer.client, FakeClient)
     return consumer.permits > 0 and not consumer.blocked and consumer.client.has_room
 

@@ -1,4 +1,4 @@
-"""Key_Shared: a key stays with its consumer, and moves only when nothing of it is owed."""
+"""Key_Shared: a key stays with its consumer, and moves only when all its delivered messages are acknowledged."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.broker.wire import Bed, Message, Type, Wire, frame_of, message_id, se
 
 STICKY = pb.KeySharedMode.STICKY
 KEYS = [f"key-{number}" for number in range(10)]
-MOVED = {"key-3", "key-4", "key-9"}  # from c0 to c1 when that joins
+MOVED = {"key-3", "key-4", "key-9"}  # keys that move from c0 to c1 when c1 joins
 
 
 def sticky(*ranges: tuple[int, int]) -> dict[str, Any]:
-    """The keySharedMeta of a consumer that takes these ranges."""
+    """Return the keySharedMeta of a consumer that takes these ranges."""
     return {"keySharedMode": STICKY, "hashRanges": [{"start": start, "end": end} for start, end in ranges]}
 
 
@@ -32,7 +32,7 @@ async def test_each_key_has_one_consumer_and_its_order(bed: Bed, sender: Wire) -
     wires = [await joined(bed, f"c{number}") for number in range(3)]
     await sender.publish(*keyed(KEYS * 10))
     received = [await got(wire) for wire in wires]
-    assert [sorted(keys_of(each)) for each in received] == [  # as the recorded broker gave them (069)
+    assert [sorted(keys_of(each)) for each in received] == [  # as in transcript 069
         ["key-0", "key-2", "key-5", "key-6", "key-7", "key-8"],
         ["key-4"],
         ["key-1", "key-3", "key-9"],
@@ -172,8 +172,8 @@ async def test_no_message_overtakes_one_of_its_key_that_waits_for_permits(bed: B
     await joined(bed, "c1")
     positions = await sender.publish(*keyed(["key-0"] * 5))
     await got(wire)
-    await wire.redeliver(positions[:2])  # these wait from here on, and so do the last two
+    await wire.redeliver(positions[:2])  # these two and the last two wait from here on
     await wire.alive()
     last = frame_of(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, consumer_id=0, message_ids=[message_id(positions[2])])
-    await wire.write(last + frame_of(Type.FLOW, consumer_id=0, messagePermits=100))  # heeded in the same turn
+    await wire.write(last + frame_of(Type.FLOW, consumer_id=0, messagePermits=100))  # in the same turn
     assert [message.position for message in await got(wire)] == positions

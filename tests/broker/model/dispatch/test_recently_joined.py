@@ -1,4 +1,4 @@
-"""Key_Shared before Pulsar 4.0: who joins waits for everything that was read before."""
+"""Key_Shared before Pulsar 4.0: a new consumer waits until all entries that were read before are acknowledged."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.broker.model.dispatch.sharing import dispatcher, got, joined, keyed, 
 from tests.broker.wire import Bed, Wire, serving
 
 KEYS = [f"key-{number}" for number in range(10)]
-MOVED = {"key-0", "key-1", "key-6", "key-8"}  # from c0 to c1 when that joins, as a real broker set so has them
+MOVED = {"key-0", "key-1", "key-6", "key-8"}  # they move from c0 to c1 when c1 joins, as on a real broker
 
 
 def numbers(received: list[bytes]) -> list[int]:
-    """Of the keys."""
+    """Return the numbers of the keys in these payloads."""
     return [int(payload.split()[0][4:]) for payload in received]
 
 
@@ -52,25 +52,24 @@ async def test_a_consumer_that_joins_waits_for_entries_read_before(classic: Bed,
     assert await got(new) == []
     assert {why(classic, later[KEYS.index(key)]) for key in MOVED} == {Reason.RECENTLY_JOINED}
     await old.ack(*[message.position for message in owed[1:]])
-    assert await got(new) == []  # the first one is not acknowledged
+    assert await got(new) == []  # the first entry is not acknowledged
     await old.ack(owed[0].position)
     assert {payload.decode().split()[0] for payload in await payloads(new)} == MOVED
     await sender.publish(*keyed(KEYS))
-    assert len(await got(new)) == len(MOVED)  # it is like all others now
+    assert len(await got(new)) == len(MOVED)  # the new consumer no longer waits
 
 
 @pytest.mark.req("B-12")
 async def test_a_consumer_that_joins_gets_the_unacknowledged_entries_of_one_that_left(
     classic: Bed, sender: Wire
 ) -> None:
-    """What another consumer that leaves had not acknowledged."""
     first, second = await joined(classic, "c0"), await joined(classic, "c1")
     await sender.publish(*keyed(KEYS))
     await got(first)
     assert len(await got(second)) == len(MOVED)
     third = await joined(classic, "c2")
     await sender.publish(*keyed(KEYS))
-    assert numbers(await payloads(first)) == [2, 3, 5, 9]  # as that broker gave them
+    assert numbers(await payloads(first)) == [2, 3, 5, 9]  # as on a real broker
     assert numbers(await payloads(second)) == [0, 1]
     assert await got(third) == []
     await second.aclose()

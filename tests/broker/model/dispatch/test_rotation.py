@@ -1,4 +1,4 @@
-"""Whose turn it is, against a list that is walked."""
+"""The order in which consumers take turns, compared with a walk along a list."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Member:
 
 
 class Walked:
-    """Pulsar's way: an index into each level, moved on past whoever was chosen, and by nothing else."""
+    """A rotation as in Pulsar: an index into each priority level, which moves only past the chosen consumer."""
 
     def __init__(self) -> None:
         self.levels: dict[int, list[Member]] = {}

@@ -1,4 +1,4 @@
-"""Shared: who gets which entry."""
+"""Shared: the choice of the consumer of each entry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, batch_of, plain
 
 
 async def consumers(bed: Bed, *levels: int, permits: int = 1000) -> list[Wire]:
-    """A consumer for each priority level, on connections of their own."""
+    """Connect a consumer for each of these priority levels, each on a connection of its own."""
     made = []
     for level in levels:
         wire = await bed.connect()
@@ -23,7 +23,7 @@ async def consumers(bed: Bed, *levels: int, permits: int = 1000) -> list[Wire]:
 
 
 async def got(*wires: Wire) -> list[list[int]]:
-    """The entries that each one has received by now."""
+    """Return the entry ids that each consumer has received by now."""
     return [[r.command.message.message_id.entryId for r in await wire.rest(0.01)] for wire in wires]
 
 
@@ -72,7 +72,7 @@ async def test_a_batch_is_never_split(bed: Bed, sender: Wire) -> None:
     wires = await consumers(bed, 0, 0, permits=4)
     await sender.publish(*[batch_of(b"a", b"b", b"c")] * 6)
     received = await got(*wires)
-    assert [len(entries) for entries in received] == [2, 2]  # 4 permits, 1 left, -2
+    assert [len(entries) for entries in received] == [2, 2]  # of 4 permits, 1 is left after one batch, and -2 after two
     assert sorted(received[0] + received[1]) == [0, 1, 2, 3]
 
 
@@ -125,7 +125,7 @@ async def test_an_ack_takes_back_a_redelivery(bed: Bed, sender: Wire) -> None:
     await sender.publish(*[plain(b"x")] * 2)
     positions = [message.position for message in await first.messages(2)]
     await first.redeliver()
-    await second.ack(positions[0])  # any consumer may
+    await second.ack(positions[0])  # any consumer may acknowledge
     await second.flow(10)
     assert [m.position for m in await second.messages(1)] == [positions[1]]
     await second.quiet()
@@ -148,7 +148,7 @@ async def test_unacked_messages_are_the_owners(bed: Bed, sender: Wire) -> None:
     await second.ack(message_id=[fields])
     assert await unacked() == (3, 0)
     await first.redeliver([positions[1]])
-    assert await unacked() == (3, 0)  # it has permits, and gets it again: two of the batch
+    assert await unacked() == (3, 0)  # the first consumer has permits, and receives two messages of the batch again
     await first.ack(positions[1])
     assert await unacked() == (1, 0)
     await first.aclose()

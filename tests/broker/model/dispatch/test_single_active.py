@@ -1,4 +1,4 @@
-"""Exclusive and Failover: who is active, since when, and what it gets."""
+"""Exclusive and Failover: the choice of the active consumer, its changes, and its messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Exclusive = pb.CommandSubscribe.Exclusive
 
 
 class Client:
-    """Hears of changes."""
+    """A connection that remembers the changes of the active consumer."""
 
     def __init__(self) -> None:
         self.changes: list[bool] = []
@@ -34,7 +34,7 @@ class Client:
 
 
 class Member:
-    """As much of a consumer as the choice looks at."""
+    """A minimal consumer, with only the fields that the choice reads."""
 
     can_receive = True
 
@@ -46,7 +46,7 @@ class Member:
 
 
 class Subscribed:
-    """As much of a subscription as the choice looks at."""
+    """A minimal subscription, with only the fields that the choice reads."""
 
     cursor = None
     failover_delay_ms = 0
@@ -70,7 +70,7 @@ def chosen(made: SingleActiveDispatcher, members: list[Member]) -> str:
 
 
 def recorded() -> list[tuple[str, list[str], str]]:
-    """Topic, consumer names and activeConsumerName of each subscription in the transcript."""
+    """Return the topic, consumer names and activeConsumerName of each subscription in the transcript."""
     found = []
     for line in VECTORS.read_text().splitlines():
         noted: dict[str, Any] = json.loads(line)
@@ -100,7 +100,7 @@ def test_the_choice_is_of_the_first_priority_level(members: list[tuple[str, int]
         assert active in group
 
 
-# what clients see of it
+# commands that clients receive
 
 
 async def change(wire: Wire, within: float = 10) -> bool:
@@ -144,7 +144,7 @@ async def test_a_standby_is_told_before_its_success(bed: Bed, wire: Wire) -> Non
     await wire.expect(Type.SUCCESS)
     assert await change(wire)
     assert not await change(other)
-    await other.ask(Type.CLOSE_CONSUMER, consumer_id=0)  # a standby that leaves changes nothing
+    await other.ask(Type.CLOSE_CONSUMER, consumer_id=0)  # a standby that leaves does not change the active consumer
     await wire.quiet(2)
 
 
@@ -159,8 +159,8 @@ async def test_the_next_one_takes_over_with_what_was_not_acknowledged(bed: Bed, 
     await wire.messages(4)
     await wire.ack(positions[1])
     for consumer in (second, third):
-        assert not await change(consumer)  # as it came
-        assert not await change(consumer)  # when the first one was told
+        assert not await change(consumer)  # told on SUBSCRIBE
+        assert not await change(consumer)  # told again when the first consumer became active
     await wire.aclose()
     await sender.publish(plain(b"4"))
     await second.quiet(0.9)

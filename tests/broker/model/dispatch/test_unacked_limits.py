@@ -1,4 +1,4 @@
-"""How much consumers may owe (B-06): a limit that is reached holds until half of it is paid."""
+"""Limits of unacknowledged messages (B-06): a consumer that reaches its limit waits until only half of them remain."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_all_consumers_of_a_subscription_together(bed: Bed, sender: Wire) 
     assert reason(bed) is Reason.SUBSCRIPTION_OWES
     await one.ack(*positions[:3])
     assert await got(one) + await got(two) == []
-    await two.ack(positions[3])  # two are owed: less than half
+    await two.ack(positions[3])  # two unacknowledged messages are less than half of the limit
     assert {message.position for message in await got(one) + await got(two)} == set(positions[6:])
 
 

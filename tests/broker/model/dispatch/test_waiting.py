@@ -1,4 +1,4 @@
-"""What waits for one consumer while others go on."""
+"""Messages that wait for one consumer while other consumers go on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def got(client: FakeClient) -> list[Position]:
 
 
 def reason(stand: Stand) -> Reason:
-    """Why no more is delivered."""
+    """Return why the subscription delivers no more messages."""
     return stand.subscription.reason
 
 
@@ -96,7 +96,7 @@ async def test_skipped_messages_do_not_hold_up_other_consumers(key: str, limit: 
 
 @pytest.mark.req("B-11")
 async def test_another_consumer_lets_more_wait() -> None:
-    """keySharedLookAheadMsgInReplayThresholdPerConsumer times the consumers that there are."""
+    """The limit is keySharedLookAheadMsgInReplayThresholdPerConsumer times the number of consumers."""
     stand = Stand(keySharedLookAheadMsgInReplayThresholdPerConsumer=5, dispatcherMaxReadBatchSize=4)
     two = Two(stand, permits=(0, 100))
     stand.publish(*of(two.keys[0], 13))
@@ -108,7 +108,7 @@ async def test_another_consumer_lets_more_wait() -> None:
 
 @pytest.mark.req("B-06")
 async def test_all_may_leave_one_who_owes_as_much_as_all_may() -> None:
-    """A limit of 1 is not left by acknowledging (half of it is 0), but by leaving."""
+    """Half of the limit of 1 is 0, so that an acknowledgement does not lift the block, but leaving does."""
     stand, client = Stand(maxUnackedMessagesPerSubscription=1), FakeClient()
     consumer = stand.join(client, Shared, 1)
     stand.publish(plain(b"x"))

@@ -1,4 +1,4 @@
-"""Ledgers of entries that carry an index, and the looking up of indexes in them."""
+"""Ledgers whose entries have message indexes, and lookups of these indexes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MARKER = plain(b"", marker_type=20)
 
 
 def entry_of(messages: int) -> bytes:
-    """A batch of so many messages, one message that is none, or (0) a marker."""
+    """Return an entry of so many messages: a marker for 0, a plain message for 1, and otherwise a batch."""
     if not messages:
         return MARKER
     return plain(b"x") if messages == 1 else batch_of(*[b"x"] * messages)
 
 
 class Indexed:
-    """A managed ledger, and the index of what is appended to it."""
+    """A managed ledger that gives a message index to each appended entry."""
 
     def __init__(self) -> None:
         self.cluster: Cluster = cluster_of(brokerEntryMetadataInterceptors=INTERCEPTORS)
@@ -34,7 +34,7 @@ class Indexed:
         self.looks = 0
 
     def append(self, *counts: int) -> list[Position]:
-        """Entries of so many messages each; 0: a marker, which has an index too. Where they stand."""
+        """Append an entry for each count of messages, and return the positions. A marker (0) takes an index too."""
         append(self.ledger, self.cluster, *[self.stamped(entry_of(count), max(count, 1)) for count in counts])
         ledger_id, last = self.ledger.last_confirmed
         return [Position(ledger_id, last - len(counts) + 1 + number) for number in range(len(counts))]
@@ -43,14 +43,14 @@ class Indexed:
         return with_broker_metadata(entry, self._stamps.next(messages))
 
     def trim(self, ledgers: int) -> list[int]:
-        """Delete the first ledgers, if there are so many beside the last one; which they were."""
+        """Delete up to `ledgers` of the first ledgers, but never the last one, and return their ids."""
         gone = list(self.ledger.ledgers.values())[:-1][:ledgers]
         self.ledger.truncate(gone, lambda last: None)
         self.cluster.turn.finish()
         return [ledger.id for ledger in gone]
 
     def roll(self) -> None:
-        """What comes next goes to a new ledger."""
+        """Begin a new ledger for the next entries."""
         self.ledger.reopen()
 
     def find(self, index: int, *, as_released: bool = False) -> Position | None:

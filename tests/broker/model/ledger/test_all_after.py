@@ -1,4 +1,4 @@
-"""Reading everything behind a position at once."""
+"""Reads of all entries behind a position at once."""
 
 from __future__ import annotations
 

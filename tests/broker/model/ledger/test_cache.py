@@ -1,4 +1,4 @@
-"""Entries leave memory and come back, whatever keeps them meanwhile."""
+"""The cache of entries: blocks leave memory, and are loaded again from the data directory or from spilled entries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MB = 1 << 20
 
 
 class SpillStorage(HeldStorage):
-    """A store that keeps nothing but what is spilled to it, when the test lets it."""
+    """A store that keeps only spilled entries. A test can hold the spills back."""
 
     keeps_entries = False
 
@@ -46,7 +46,7 @@ class SpillStorage(HeldStorage):
 
 
 def resident(ledger: ManagedLedger) -> list[bool]:
-    """Of each block, whether it is in memory."""
+    """Return for each block of a ledger whether the block is in memory."""
     return [block.entries is not None for each in ledger.ledgers.values() for block in each.blocks]
 
 
@@ -68,7 +68,7 @@ async def test_the_oldest_blocks_go_first_once_they_are_kept() -> None:
     store.holding = True
     for number in range(6):
         append(ledger, cluster, bytes([number]) * MB)
-    assert resident(ledger) == [True] * 6  # nothing else has them yet
+    assert resident(ledger) == [True] * 6  # no block is stored yet
     store.release(2)
     assert resident(ledger) == [False, False, True, True, True, True]
     store.release()
@@ -91,7 +91,7 @@ async def test_single_entries_are_fetched_and_nothing_is_brought_back() -> None:
     store.holding_reads = True
     ledger.fetch(first, got.append)
     ledger.fetch(last, got.append)
-    assert got == [b"\2" * MB]  # from memory, at once
+    assert got == [b"\2" * MB]  # an entry in memory is returned at once
     store.release_reads()
     assert got[1:] == [bytes(MB)]
     assert resident(ledger) == [False, False, True]
@@ -134,7 +134,7 @@ async def test_a_failed_read_may_be_repeated() -> None:
     store.read = failing  # type: ignore[method-assign]
     for _ in range(2):
         assert ledger.read(first, 1, lambda: ready.append(True)) is None
-        assert ready == [True]  # a reader that heard nothing would wait for ever
+        assert ready == [True]  # a reader that is not told would wait for ever
         with pytest.raises(StorageError, match="bad disk"):
             ledger.read(first, 1, ready.clear)
         ready.clear()
@@ -145,11 +145,11 @@ async def test_a_failed_read_may_be_repeated() -> None:
 
 
 class DamagedStorage(HeldStorage):
-    """Cannot read some entries, as when their rows are damaged."""
+    """A store that cannot read some entries, as when their rows are damaged."""
 
     def __init__(self, *damaged: tuple[int, int]) -> None:
         super().__init__()
-        self.damaged = damaged  # first and last of each row
+        self.damaged = damaged  # the first and last entry of each damaged row
 
     def read(self, ledger_id: int, first: int, last: int, done: ReadDone) -> None:
         for start, end in self.damaged:
@@ -196,7 +196,7 @@ async def test_without_a_data_directory_blocks_are_spilled() -> None:
     store.holding_spills = True
     for number in range(4):
         append(ledger, cluster, bytes([number]) * MB)
-    assert resident(ledger) == [True] * 4  # they are still on their way
+    assert resident(ledger) == [True] * 4  # no spill is finished
     assert [run.first_entry_id for _, run, _ in store.spills] == [0, 1, 2][: len(store.spills)]
     store.finish_spills()
     assert resident(ledger)[0] is False
@@ -206,7 +206,7 @@ async def test_without_a_data_directory_blocks_are_spilled() -> None:
     assert ledger.read(first, 1, lambda: None) == [bytes(MB)]
     store.holding_spills = False
     cluster.turn.finish()
-    assert store.spills == []  # what the store has is dropped, not spilled again
+    assert store.spills == []  # blocks that are stored already are not spilled again
     assert cluster.cache.size <= 2 * MB
 
 
@@ -249,7 +249,7 @@ async def test_a_deleted_ledger_gives_its_memory_back() -> None:
     append(ledger, cluster, *[bytes(100_000)] * 30)
     assert cluster.cache.size > 2 * MB
     ledger.delete()
-    assert cluster.cache.size > 2 * MB  # it may not be kept
+    assert cluster.cache.size > 2 * MB  # the deletion may still fail
     ledger.forget()
     assert cluster.cache.size == 0
 
@@ -274,7 +274,7 @@ COUNT, SIZE = 600, 20_000
 
 @pytest.mark.parametrize("on_disk", [False, True])
 async def test_a_backlog_far_beyond_the_memory_is_read_in_order(on_disk: bool, tmp_path: Path) -> None:
-    """With real stores and their threads, so on the real clock."""
+    """The stores have real threads, so the test runs on the real clock."""
     data = tmp_path if on_disk else None
     async with serving(Config(managedLedgerCacheSizeMB=1), data=data) as bed:
         cache = bed.broker.cluster.cache
@@ -285,7 +285,7 @@ async def test_a_backlog_far_beyond_the_memory_is_read_in_order(on_disk: bool, t
         for start in range(0, COUNT, 20):
             await wire.publish(*[plain(b"%06d" % (start + i) + bytes(SIZE)) for i in range(20)])
         while cache.size > 2 * MB:
-            await trio.testing.wait_all_tasks_blocked(0.001)  # it is being spilled
+            await trio.testing.wait_all_tasks_blocked(0.001)  # threads spill the entries
         for each in (Exclusive, Shared):
             most, seen = 0, list[int]()
             for _ in range(COUNT // 50):

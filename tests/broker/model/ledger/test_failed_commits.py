@@ -1,4 +1,4 @@
-"""What a managed ledger does about a commit that fails: whatever is acknowledged after it is there after a crash."""
+"""Failed commits of a managed ledger: entries that are acknowledged to their publishers survive a crash."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def after_a_crash(store: HeldStorage) -> list[bytes]:
 
 
 def named(store: HeldStorage, ledger: ManagedLedger) -> list[int]:
-    """The ledgers that the stored info names."""
+    """Return the ids of the ledgers in the stored info."""
     info = ml.ManagedLedgerInfo.FromString(store.metadata[ledger.path])
     return [kept.ledgerId for kept in info.ledgerInfo]
 
 
-# the info
+# the stored info of the ledger
 
 
 async def test_a_new_ledger_that_could_not_be_named(
@@ -85,12 +85,12 @@ async def test_a_roll_that_could_not_be_kept_takes_what_was_sent_meanwhile(
 ) -> None:
     append(ledger, cluster, b"0", b"1", b"2")
     store.release(len(store.waiting))
-    assert [list(batch.entries) for batch, _ in store.waiting] == [[]]  # the info of the next ledger
+    assert [list(batch.entries) for batch, _ in store.waiting] == [[]]  # a commit of only the info with the next ledger
     behind = Publisher()
     append(ledger, cluster, b"into the new one", publisher=behind)
     told: list[int] = []
     heard(ledger).on_fenced = lambda: told.append(len(behind.failures))
-    store.fail()  # the info alone
+    store.fail()  # only the commit of the info fails
     assert told == [1]  # SEND_ERROR comes before CLOSE_PRODUCER
     store.release(1)
     assert (behind.kept, told) == ([], [1])
@@ -154,7 +154,7 @@ async def test_a_terminated_ledger_stores_its_info_again(
 async def test_a_disk_that_stays_full(
     store: HeldStorage, cluster: Cluster, ledger: ManagedLedger, fenced: list[bool]
 ) -> None:
-    """One fence for each attempt; what was opened in vain does not pile up."""
+    """The ledger is fenced once for each attempt, and ledgers that were opened in vain do not pile up."""
     append(ledger, cluster, b"kept")
     keep_all(store, cluster)
     ledger.set_properties({"key": "value"})
@@ -171,7 +171,7 @@ async def test_a_disk_that_stays_full(
     assert after_a_crash(store) == [b"kept", b"at last"]
 
 
-# a ledger that was deleted
+# deleted ledgers
 
 
 @pytest.mark.parametrize("with_entries", [False, True])
@@ -187,18 +187,18 @@ async def test_a_deleted_ledger_is_not_fenced(
     ledger.delete()
     cluster.turn.finish()
     store.fail(len(store.waiting))
-    assert fenced == []  # another of this name may be in use
+    assert fenced == []  # a new ledger of this name may be in use
     assert len(publisher.failures) == with_entries
 
 
-# whatever happens
+# random histories
 
 VERBS = ["append", "append", "append", "burst", "keep", "keep", "fail", "properties", "roll", "finish"]
 
 
 @given(st.lists(st.tuples(st.sampled_from(VERBS), st.integers(1, 4)), max_size=40))
 def test_acknowledged_publishes_are_there_after_a_crash(program: list[tuple[str, int]]) -> None:
-    """And nothing that was told to have failed, however commits fail; at every moment."""
+    """A crash at any moment keeps these entries, and no entry that was reported as failed."""
 
     async def check() -> None:
         store = HeldStorage()

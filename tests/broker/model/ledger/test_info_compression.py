@@ -1,4 +1,4 @@
-"""Infos of the metadata store, compressed as Pulsar compresses them."""
+"""Ledger infos in the metadata store, compressed as Pulsar compresses them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_a_managed_ledger_comes_back_whatever_is_configured_then(kind: str
     cluster = cluster_of(store, managedLedgerInfoCompressionType=kind, managedLedgerInfoCompressionThresholdInBytes=20)
     ledger = ManagedLedger(NAME, cluster)
     cluster.turn.finish()
-    assert not store.metadata[ledger.path].startswith(b"\x47\x78")  # one ledger: below the threshold
+    assert not store.metadata[ledger.path].startswith(b"\x47\x78")  # the info of one ledger is below the threshold
     for _ in range(10):
         append(ledger, cluster, b"x")
         ledger.reopen()

@@ -1,4 +1,4 @@
-"""Entries at positions over several ledgers: appending, commits, rollover, trimming, recovery."""
+"""Managed ledgers: appending, commits, rollover, positions, trimming and recovery."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_a_failed_commit_fences_the_ledger(store: HeldStorage, cluster: Cl
     append(ledger, cluster, b"behind", publisher=behind)
     store.fail()
     assert lost.failures == ["commit failed: the disk is full"] * 2
-    assert behind.failures == ["commit failed: the disk is full"]  # with it, before anybody hears of the fence
+    assert behind.failures == ["commit failed: the disk is full"]  # before the listener is told of the fence
     assert fenced == [True]
     with pytest.raises(LedgerFencedError):
         ledger.append_run([Pending(lost, b"no more")])
@@ -187,7 +187,7 @@ async def test_a_ledger_that_is_rolled_over_while_commits_are_on_their_way(
 
 
 async def ledger_with_gaps() -> tuple[ManagedLedger, list[Position]]:
-    """Ledgers of 3, 1, 2 and 0 entries, with ids between them that are not its own."""
+    """Return a managed ledger with ledgers of 3, 1, 2 and 0 entries, whose ids have gaps, and the positions."""
     cluster = cluster_of()
     ledger = ManagedLedger(NAME, cluster)
     publisher = Publisher()
@@ -199,7 +199,7 @@ async def ledger_with_gaps() -> tuple[ManagedLedger, list[Position]]:
 
 
 def inside(test: object) -> None:
-    """Run an async property inside trio."""
+    """Run an async test of a property inside trio."""
     trio.run(test)  # type: ignore[arg-type]
 
 
@@ -239,7 +239,7 @@ async def test_a_ledger_knows_its_first_and_last_positions() -> None:
     assert ledger.next(ledger.first_position()) == positions[0]
     assert ledger.last_confirmed == positions[-1]
     assert ledger.previous(ledger.next(positions[-1])) == positions[-1]
-    assert (ledger.count, ledger.entries_added) == (6, 0)  # that it counts begins anew with `reopen`
+    assert (ledger.count, ledger.entries_added) == (6, 0)  # entries_added begins at 0 after each `reopen`
 
 
 async def test_an_empty_ledger_has_no_entries() -> None:
@@ -251,7 +251,7 @@ async def test_an_empty_ledger_has_no_entries() -> None:
 
 
 async def test_finding_ends_at_a_first_entry_that_does_not_match(cluster: Cluster, ledger: ManagedLedger) -> None:
-    """As with publish times that are not in order."""
+    """A search by publish time meets such entries, because publish times need not be in order."""
     append(ledger, cluster, b"3", b"1", b"2")
     assert ledger.find_last(lambda entry: entry < b"2") is None
     assert ledger.find_last(lambda entry: entry < b"4") == ledger.last_confirmed
@@ -276,16 +276,16 @@ async def test_consumed_ledgers_are_let_go(store: HeldStorage, cluster: Cluster,
         append(ledger, cluster, entry)
     ids = list(ledger.ledgers)
     going: list[Position] = []
-    ledger.trim(Position(ids[1], 1), going=going.append)  # not all of the second was consumed
+    ledger.trim(Position(ids[1], 1), going=going.append)  # the second ledger is not fully consumed
     assert list(ledger.ledgers) == ids[1:]
-    ledger.trim(Position(ids[2], 2), going=going.append)  # all of the third
+    ledger.trim(Position(ids[2], 2), going=going.append)  # the third ledger is fully consumed
     cluster.turn.finish()
     assert list(ledger.ledgers) == list(store.entries) == ids[3:]
     assert going == [Position(ids[0], 2), Position(ids[2], 2)]
     assert [entry for _, entry in read_all(ledger)] == [b"9"]
     assert ledger.next(EARLIEST) == ledger.clamp(Position(ids[0], 1)) == Position(ids[3], 0)
     ledger.trim(LATEST)
-    assert list(ledger.ledgers) == ids[3:]  # the last one stays
+    assert list(ledger.ledgers) == ids[3:]  # the last ledger stays
     info = ml.ManagedLedgerInfo.FromString(store.metadata[ledger.path])
     assert [kept.ledgerId for kept in info.ledgerInfo] == ids[3:]
 
@@ -302,7 +302,7 @@ async def test_a_full_ledger_is_ended_at_once(cluster: Cluster, ledger: ManagedL
 async def test_positions_outlive_their_trimmed_entries(
     cluster: Cluster, ledger: ManagedLedger, mock_clock: MockClock
 ) -> None:
-    """All entries are gone, the last one too: what points there points to what comes next."""
+    """A position of a deleted entry points to the next entry, even when all entries are deleted."""
     append(ledger, cluster, *entries(2))
     mock_clock.jump(240 * MINUTE)
     last = ledger.last_confirmed
@@ -310,7 +310,7 @@ async def test_positions_outlive_their_trimmed_entries(
     heard(ledger).on_rolled = lambda: rolled.append(True)
     ledger.roll_over_when_old()
     ledger.roll_over_when_old()
-    assert rolled == [True]  # an empty ledger is not ended
+    assert rolled == [True]  # an empty ledger is not closed
     ledger.trim(None)
     (current,) = ledger.ledgers
     assert current > last.ledger_id
@@ -327,7 +327,7 @@ async def test_positions_outlive_their_trimmed_entries(
 
 
 async def test_a_ledger_is_recovered_from_a_data_directory(tmp_path: Path) -> None:
-    """On the real clock: the store has threads."""
+    """The store has real threads, so the test runs on the real clock."""
     written: list[tuple[Position, bytes]] = []
     for generation in range(3):
         storage = SqliteStorage(tmp_path, "os")
@@ -358,7 +358,7 @@ async def test_a_ledger_with_a_gap_is_not_recovered(store: HeldStorage) -> None:
     cluster = cluster_of(store)
     append(ManagedLedger(NAME, cluster), cluster, *entries(7))
     (ledger_id,) = store.entries
-    del store.entries[ledger_id][4]  # damage: behind a commit that failed nothing is stored
+    del store.entries[ledger_id][4]  # damage, because no entry behind a failed commit is stored
     with pytest.raises(StorageError, match=f"ledger {ledger_id}: entry 4 is not stored, but entry 5 is"):
         ManagedLedger(NAME, cluster_of(store))
 

@@ -1,4 +1,4 @@
-"""Which entry has a message index (PIP-415)."""
+"""Lookups of the entry that has a message index (PIP-415)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ async def test_a_marker_stands_for_the_next_message() -> None:
     topic = Indexed()
     user, *markers, later, last = topic.append(2, 0, 0, 3, 0)
     assert [topic.find(index) for index in (1, 2, 3, 4, 6)] == [user, later, later, later, later]
-    assert topic.find(7) is None  # nobody can read what is there
-    assert [topic.find(index, as_released=True) for index in (2, 3, 7)] == [*markers, last]  # X-31
+    assert topic.find(7) is None  # the last entry is a marker, which clients cannot read
+    assert [topic.find(index, as_released=True) for index in (2, 3, 7)] == [*markers, last]  # markers count (X-31)
     assert topic.find(8, as_released=True) is None
 
 
 @pytest.mark.req("S415-42")
 async def test_indexes_do_not_depend_on_the_entry_of_the_producer() -> None:
-    """A message of a transaction that was aborted has its index like any other."""
+    """A message of an aborted transaction has an index as all other messages have."""
     topic = Indexed()
     aborted = batch_of(b"a", b"b", txnid_most_bits=1, txnid_least_bits=7)
     append(topic.ledger, topic.cluster, *[topic.stamped(entry) for entry in (plain(b"x"), aborted, UNREADABLE)])
@@ -45,7 +45,7 @@ async def test_the_index_of_a_deleted_entry_is_the_earliest_position(as_released
     (kept,) = topic.append(4)
     topic.trim(1)
     found = [topic.find(index, as_released=as_released) for index in range(10)]
-    inside_first = [EARLIEST] * 3 if as_released else [kept] * 3  # as observed on 4.2.4
+    inside_first = [EARLIEST] * 3 if as_released else [kept] * 3  # as on a real Pulsar 4.2.4
     assert found == [*[EARLIEST] * 5, *inside_first, kept, None]
 
 
@@ -83,7 +83,7 @@ async def test_few_entries_are_looked_at() -> None:
         topic.roll()
     for index in (0, 1, 999, 1_000, 1_998, 1_999):
         assert topic.find(index) is not None
-        assert topic.looks <= 3 + 12 + 1  # first, first, last, halves of 2,000, and what was found
+        assert topic.looks <= 3 + 12 + 1  # the first one twice, the last one, 12 halvings of 2,000, and the result
 
 
 @pytest.mark.req("S415-07", "S415-08", "S415-09", "S415-24", "S415-31")
@@ -95,7 +95,7 @@ async def test_few_entries_are_looked_at() -> None:
 def test_the_message_index_behaves_as_a_list(ledgers: list[list[int]], trimmed: int, as_released: bool) -> None:
     async def check() -> None:
         topic = Indexed()
-        naive: list[tuple[Position, int]] = []  # the entry of each index, and how many messages it has
+        naive: list[tuple[Position, int]] = []  # for each index, its entry and the entry's number of messages
         for counts in ledgers:
             positions = topic.append(*counts) if counts else []
             for position, count in zip(positions, counts, strict=True):
@@ -112,7 +112,7 @@ def test_the_message_index_behaves_as_a_list(ledgers: list[list[int]], trimmed: 
 
 
 def expected(naive: list[tuple[Position, int]], first: int, index: int, as_released: bool) -> Position | None:
-    if as_released:  # of the first entry that is left only the last index counts
+    if as_released:  # only the last index of the first remaining entry counts
         first += max(naive[first][1], 1) - 1
     if index < first:
         return EARLIEST

@@ -1,4 +1,4 @@
-"""A set of positions behaves as a Python set of them."""
+"""Sets of positions, compared with plain Python sets."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_position_set_behaves_as_a_plain_set(
 
 
 def check_ranges(made: PositionSet, model: set[Position]) -> None:
-    """Ranges are all of the set and nothing else, and do not touch."""
+    """Assert that the ranges cover exactly the positions of the set, and do not touch each other."""
     ranges = list(made.ranges())
     assert made.count_ranges() == len(ranges)
     covered = [

@@ -1,4 +1,4 @@
-"""Which ledgers go: every example against what the rule says of one ledger at a time."""
+"""Deletion of ledgers by retention, compared with the rule for one ledger at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CACHE = EntryCache(HeldStorage(), 1 << 20)
 
 
 def ledger(ledger_id: int, megabytes: int = 1, closed_minutes_ago: int | None = 0, count: int = 3) -> Ledger:
-    """A ledger without its entries."""
+    """Return a ledger without entries, which claims this size, age and count."""
     made = Ledger(ledger_id, CACHE, 0)
     made.size = megabytes * MEGABYTE
     made.count = made.confirmed = count
@@ -61,12 +61,12 @@ def test_retention_removes_exactly_the_ledgers_of_the_rule(
 @pytest.mark.req("B-25")
 def test_the_usual_settings_of_retention_keep_what_they_say() -> None:
     ledgers = [ledger(1, 4, 50), ledger(2, 4, 20), ledger(3, 4, 1)]
-    assert gone(ledgers, 0, 0) == [1, 2, 3]  # not at all
-    assert gone(ledgers, -1, -1) == []  # for ever
+    assert gone(ledgers, 0, 0) == [1, 2, 3]  # no retention
+    assert gone(ledgers, -1, -1) == []  # retention without limits
     assert gone(ledgers, 30, -1) == [1]
-    assert gone(ledgers, -1, 8) == [1]  # 8 MB are left without it
+    assert gone(ledgers, -1, 8) == [1]  # 8 MB remain without ledger 1
     assert gone(ledgers, -1, 9) == []
-    assert gone(ledgers, 10, 8) == [1, 2]  # the shorter one counts
+    assert gone(ledgers, 10, 8) == [1, 2]  # the stricter limit counts
 
 
 def test_a_cursor_at_the_end_of_a_closed_ledger_needs_the_next_one() -> None:
@@ -74,7 +74,7 @@ def test_a_cursor_at_the_end_of_a_closed_ledger_needs_the_next_one() -> None:
     assert first_needed(ledgers, Position(1, 1)) == 1
     assert first_needed(ledgers, Position(1, 2)) == 2
     assert first_needed(ledgers, Position(9, 2)) == 9
-    assert first_needed(ledgers, Position(3, 7)) == 3  # gone already
+    assert first_needed(ledgers, Position(3, 7)) == 3  # ledger 3 does not exist
     assert [each.id for each in consumed(ledgers, Position(1, 2))] == [1]
     assert [each.id for each in consumed(ledgers, Position(4, -1))] == [1]
 

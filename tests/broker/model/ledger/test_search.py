@@ -1,4 +1,4 @@
-"""Looking for an entry by halving."""
+"""Binary search for an entry."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_nothing_matches_once_the_first_does_not() -> None:
 
 
 def test_the_last_is_looked_at_before_what_is_between() -> None:
-    """As Pulsar does it, which shows where publish times are in no order."""
+    """Pulsar looks in this order too, which matters when publish times are not in order."""
     ledgers = ledgers_of([3])
     values = {0: b"yes", 1: b"no", 2: b"yes"}
     reading = newest_position(ledgers, lambda entry: entry == b"yes")
@@ -75,7 +75,7 @@ def test_damaged_entries_are_skipped_by_a_search(damaged: list[bool], matching: 
     def look(position: Position) -> bytes:
         number = position.entry_id
         if damaged[number]:
-            assert number not in looked  # whole rows are damaged, and each look reads one
+            assert number not in looked  # a damaged row is read only once
             looked.append(number)
             raise DamagedEntriesError("damaged", 0, number, number)
         return b"%d" % number

@@ -1,4 +1,4 @@
-"""What operators tell the cluster."""
+"""Records that operators store in the metadata of the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which broker serves which bundle."""
+"""Ownership of namespace bundles by brokers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_only_the_leader_decides_who_serves_a_bundle() -> None:
     assert owned.find(second, TOPICS[0], authoritative=False) == Found(leader, redirect=True, authoritative=False)
     assert owned.owner(TOPICS[0]) is None
     found = owned.find(leader, TOPICS[0], authoritative=False)
-    assert found == Found(leader)  # nobody has anything: the first of the least loaded
+    assert found == Found(leader)  # the first of the least loaded brokers
 
 
 def test_whom_the_leader_chose_serves() -> None:
@@ -65,7 +65,7 @@ def test_whom_the_leader_chose_serves() -> None:
     leader, second = owned.members
     owned.assign("public/default", "another", leader)
     assert owned.find(leader, TOPICS[0], authoritative=False) == Found(second, redirect=True)
-    assert owned.owner(TOPICS[0]) is None  # until it is asked
+    assert owned.owner(TOPICS[0]) is None  # the second broker takes the bundle at the first lookup
     assert owned.find(second, TOPICS[0], authoritative=True) == Found(second)
     assert owned.owner(TOPICS[0]) is second
 

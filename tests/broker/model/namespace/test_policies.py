@@ -1,4 +1,4 @@
-"""The policies of a namespace as one object, and its bundles of the hash space."""
+"""Policies of a namespace as one object, and the hash ranges of its bundles."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_bundles_have_even_boundaries(bundles: int, boundaries: list[str]) -> No
     assert even_boundaries(bundles) == boundaries
 
 
-# Where a real broker says that these topics are.
+# The bundles of these topics on a real broker.
 @pytest.mark.parametrize(
     ("topic", "bundle"),
     [

@@ -1,4 +1,4 @@
-"""Policy events, against those that a real broker wrote."""
+"""Policy events, compared with the events that a real broker wrote."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECORDED = json.loads(Path(__file__).with_name("recorded_events.json").read_text
 EVENTS: list[dict[str, Any]] = RECORDED["events"]
 CLUSTER = "standalone"
 TOPIC = TopicName.parse("persistent://t/n/a")
-ALL: dict[str, Any] = {  # what the 17th event says
+ALL: dict[str, Any] = {  # the policies of the 17th event
     "backlog_quota_map": {
         "destination_storage": {"limit": 1000, "limitSize": 1000, "limitTime": -1, "policy": "producer_exception"}
     },
@@ -89,7 +89,7 @@ def test_an_event_has_each_policy_of_a_topic(row: Policy[Any]) -> None:
     kept = {row.kept: {CLUSTER: value} if row.per_cluster else value}
     event = decode(encode(PolicyEvent(TOPIC, "UPDATE", False, kept), CLUSTER), CLUSTER)
     assert event is not None
-    assert event.policies.keys() == (kept.keys() if row != BACKLOG_QUOTAS else set())  # of which none is no limit
+    assert event.policies.keys() == (kept.keys() if row != BACKLOG_QUOTAS else set())  # an empty map is no quota
 
 
 def test_the_key_of_an_event_names_its_topic() -> None:

@@ -1,4 +1,4 @@
-"""Topic over namespace over broker.conf, for each field of Policies."""
+"""Precedence of topic policies over namespace policies over broker.conf, for each field of Policies."""
 
 from __future__ import annotations
 
@@ -121,7 +121,10 @@ CONFIG = Config(
 
 
 class Source(NamedTuple):
-    """A field of Policies, its name in JSON, what CONFIG gives; of namespace and topic the JSON and what that gives."""
+    """A field of Policies with its name in JSON and its value from CONFIG.
+
+    `namespace` and `topic` are pairs of a policy's JSON and the value of the field from this policy.
+    """
 
     field: str
     name: str

@@ -1,4 +1,4 @@
-"""Nothing is accepted in silence: what can be set has an effect that a test sees, or is declared to have none."""
+"""Settings without an effect: each setting has an effect that a test sees, or is declared to have none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[4]
 TESTS = ROOT / "tests"
 RATES = "broker/commands/test_dispatch_rate.py"
 COMMANDS, UPKEEP = "broker/commands", "broker/model/upkeep"
-# Which test sees the effect of a policy, by its name as it is kept.
+# The test that sees the effect of a policy, by the stored name of the policy.
 EFFECTS: Mapping[str, str] = {
     "auth_policies": "broker/commands/test_authorized.py",
     "backlog_quota_map": f"{UPKEEP}/test_backlog_quota.py::test_producers_are_disconnected_and_refused",
@@ -74,15 +74,15 @@ EFFECTS: Mapping[str, str] = {
     "entryFilters": "broker/admin/policies/test_rules.py::test_no_entry_filter_can_be_set",
     "subscriptionPolicies": f"{RATES}",
 }
-# No broker acts upon these, Pulsar's neither.
+# Stored fields without an effect on any broker, in Pulsar too.
 OF_OPERATORS = {"deleted", "properties"}
-# Keys that no test names, and which test sees what they do.
+# Keys that no test names, with the test that sees their effect.
 KEYS_SEEN_BY: Mapping[str, str] = {
     "maxConsumerMetadataSize": f"{COMMANDS}/test_subscribe.py::test_metadata_of_a_consumer_may_be_so_large",
     "systemTopicSchemaCompatibilityStrategy": f"{COMMANDS}/test_schema.py::test_the_strategy_of_system_topics",
     "dispatcherReadFailureBackoffMaxTimeInMs": "broker/model/subscription/test_unreadable.py",
 }
-ONLY_ONE_VALUE = {"authorizationProvider"}  # every other one is refused
+ONLY_ONE_VALUE = {"authorizationProvider"}  # all other values are refused
 
 
 @cache
@@ -91,7 +91,7 @@ def text_of(path: str) -> str:
 
 
 def kept_names() -> set[str]:
-    """All that can be set for a namespace or a topic."""
+    """Return the stored names of all policies of namespaces and topics."""
     return {*NAMESPACE_DEFAULTS, "subscriptionPolicies", *(row.kept for row in rows.POLICIES)}
 
 
@@ -111,7 +111,7 @@ def test_the_tests_that_see_effects_are_there() -> None:
 
 
 def test_a_policy_with_an_effect_is_read_where_brokers_act() -> None:
-    """Read outside of what keeps policies and shows them."""
+    """A read counts only outside the modules that store policies and show them."""
     sources = {path for path in (ROOT / "broker").rglob("*.py") if path.parent.name != "policies"}
     sources -= {ROOT / "broker/model/namespace/policies.py", ROOT / "broker/model/policy/event.py"}
     text = "\n".join(path.read_text() for path in sources)
@@ -127,7 +127,7 @@ def test_a_policy_with_an_effect_is_read_where_brokers_act() -> None:
 
 @cache
 def read_attributes() -> set[str]:
-    """Every attribute that the broker reads, but for what declares keys."""
+    """Return all attributes that the broker reads, except in the modules that declare keys."""
     config = ROOT / "broker" / "config"
     declaring = {config / "pulsar_keys.py", config / "dynamic.py"}
     sources = [path.read_text() for path in (ROOT / "broker").rglob("*.py") if path not in declaring]
@@ -148,7 +148,7 @@ def test_each_key_is_read_and_seen_by_a_test_or_is_declared_to_have_no_effect() 
     keys = documented_keys().values()
     without_effect = {key.name for key in keys if key.meaning.without_effect} | ONLY_ONE_VALUE
     assert {key.name for key in keys} - read == without_effect
-    seen = {*KEYS_SEEN_BY, *map(key_of, (*OVERRIDES, *BUCKET_OVERRIDES))}  # the latter all by test_auto_scale.py
+    seen = {*KEYS_SEEN_BY, *map(key_of, (*OVERRIDES, *BUCKET_OVERRIDES))}  # test_auto_scale.py sees the overrides
     assert {key.name for key in keys} & read - seen - words_of_tests() == set()
 
 
@@ -164,7 +164,7 @@ def test_the_page_of_differences_has_the_same_words() -> None:
     assert [line for line in lines if line not in section.splitlines()] == []
 
 
-# what is told
+# the list of settings without an effect
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ async def rest(bed: Bed) -> Rest:
 
 
 async def told(rest: Rest) -> list[tuple[str, str]]:
-    """Return what the page at / lists: places and settings."""
+    """Return the place and the text of each setting that the page at / lists."""
     return [(each["where"], each["what"]) for each in (await rest.get("/pulsarium/topics"))["withoutEffect"]]
 
 

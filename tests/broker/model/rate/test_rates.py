@@ -1,4 +1,4 @@
-"""Tokens: never more than a rate gives, and always those that it does."""
+"""Token buckets: they give as many tokens as their rate allows, and never more."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_request_may_exceed_the_size_of_a_token_bucket() -> None:
 
 
 def test_a_rate_relative_to_less_than_nothing() -> None:
-    """A client may say that its entries have fewer than no messages."""
+    """A client may claim a negative number of messages for its entries."""
     hands = Hands()
     less = TokenBucket(cast(Timeline, hands), 10, 1.0, 1.0, lambda: -1e9)
     hands.now += 5

@@ -1,4 +1,4 @@
-"""The segments of consumers: both algorithms, and the segments that must wait for others."""
+"""Assignment of segments to consumers: both algorithms, and segments that must wait for their parents."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_bucket_ranges_tile_the_hashes() -> None:
     assert bucket_ranges(()) == ((0, 0xFFFF),)
 
 
-# grandparent 0 -> 1, 2; 1 -> 3, 4
+# Segment 0 is split into 1 and 2, and segment 1 is split into 3 and 4.
 FAMILY = {
     0: segment(0, sealed=True),
     1: segment(1, 0, 0x7FFF, sealed=True, parents=(0,)),
@@ -140,7 +140,7 @@ def test_a_pruned_parent_holds_nothing_back() -> None:
 
 def test_a_layout_of_many_splits_and_merges_is_assigned_without_following_each_path() -> None:
     layout = Layout.initial(1, now_ms=0, buckets=1)
-    for _ in range(50):  # which have 2 ** 50 paths
+    for _ in range(50):  # the segments then have 2 ** 50 paths
         (only,) = layout.active()
         layout = layout.split(only.id, now_ms=0)
         layout = layout.merge(*(each.id for each in layout.active()), now_ms=0)

@@ -1,4 +1,4 @@
-"""The decisions of auto scale: a pure function of the layout, loads, consumers, policy and time."""
+"""Decisions of auto scale, which depend only on the layout, loads, consumers, policy and time."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_pair_is_merged_only_after_a_cold_window() -> None:
     since = NOW - 300_000
     assert decide(situation(2, loads=loads(1, 1, since_ms=since))) == Merge(0, 1, "cold")
     assert decide(situation(2, loads=loads(1, 1, since_ms=since + 1))) == Nothing()
-    assert decide(situation(2, loads=loads(1))) == Nothing()  # nothing is known of the other segment
+    assert decide(situation(2, loads=loads(1))) == Nothing()  # the load of the other segment is unknown
     assert decide(situation(2, loads=loads(1, 1000))) == Nothing()
 
 

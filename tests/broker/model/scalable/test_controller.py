@@ -37,7 +37,7 @@ def sizes(controller: Controller) -> list[int]:
 
 
 async def traffic(controller: Controller, messages: int, seconds: int) -> None:
-    """Spread so many messages a second evenly over the active segments, at other times than the measurements."""
+    """Spread so many messages a second evenly over the active segments, at times between the measurements."""
     await trio.sleep(5)
     for _ in range(seconds // 10):
         active = controller.topic.layout.active()
@@ -130,7 +130,7 @@ async def test_sealed_segments_go_once_everybody_has_drained_them(m1: Bed) -> No
     join(controller, "c1")
     topic.split(0)
     await trio.sleep(DAY // 24)
-    assert 0 in topic.layout.segments  # c1 has no cursor there
+    assert 0 in topic.layout.segments  # c1 has no cursor in segment 0
     controller.registrations.leave("s", "c1")
     await trio.sleep(61)
     assert sorted(topic.layout.segments) == [1, 2]
@@ -201,7 +201,7 @@ async def test_loads_are_measured_at_the_interval_and_change_by_the_part_of_the_
         assert segment is not None
         rates = []
         await trio.sleep(45)
-        for messages in (4000, 5600, 8000):  # 100, 140 and 200 a second
+        for messages in (4000, 5600, 8000):  # 100, 140 and 200 messages a second
             segment.messages_in += messages
             await trio.sleep(40)
             rates.append(controller.meter.loads[0].rates[0])

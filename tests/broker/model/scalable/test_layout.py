@@ -1,4 +1,4 @@
-"""Layouts: whatever happens to them, the active segments tile the hash space, and no id comes twice."""
+"""Random changes of layouts: the active segments always tile the hash space, and no id is used twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registered consumers of a scalable topic: joining, leaving, coming back, and the order of draining."""
+"""Registered consumers of a scalable topic: joining, leaving, reconnecting, and the order of draining."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ RELEASED = Rules(grace=3)
 
 
 class Keeper:
-    """A turn whose commits are immediate."""
+    """A turn that commits at once."""
 
     def after_commit(self, done: Done) -> None:
         done(None)
 
 
 class Topic:
-    """A topic whose subscriptions have drained what a test says."""
+    """A topic whose drained segments the test chooses."""
 
     name = NAME
 
@@ -49,7 +49,7 @@ class Topic:
 
 
 class Client:
-    """A connection that notes what it is told, in the order of all clients."""
+    """A connection that appends its assignments to a list that all clients share."""
 
     def __init__(self, name: str, told: list[tuple[str, list[int]]]) -> None:
         self.name, self._told = name, told
@@ -99,7 +99,7 @@ class Bench:
 
     @property
     def told(self) -> list[tuple[str, list[int]]]:
-        """Return the assignments that clients were told since the last look."""
+        """Return the assignments that clients received since the last call."""
         told = self._told[:]
         self._told.clear()
         return told
@@ -245,7 +245,7 @@ async def test_looks_for_drained_segments_become_rare_and_progress_makes_them_fr
     begin = two.clock.monotonic()
 
     def is_drained(segment: Segment, subscription: str) -> bool:
-        if segment.id == 1:  # the other one is asked about at the same time, while it is not drained
+        if segment.id == 1:  # the other segment is checked at the same times
             looks.append(round(two.clock.monotonic() - begin))
         return segment.id in two.topic.drained
 

@@ -1,4 +1,4 @@
-"""Scalable topics over a store: what survives a crash, what a failed commit leaves, and several brokers."""
+"""Scalable topics on a store: crashes, failed commits, and several brokers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHANGES = ("create", "split", "merge", "migrate", "prune", "delete")
 
 
 async def prepared(bed: Bed, change: str) -> None:
-    """Make the topic that a change needs, with a subscription of the record and a message in its first segment."""
+    """Create the topic that a change needs, with a subscription in its record and a message in its first segment."""
     scalable = bed.broker.cluster.scalable
     if change == "create":
         return
@@ -60,7 +60,7 @@ def changed(bed: Bed, change: str) -> None:
 
 
 def check_whole(broker: Broker, topic: ScalableTopic) -> None:
-    """Assert that the segments of the record exist: new ones with their cursors, sealed ones terminated."""
+    """Assert that the segments of the record exist. New ones must have cursors, and sealed ones must be terminated."""
     for segment in topic.layout.segments.values():
         found = broker.topics.find_persistent(topic.segment_topic(segment))
         assert (found.ledger.terminated is None) is segment.active

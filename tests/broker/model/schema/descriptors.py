@@ -1,4 +1,4 @@
-"""PROTOBUF_NATIVE schemas."""
+"""Helper that builds PROTOBUF_NATIVE schemas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from google.protobuf import descriptor_pb2
 
 
 def descriptor(root: str = "p.M", fields: int = 1, *, file: str = "f.proto") -> bytes:
-    """A schema of the message `root`; p.M, p.M.Inner and p.N are there, and have so many fields."""
+    """Return a schema of the message `root`. Its messages are p.M and p.N with so many fields, and p.M.Inner."""
     files = descriptor_pb2.FileDescriptorSet()
     base = files.file.add(name="base.proto", package="p")
     base.message_type.add(name="Base")

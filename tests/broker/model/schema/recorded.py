@@ -1,7 +1,7 @@
-"""What Java's Avro 1.12.0 says of definitions and of each pair of them, recorded with the validators of Pulsar 4.2.4.
+"""Recorded answers of Java's Avro 1.12.0 for definitions and pairs of them, with the validators of Pulsar 4.2.4.
 
-A line that was read has its text, how `toString(true)` writes it, and the numbers of those that it reads and equals;
-one that was not, the exception.
+A definition that Java read has its text, its form by `toString(true)`, and the numbers of the definitions that it
+can read and that it equals. A definition that Java refused has the exception.
 """
 
 from __future__ import annotations

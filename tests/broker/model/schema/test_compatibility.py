@@ -1,4 +1,4 @@
-"""Whether a new schema fits the ones that there are, by strategy."""
+"""Compatibility of a new schema with the existing ones, by strategy."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_schema_of_another_type_does_not_fit(strategy: str) -> None:
 
 @pytest.mark.parametrize("kind", ["STRING", "INT32", "EXTERNAL", "PROTOBUF", "NONE"])
 def test_types_that_are_not_looked_into(kind: str) -> None:
-    """PROTOBUF too: a broker has no check for it unless it is told to."""
+    """A broker checks PROTOBUF schemas only when a check for them is configured."""
     for strategy in STRATEGIES:
         assert fits([SchemaData(kind, b"1")], SchemaData(kind, b"2"), strategy) is (
             strategy != "ALWAYS_INCOMPATIBLE" or kind == "EXTERNAL"
@@ -107,7 +107,7 @@ def test_a_schema_that_is_no_avro_does_not_fit() -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_protobuf_native_schema_fits_by_its_root_message(strategy: str) -> None:
-    """Only the root message counts: its name must stay."""
+    """Pulsar compares only the names of the root messages."""
     one, more, other = (SchemaData("PROTOBUF_NATIVE", descriptor(*each)) for each in (("p.M",), ("p.M", 3), ("p.N",)))
     always = strategy == "ALWAYS_COMPATIBLE"
     assert fits([one], more, strategy) is (strategy != "ALWAYS_INCOMPATIBLE")

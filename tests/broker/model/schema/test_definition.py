@@ -1,4 +1,4 @@
-"""Avro definitions, compared with what Java says of them."""
+"""Avro definitions, compared with the recorded answers of Java."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_schemas_that_java_refuses_are_refused_with_its_texts() -> None:
 
 @pytest.mark.parametrize(("text", "column"), [('{"type": "int" , }', 18), ('["int", ]', 9)])
 def test_a_trailing_comma_is_refused_with_what_follows_it(text: str, column: int) -> None:
-    """Pythons differ in the place that they name."""
+    """Python versions differ in the place that their JSON parser names."""
     with pytest.raises(DefinitionError, match=rf"Unexpected character \('[]}}]'.*\n.* line: 1, column: {column}\]"):
         read_definition(text.encode())
 
@@ -41,13 +41,13 @@ def test_a_trailing_comma_is_refused_with_what_follows_it(text: str, column: int
     "text", ['"nope"', "-", '{"type":"int"', '"int', '{"type":"int","x":01}', "[1,", "[NaN]", "[" * 100_000, "\udcff"]
 )
 def test_unreadable_schemas_are_refused(text: str) -> None:
-    """Java's words for these are of its parser's making."""
+    """Java's texts for these errors come from its JSON parser, so only the refusal is compared."""
     with pytest.raises(DefinitionError):
         read_definition(text.encode(errors="surrogateescape"))
 
 
 def test_a_definition_may_be_so_deep_and_no_deeper() -> None:
-    """What is read can also be written and compared."""
+    """A definition that can be read can also be written and compared."""
 
     def nested(depth: int, inner: str) -> bytes:
         text = inner
@@ -74,14 +74,14 @@ def test_a_definition_knows_its_type(text: str, kind: str) -> None:
 
 
 def test_fifty_thousand_symbols_are_read() -> None:
-    """Each is looked for among those before it: 50,000 must not take 50,000 squared."""
+    """A search of each symbol among all earlier ones would take 50,000 squared steps."""
     symbols = [f"S{number}" for number in range(50_000)]
     text = json.dumps({"type": "enum", "name": "E", "symbols": symbols})
     assert read_definition(text.encode()).tree["symbols"] == symbols
 
 
 def test_half_a_character_is_a_question_mark() -> None:
-    """Errors have these names in them, and are sent."""
+    """Errors contain these names and are sent to clients, so the names must be valid UTF-8."""
     with pytest.raises(DefinitionError, match=r"Undefined schema: \?$"):
         read_definition(b'{"type":"\\ud800"}')
     whole = read_definition(b'{"type":"record","name":"R","doc":"\\ud83d\\ude00","fields":[]}')

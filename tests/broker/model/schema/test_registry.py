@@ -1,4 +1,4 @@
-"""Versions of schemas: made, found again, deleted."""
+"""Versions of schemas: creation, lookup, deletion and recovery."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_older_version_is_no_new_one(schemas: SchemaRegistry) -> None:
         schemas.add(TOPIC, MORE, "FULL", 3)
     with pytest.raises(IncompatibleSchemaError):
         schemas.check(TOPIC, INT, "FULL")
-    schemas.check(TOPIC, STRING, "ALWAYS_INCOMPATIBLE")  # the newest itself
+    schemas.check(TOPIC, STRING, "ALWAYS_INCOMPATIBLE")  # the schema is the newest one itself
 
 
 @pytest.mark.req("B-30")
@@ -61,7 +61,7 @@ def test_a_deleted_schema_goes_on_with_the_next_version(schemas: SchemaRegistry,
     schemas.add(TOPIC, INT, "FULL", 1)
     assert schemas.mark_deleted(TOPIC, 2).version == 1
     assert (schemas.latest(TOPIC), schemas.get(TOPIC, 0), schemas.versions(TOPIC)) == (None, None, [])
-    again = schemas.add(TOPIC, STRING, "FULL", 3)  # nothing to compare it with
+    again = schemas.add(TOPIC, STRING, "FULL", 3)  # no schema is left to compare with
     assert (again.version, schemas.get(TOPIC, 2), schemas.get(TOPIC, 1)) == (2, again, None)
     assert schemas.mark_deleted(TOPIC, 4).version == 3
     assert schemas.mark_deleted(TOPIC, 5).version == 4

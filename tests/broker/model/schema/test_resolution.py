@@ -1,4 +1,4 @@
-"""Which Avro schema reads which, compared with what Java says."""
+"""Avro schemas that can read each other, compared with the recorded answers of Java."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def test_each_definition_reads_those_that_java_reads_with_it() -> None:
 
 @given(NUMBERS, NUMBERS)
 def test_compatibility_holds_inside_arrays_maps_and_fields(one: int, other: int) -> None:
-    """What holds for two schemas holds for arrays, maps and fields of them."""
     reader, writer = READ[one]["text"], READ[other]["text"]
     expected = other in READ[one]["reads"]
     for around in ('{"type":"array","items":%s}', '{"type":"map","values":%s}'):
@@ -61,13 +60,13 @@ def home(name: str, *fields: str) -> str:
     ],
 )
 def test_unions_that_are_alike_but_for_namespaces(one: str, other: str, fits: bool) -> None:
-    """As Java said of each, either way."""
+    """Java gave these answers for each pair, in both directions."""
     pair = [read_definition(f"[{branches}]".encode()) for branches in (one, other)]
     assert (can_read(*pair), can_read(*reversed(pair))) == (fits, fits)
 
 
 def test_a_default_of_another_type_does_not_fit() -> None:
-    """Java puts the value of the default into its grammar, and finds that it is none."""
+    """Java encodes the default by the field's type while it builds its grammar, and fails."""
     text = '{"type":"record","name":"R","fields":[%s]}'
     empty = read_definition((text % "").encode())
     for kind, default, fits in (
@@ -102,7 +101,7 @@ def definition(*fields: dict[str, Any]) -> Definition:
 
 
 def test_defaults_that_multiply_are_read() -> None:
-    """Each record has the one before it twice: so the defaults are 2**200 values."""
+    """The defaults are 2**200 values, because each record has the record before it twice."""
     fields = [{"name": "f0", "type": record("R0"), "default": {}}]
     for number in range(1, 200):
         twice = ({"name": name, "type": f"R{number - 1}", "default": {}} for name in "ab")
@@ -117,7 +116,6 @@ def test_a_default_without_end_does_not_fit() -> None:
 
 @pytest.mark.parametrize(("kind", "fits"), [("long", True), ("string", False)])
 def test_schemas_deeper_than_the_stack_are_compared(kind: str, fits: bool) -> None:
-    """Deeper than Python's stack."""
 
     def chain(last: str) -> Definition:
         fields: list[dict[str, Any]] = [{"name": "f0", "type": record("R0", {"name": "x", "type": last})}]
@@ -138,7 +136,7 @@ def test_ten_thousand_fields_are_compared() -> None:
 
 
 def test_a_comparison_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No branch has the name of another: each is compared with each."""
+    """The branches have no names in common, so that each branch is compared with all others."""
     monkeypatch.setattr(resolution, "MOST_STEPS", 10_000)
 
     def many(prefix: str) -> Definition:

@@ -1,4 +1,4 @@
-"""What is a schema of its type."""
+"""Validation of schema data by the type of the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skipping entries of a subscription that has no wire, and what is remembered of how it went past entries."""
+"""Skipping of entries by operators, and the remembered moves of the mark-delete position past entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A subscription that comes to entries which the disk has damaged. With real stores, whose threads take real time."""
+"""Subscriptions that reach damaged entries. The stores have real threads, so the tests take real time."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ TYPES = pytest.mark.parametrize("type", [Exclusive, Shared, KeyShared])
 
 @asynccontextmanager
 async def backlog(data: Path, damaged: int = DAMAGED, type: int = Shared, **config: Any) -> AsyncIterator[Bed]:
-    """A broker that was started anew on a topic of which one row is damaged."""
+    """Start a broker again on a topic in which one row is damaged."""
     async with serving(data=data) as bed:
         wire = await bed.connect()
         await wire.producer()
         await wire.subscribe(type=type)
-        for number in range(COUNT):  # a row each, and after the start all of them one block
+        for number in range(COUNT):  # each message is a row, and all rows are one block after the start
             await wire.publish(plain(b"%d" % number))
     flip(data, damaged)
     async with serving(Config(**config), data=data) as bed:
@@ -47,7 +47,7 @@ def has_tried(subscription: PersistentSubscription, loads: int) -> bool:
 
 
 async def stuck(bed: Bed, wire: Wire) -> PersistentSubscription:
-    """What is before the damage was delivered, and nothing more."""
+    """Assert that only the messages before the damage are delivered, and return the subscription."""
     await wire.flow()
     assert await wire.payloads(DAMAGED) == [b"0", b"1"]
     subscription = bed.subscription()
@@ -68,11 +68,11 @@ async def test_entries_before_damage_are_delivered_and_the_damage_is_tried_again
             mock_clock.jump(pause - 0.1)
             await wire.flow(1)
             await wire.alive()
-            assert has_tried(subscription, tried)  # not for everybody who asks
+            assert has_tried(subscription, tried)  # a FLOW causes no new try
             mock_clock.jump(0.2)
             await until(partial(has_tried, subscription, tried + 1))
         assert caplog.text.count("entries cannot be read") == 1
-        flip(tmp_path, DAMAGED)  # as if it had been the cable
+        flip(tmp_path, DAMAGED)  # repairs the row, as when only a cable was loose
         mock_clock.jump(61)
         assert await wire.payloads(COUNT - DAMAGED) == [b"2", b"3", b"4", b"5"]
         await until(lambda: subscription.reason is Reason.CAUGHT_UP)
@@ -154,7 +154,7 @@ async def test_why_names_the_damaged_entries(tmp_path: Path) -> None:
         assert "the broker tries again at" in behind.text
         subscription.acknowledge(None, [Position(ledger, DAMAGED)], save_now=False)
         assert explain(cluster, TOPIC, "sub", f"{ledger}:{DAMAGED}").reason == "acknowledged"
-        await wire.flow(1)  # an operator may skip it too
+        await wire.flow(1)  # an operator may skip the entry too
         assert await wire.payloads(3) == [b"3", b"4", b"5"]
 
 

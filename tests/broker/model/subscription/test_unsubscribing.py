@@ -1,4 +1,4 @@
-"""Subscriptions whose deletion cannot be kept: they are as they were, and may be deleted again."""
+"""Subscriptions whose deletion cannot be stored: they stay as they were, and can be deleted later."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_acknowledgements_outlive_a_deletion_in_vain(autojump_clock: objec
 
 
 async def test_a_client_that_unsubscribes_in_vain(autojump_clock: object) -> None:
-    """It has no consumer any more, is told so, and may come back to try again."""
+    """The broker closes the client's consumer anyway. The client may subscribe again and repeat the UNSUBSCRIBE."""
     async with disk() as it:
         wire = await it.bed.connect()
         await wire.producer()

@@ -1,4 +1,4 @@
-"""`__change_events`: what REST changes is written there, what a client writes there takes effect."""
+"""The topic `__change_events`: REST writes policy changes there, and policy events of clients take effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEY: dict[str, Any] = {"partition_key": TOPIC}
 
 
 async def seen(wire: Wire, count: int) -> list[tuple[str, PolicyEvent | None]]:
-    """The keys and events of all messages so far."""
+    """Read `__change_events`, and return the keys and events of its messages."""
     await wire.subscribe(CHANGES, "reader", durable=False, initialPosition=Earliest)
     await wire.flow()
     found: list[tuple[str, PolicyEvent | None]] = []
@@ -89,7 +89,7 @@ async def test_the_topic_comes_with_the_first_policy_and_is_hidden(rest: Rest, w
     assert await rest.get(f"{NAMESPACES}/public/default/topics{everything}&mode=ALL") == [CHANGES, TOPIC]
     listed = await wire.ask(Type.GET_TOPICS_OF_NAMESPACE, namespace="public/default", topics_pattern=".*")
     assert listed.topics == [TOPIC]
-    await wire.quiet()  # watchers do not hear of it
+    await wire.quiet()  # watchers are not told of the topic
 
 
 @pytest.mark.req("B-39")
@@ -103,13 +103,13 @@ async def test_change_events_have_their_schema(rest: Rest, wire: Wire) -> None:
 
 @pytest.mark.req("B-39")
 async def test_an_event_of_a_client_takes_effect(bed: Bed, rest: Rest, wire: Wire) -> None:
-    await wire.producer(CHANGES)  # which makes the topic, whatever may be made otherwise
+    await wire.producer(CHANGES)  # creates the topic, even without automatic creation of topics
     topic = bed.broker.topics.find(NAME)
     ttl = {"message_ttl_in_seconds": 9}
     await wire.publish(plain(payload(ttl), **KEY))
     assert topic.policies.message_ttl_seconds == 9
     assert await rest.get(f"{TOPICS}/t/messageTTL") == 9
-    await wire.publish(plain(payload({"max_producers_per_topic": 3}, action="INSERT")))  # there are policies already
+    await wire.publish(plain(payload({"max_producers_per_topic": 3}, action="INSERT")))  # this topic has policies
     assert (topic.policies.message_ttl_seconds, topic.policies.max_producers) == (9, 0)
     await wire.publish(plain(payload({"max_producers_per_topic": 3}, action="NONE")))
     assert topic.policies.max_producers == 0
@@ -192,7 +192,7 @@ async def test_a_namespace_is_deleted_with_its_change_events(bed: Bed, rest: Res
     await rest.done("PUT", f"{TOPICS.replace('default', 'n')}/A")
     await rest.done("POST", f"{TOPICS.replace('default', 'n')}/A/maxProducers", 5)
     await rest.done("DELETE", f"{TOPICS.replace('default', 'n')}/A")
-    await rest.done("DELETE", f"{NAMESPACES}/public/n")  # it is empty, but for its events
+    await rest.done("DELETE", f"{NAMESPACES}/public/n")  # the namespace has no topics except its events
     assert not bed.broker.topics.names("public/n")
 
 
@@ -222,7 +222,7 @@ NO_SCHEMAS: dict[str, bytes] = {
 async def test_a_schema_that_cannot_be_read(
     bed: Bed, rest: Rest, wire: Wire, caplog: pytest.LogCaptureFixture, definition: bytes
 ) -> None:
-    """Of bytes nobody asks what their schema is."""
+    """The broker accepts a schema of type External unchecked, so its definition may be any bytes."""
     await wire.producer(CHANGES, schema=pb.Schema(name="s", type=pb.Schema.Type.External, schema_data=definition))
     with caplog.at_level("WARNING"):
         await wire.publish(plain(payload({"max_message_size": 1}), schema_version=bytes(8)))
@@ -233,7 +233,7 @@ async def test_a_schema_that_cannot_be_read(
 
 @pytest.mark.req("B-39")
 async def test_a_change_event_published_twice_takes_effect_once(bed: Bed, rest: Rest, wire: Wire) -> None:
-    """A broker that hears of an event again, because its client did not get the receipt, has heard of others since."""
+    """A client that missed a receipt sends its event again, after newer events may have taken effect."""
     await rest.done("POST", f"{NAMESPACES}/public/default/deduplication", True)
     await wire.producer(CHANGES, producer_name="p")
     for ttl in (1, 2):

@@ -1,4 +1,4 @@
-"""A damaged row stops who needs just its entries; with autoSkipNonRecoverableData not even those."""
+"""Damaged rows stop only readers of their entries, and with autoSkipNonRecoverableData not even these."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.broker.model.upkeep.policed import subscription_of, topic_of
 from tests.broker.wire import TOPIC, Bed, Earliest, Shared, plain, serving
 
 COUNT = 6
-OLD = 4  # of them; the others are published in the future
+OLD = 4  # so many of them are old, and the others are published in the future
 FUTURE = 10**14
 
 
 def entries() -> list[bytes]:
-    """A producer has the first one, another the rest."""
+    """Return the entries: the first one is of producer a, and all others are of producer b."""
     return [
         plain(
             b"%d" % number,
@@ -42,14 +42,14 @@ def entries() -> list[bytes]:
 async def damaged(
     data: Path, *rows: int, skip: bool, acked: int = 0, num_messages: int = 1, **config: Any
 ) -> AsyncIterator[Bed]:
-    """A broker that was started anew on a topic of which some rows are damaged."""
+    """Start a broker again on a topic in which some rows are damaged."""
     durable = {key: value for key, value in config.items() if key != "ttlDurationDefaultInSeconds"}
     async with serving(Config(**durable), data=data) as bed:
         wire = await bed.connect()
         for producer_id, name in enumerate("ab"):
             await wire.producer(producer_id=producer_id, producer_name=name)
         await wire.subscribe(type=Shared)
-        for number, entry in enumerate(entries()):  # a row each, and after the start all of them one block
+        for number, entry in enumerate(entries()):  # each message is a row, and all rows are one block after the start
             (position,) = await wire.publish(entry, producer_id=min(number, 1), num_messages=num_messages)
             if number < acked:
                 await wire.ack(position)
@@ -95,7 +95,7 @@ async def test_without_the_key_a_topic_that_cannot_tell_duplicates_is_refused_an
         assert made.last_sequence_id == COUNT - 1
 
 
-# the index of messages
+# message indexes
 
 
 @pytest.mark.parametrize(
@@ -120,16 +120,16 @@ async def test_stamps_of_time_need_no_entry(tmp_path: Path) -> None:
         await wire.publish(plain(b"new"))
 
 
-# what is looked for by time
+# searches by time
 
 
 @pytest.mark.parametrize(
     ("row", "acked", "skip", "mark"),
     [
-        (0, 0, True, 3),  # the first one
-        (3, 0, True, 2),  # the one that is looked for
-        (5, 0, True, 3),  # the last one
-        (1, 1, False, 3),  # the oldest that is not acknowledged, which the search does without
+        (0, 0, True, 3),  # the first entry
+        (3, 0, True, 2),  # the entry that the search should find
+        (5, 0, True, 3),  # the last entry
+        (1, 1, False, 3),  # the oldest unacknowledged entry, which the search does not need
         (0, 0, False, -1),
         (5, 0, False, -1),
     ],
@@ -176,7 +176,7 @@ async def test_searches_by_time_go_past_damaged_entries(tmp_path: Path) -> None:
         assert (await rest.call("GET", f"{TOPICS}/t/messageid/5")).status == 500
 
 
-# the rest
+# stats and compaction
 
 
 async def test_stats_do_without_damaged_entries(tmp_path: Path) -> None:

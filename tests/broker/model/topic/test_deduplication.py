@@ -1,4 +1,4 @@
-"""Whatever is sent again, and whatever becomes of commits, connections and brokers: each message is stored once."""
+"""Deduplication over repeated sends, failed commits, lost connections and restarts: each message is stored once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_SEQUENCE = 2**64 - 1
 
 
 class Sent(NamedTuple):
-    """A message as its client numbered it: alone, a batch with several sequence ids, or chunks with one."""
+    """A message with its sequence ids: a single message, a batch with several ids, or chunks with one id."""
 
     sequence_id: int
     highest: int
@@ -45,7 +45,7 @@ class Sent(NamedTuple):
 
 
 class Sender:
-    """A client as clients are: after a loss it sends everything again that it has no receipt for, in order."""
+    """A client that reconnects and then sends all messages without a receipt again, in order."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -95,7 +95,7 @@ def is_last(entry: bytes) -> bool:
 
 
 class World:
-    """A topic with deduplication, over a store that holds commits back, and its clients."""
+    """A topic with deduplication and its clients, on a store that holds commits back."""
 
     def __init__(self) -> None:
         self.store = HeldStorage()
@@ -142,9 +142,9 @@ class World:
         elif verb == "commit":
             self.store.release(min(number % 4 + 1, len(self.store.waiting)))
         elif verb == "fail" and self.store.waiting:
-            self.store.fail()  # what was sent meanwhile goes with it, at the next commits
+            self.store.fail()  # later messages fail too, at the next commits
         elif verb == "full":
-            for _ in range(number):  # nobody can even come back
+            for _ in range(number):  # clients cannot even reconnect
                 self.connect()
                 self.store.fail(len(self.store.waiting))
         elif verb == "unload":
@@ -161,14 +161,14 @@ class World:
         self.cluster.turn.finish()
 
     def restart(self) -> None:
-        """What is not committed is lost."""
+        """Restart the broker. Everything that is not committed is lost."""
         self.store.waiting.clear()
         for sender in self.senders:
             sender.producer = None
         self.start()
 
     def settle(self) -> None:
-        """Everything that waits is kept, and every client has its answers."""
+        """Commit everything, and reconnect the clients until all of them have their receipts."""
         for _ in range(4):
             self.connect()
             self.cluster.turn.finish()
@@ -181,7 +181,7 @@ class World:
         assert not any(sender.unanswered for sender in self.senders)
 
     def stored(self, sender: Sender) -> list[int]:
-        """The sequence ids of a sender's whole messages, in the order in which they are stored."""
+        """Return the sequence ids of a sender's complete messages, in the order of the ledger."""
         metadata = [parse_metadata(entry) for _, entry in read_all(self.topic().ledger) if is_last(entry)]
         return [each.sequence_id for each in metadata if each.producer_name == sender.name]
 
@@ -207,15 +207,15 @@ VERBS = [
 
 @pytest.mark.req("B-27")
 @given(st.lists(st.tuples(st.sampled_from(VERBS), st.integers(0, 1), st.integers(0, 5)), max_size=30))
-@example([("crash", 0, 0), ("fail", 0, 0), ("send", 0, 0)])  # a new ledger that the store does not know of
-@example([*[("send", 0, 2)] * 3, ("fail", 0, 0), ("commit", 0, 1), ("crash", 0, 0)])  # a roll behind a failure
+@example([("crash", 0, 0), ("fail", 0, 0), ("send", 0, 0)])  # a new ledger that is not stored
+@example([*[("send", 0, 2)] * 3, ("fail", 0, 0), ("commit", 0, 1), ("crash", 0, 0)])  # a rollover after a failed commit
 def test_nothing_is_stored_twice_and_nothing_new_is_dropped(program: list[tuple[str, int, int]]) -> None:
     async def check() -> None:
         world = World()
         for verb, which, number in program:
             world.step(verb, which, number)
         world.settle()
-        world.restart()  # what was acknowledged is there
+        world.restart()  # messages with a receipt survive
         world.settle()
         for sender in world.senders:
             assert world.stored(sender) == [message.sequence_id for message in sender.sent]

@@ -1,4 +1,4 @@
-"""Deletions of topics that cannot be kept: all is as it was, who asked is told, and asking again does it."""
+"""Deletions of topics whose commit fails: the topic stays, the caller gets an error, and a second request succeeds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_a_topic_deleted_in_vain_is_as_it_was(autojump_clock: object) -> N
         again = await it.bed.connect()
         await again.producer()
         await again.publish(plain(b"new"))
-    async with disk(it.store) as it:  # and nothing of the old is on the new
+    async with disk(it.store) as it:  # the new topic has nothing of the old one
         assert it.backlogs() == {}
         assert it.topic.ledger.count == 1
         assert it.topic.policies.max_consumers == 0
@@ -73,7 +73,7 @@ async def test_those_who_watch_topics_hear_that_it_is_there_again(autojump_clock
 
 @pytest.mark.parametrize("kept", [False, True])
 async def test_messages_on_their_way_to_a_topic_that_is_deleted_in_vain(autojump_clock: object, kept: bool) -> None:
-    """Those that were kept before are there; producers are not told, and send them again."""
+    """Messages that were committed before stay. Producers get no receipt, and send their messages again."""
     async with disk(brokerDeduplicationEnabled=True) as it:
         wire = await it.bed.connect()
         await wire.producer(producer_name="p")
@@ -102,7 +102,7 @@ async def test_messages_on_their_way_to_a_topic_that_is_deleted_in_vain(autojump
 
 
 async def test_a_ledger_that_is_full_when_its_topic_is_deleted(autojump_clock: object) -> None:
-    """No other one is begun."""
+    """The topic must not begin another ledger."""
     async with disk(**ROLLING) as it:
         wire = await it.bed.connect()
         await wire.producer()
@@ -126,7 +126,7 @@ async def test_a_topic_that_is_forgotten_leaves_no_memory(autojump_clock: object
 
 @pytest.mark.parametrize("ended", [False, True])
 async def test_a_transaction_on_a_topic_that_is_deleted_in_vain(autojump_clock: object, ended: bool) -> None:
-    """While it is open, what it published is held back as before; its end was on its way, and was kept."""
+    """The messages of an open transaction stay hidden. An end that was committed before the deletion takes effect."""
     async with disk(transactionCoordinatorEnabled=True) as it:
         wire = await using(it.bed)
         txn = await begin(wire)
@@ -154,7 +154,7 @@ async def test_a_transaction_on_a_topic_that_is_deleted_in_vain(autojump_clock: 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
 async def test_a_compaction_whose_end_is_on_its_way(autojump_clock: object, kept: int) -> None:
-    """Its end and the deletion are the next commits; so many of them are kept."""
+    """The end of the compaction and the deletion are the next commits, and `kept` of them succeed."""
     async with disk() as it:
         wire = await it.bed.connect()
         await wire.producer()

@@ -1,4 +1,4 @@
-"""A topic whose disk is full, or whose entries are damaged."""
+"""Topics whose disk is full, or whose entries are damaged."""
 
 from __future__ import annotations
 
@@ -80,23 +80,23 @@ async def test_a_data_directory_that_is_moved_away_takes_no_messages_until_it_is
 async def test_a_topic_whose_entries_are_missing_is_refused_and_stays_as_it_is(
     tmp_path: Path, count_only: bool
 ) -> None:
-    """Not the others, and not by going on with what is left."""
+    """The broker still serves other topics, but must not go on with the remaining entries of the damaged topic."""
     async with serving(data=tmp_path) as bed:
         wire = await bed.connect()
         for producer_id, topic in enumerate((TOPIC, OTHER)):
             await wire.producer(topic, producer_id=producer_id)
             await wire.subscribe(topic, consumer_id=producer_id)
-        for number in range(3):  # a row each
+        for number in range(3):  # each message is a row
             for producer_id in range(2):
                 await wire.publish(plain(b"%d" % number), producer_id=producer_id)
-    async with serving(data=tmp_path) as bed:  # so that the ledgers are closed, and their sizes are kept
+    async with serving(data=tmp_path) as bed:  # closes the ledgers, so that their sizes are stored
         wire = await bed.connect()
         for producer_id, topic in enumerate((TOPIC, OTHER)):
             await wire.producer(topic, producer_id=producer_id)
     with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection:
         ledger = connection.execute("SELECT min(key) >> 32 FROM run").fetchone()[0]
     forget(tmp_path, ledger, 1, count_only=count_only)
-    for _ in range(2):  # starts
+    for _ in range(2):  # two starts of the broker
         async with serving(data=tmp_path) as bed:
             wire = await bed.connect()
             for _ in range(2):
@@ -116,7 +116,7 @@ async def test_a_damaged_topic_can_be_deleted_and_made_anew(tmp_path: Path, quer
         wire = await bed.connect()
         await wire.producer()
         await wire.subscribe(type=Shared)
-        positions = [(await wire.publish(plain(b"%d" % number)))[0] for number in range(3)]  # a row each
+        positions = [(await wire.publish(plain(b"%d" % number)))[0] for number in range(3)]  # each message is a row
         await wire.ack(positions[0], positions[2])
         ledger = positions[0].ledger_id
     forget(tmp_path, ledger, 1)
@@ -142,14 +142,14 @@ async def test_a_damaged_topic_can_be_deleted_and_made_anew(tmp_path: Path, quer
 
 
 async def test_deleting_a_damaged_topic_trusts_no_number_that_a_consumer_wrote(tmp_path: Path) -> None:
-    """Properties of an ACK are kept with the cursor, as the compacted ledger's id is with that of compaction."""
+    """A cursor stores the properties of an ACK. The compaction cursor stores the id of the compacted ledger there."""
     async with serving(data=tmp_path) as bed:
         wire = await bed.connect()
         await wire.producer(OTHER, producer_id=1)
         (other,) = await wire.publish(plain(b"precious"), producer_id=1)
         await wire.producer()
         await wire.subscribe()
-        first, _ = [(await wire.publish(plain(b"%d" % number)))[0] for number in range(2)]  # a row each
+        first, _ = [(await wire.publish(plain(b"%d" % number)))[0] for number in range(2)]  # each message is a row
         await wire.ack(first, type=Cumulative, properties=[{"key": LEDGER_PROPERTY, "value": other.ledger_id}])
     with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as connection, connection:
         connection.execute("DELETE FROM segment WHERE key = ?", (first.ledger_id << 32,))

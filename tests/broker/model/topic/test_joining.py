@@ -1,4 +1,4 @@
-"""What subscriptions are called, whether they are durable, and what is kept of them."""
+"""Names, durability and stored properties of subscriptions."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_only_the_first_subscribe_gives_properties(bed: Bed, wire: Wire) -
     assert not (await shown(bed))["replicated"]
     await wire.subscribe(type=Shared, consumer_id=2, replicate_subscription_state=True)
     assert (await shown(bed))["replicated"]
-    await wire.subscribe(type=Shared, consumer_id=3)  # nobody takes it away by not asking
+    await wire.subscribe(type=Shared, consumer_id=3)  # a SUBSCRIBE without the flag does not reset it
     assert (await shown(bed))["replicated"]
     bed.subscription().set_replicated(False)
     assert not (await shown(bed))["replicated"]

@@ -1,4 +1,4 @@
-"""Clients of a cluster, or a namespace, that has moved (PIP-188)."""
+"""Clients of a cluster or namespace that has migrated (PIP-188)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def migrate(rest: Rest, migrated: bool = True) -> None:
 
 
 async def sent_away(wire: Wire, kind: int, resource_id: int) -> None:
-    """TOPIC_MIGRATED, and the closing that follows."""
+    """Expect TOPIC_MIGRATED for a producer or a consumer, and then the command that closes it."""
     told = await wire.expect(Type.TOPIC_MIGRATED)
     assert (told.resource_type, told.resource_id) == (kind, resource_id)
     assert {"brokerServiceUrl": told.brokerServiceUrl, "brokerServiceUrlTls": told.brokerServiceUrlTls} == GREEN

@@ -1,4 +1,4 @@
-"""Non-persistent topics: whoever is there with permits gets a message, or nobody does."""
+"""Non-persistent topics: a message goes only to consumers that are connected and have permits."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def test_a_loose_failover_consumer_is_active_at_once(bed: Bed, wire: Wire,
 
 @pytest.mark.req("B-37", "B-02")
 async def test_the_first_of_several_loose_failover_consumers_is_active(bed: Bed, wire: Wire) -> None:
-    """Not the one that a ring of hashes chooses, as on persistent topics without partitions."""
+    """A hash ring chooses the active consumer only on persistent topics without partitions."""
     names = [f"c{number}" for number in range(8)]
     await wire.subscribe(LOOSE, type=Failover, consumer_name=names[0])
     for number, name in enumerate(names[1:], 1):
@@ -115,7 +115,7 @@ async def test_the_first_of_several_loose_failover_consumers_is_active(bed: Bed,
 
 @pytest.mark.req("B-37")
 async def test_a_loose_subscription_whose_first_consumer_was_refused_stays(bed: Bed, wire: Wire) -> None:
-    """And so its topic is listed, until somebody else came and left."""
+    """The topic stays listed until another consumer of the subscription has come and left."""
     request: dict[str, Any] = {
         "topic": LOOSE,
         "subscription": "sub",
@@ -138,7 +138,7 @@ async def test_only_so_many_non_persistent_messages_are_taken_at_once(bed: Bed) 
     await wire.flow()
     await sender.producer(LOOSE)
     await sender.producer(f"{LOOSE}2", 1)
-    for _ in range(2):  # each read begins anew
+    for _ in range(2):  # the count begins at 0 with each read from the connection
         first = sender.sends(*[plain(b"%d" % i) for i in range(2)])
         await sender.write(first + sender.sends(*[plain(b"x")] * 3, producer_id=1) + sender.sends(plain(b"y")))
         taken = [position != Position(-1, -1) for position in await sender.receipts(6)]
@@ -146,7 +146,7 @@ async def test_only_so_many_non_persistent_messages_are_taken_at_once(bed: Bed) 
         assert await wire.payloads(2) == [b"0", b"1"]
     await wire.quiet(1.1)
     stats = await rest.get(f"{NON_PERSISTENT}/t2/stats")
-    assert stats["msgDropRate"] == stats["publishers"][0]["msgDropRate"] == 4.0  # two for each time
+    assert stats["msgDropRate"] == stats["publishers"][0]["msgDropRate"] == 4.0  # two for each round
     stats = await rest.get(f"{NON_PERSISTENT}/t/stats")
     assert stats["msgDropRate"] == 2.0
     assert stats["subscriptions"]["sub"]["msgDropRate"] == 0.0

@@ -1,4 +1,4 @@
-"""The producers of a topic behave as a simple account of who owns it, who shares it and who waits."""
+"""The producers of a topic, compared with a simple model of exclusive, shared and waiting producers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODES = [pb.Shared, pb.Exclusive, pb.WaitForExclusive, pb.ExclusiveWithFencing]
 
 
 class Client:
-    """A connection that hears everything."""
+    """A connection that records all commands to the client."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, int]] = []
@@ -50,9 +50,9 @@ def topic_producers(epoch: int | None = None, *, keep: Callable[[int], None] = l
 
 @dataclass
 class Naive:
-    """Who is in, who waits, and which epoch it is; by request number."""
+    """A model of the connected producers, the waiting producers and the epoch, by request number."""
 
-    inside: list[tuple[int, str, int]] = field(default_factory=list)  # number, name, client
+    inside: list[tuple[int, str, int]] = field(default_factory=list)  # request number, name, client
     exclusive: bool = False
     waiting: list[int] = field(default_factory=list)
     epoch: int = -1
@@ -64,7 +64,7 @@ class Naive:
         self.exclusive = True
 
     def add(self, number: int, name: str, client: int, mode: int, wanted: int | None) -> str:
-        """What the newcomer is told."""
+        """Add a producer, and return the answer that its client gets."""
         if mode == pb.Shared and (self.exclusive or self.waiting):
             return "ProducerBusyError"
         if mode == pb.Shared:
@@ -202,7 +202,7 @@ def test_disconnecting_closes_owners_and_refuses_waiters() -> None:
     assert made.add(producer(client, 2, "a", pb.Shared))
     with pytest.raises(ProducerFencedError):
         made.add(producer(client, 3, "c", pb.Exclusive))
-    made.remove(owner)  # late, and no longer there
+    made.remove(owner)  # the owner is removed already
     assert len(made) == 1
     with pytest.raises(ProducerFencedError, match="existing shared"):
         made.add(producer(client, 4, "d", pb.Exclusive))

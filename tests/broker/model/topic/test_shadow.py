@@ -1,4 +1,4 @@
-"""Shadow topics (PIP-180): made, shown, and written by nobody."""
+"""Shadow topics (PIP-180): creation, stats, restarts, and the refusal of messages from clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def shadowed(rest: Rest) -> None:
 
 
 async def refusal(wire: Wire, topic: str, **fields: Any) -> tuple[int, str]:
-    """What a message is answered."""
+    """Send a message, and return the code and the text of its SEND_ERROR."""
     await wire.producer(topic)
     await wire.write(frame_of(Type.SEND, plain(b"x"), producer_id=0, sequence_id=5, num_messages=1, **fields))
     error = await wire.expect(Type.SEND_ERROR)

@@ -1,4 +1,4 @@
-"""Terminated topics: nobody publishes, and consumers learn that nothing comes any more."""
+"""Terminated topics: publishing is refused, and consumers are told when they reach the end of the topic."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def terminate(bed: Bed) -> Position:
 
 
 async def end(wire: Wire, consumer_id: int = 0) -> None:
-    """The next frame tells a consumer that the topic ended."""
+    """Assert that the next frame tells a consumer that it has reached the end of the topic."""
     assert (await wire.expect(Type.REACHED_END_OF_TOPIC)).consumer_id == consumer_id
 
 
@@ -79,7 +79,7 @@ async def test_sends_while_it_is_being_terminated(store: HeldStorage, bed: Bed, 
     refused = await wire.expect(Type.SEND_ERROR)
     assert (refused.sequence_id, refused.error) == (1, pb.TopicTerminatedError)
     assert refused.message.endswith("ManagedLedgerTerminatedException: Managed ledger was already terminated")
-    await wire.quiet()  # nobody is told before it is kept
+    await wire.quiet()  # consumers are told only after the commit
     store.release()
     assert await wire.receipts(1) == [last]
     kinds = [received.command.type for received in await wire.rest()]
@@ -116,7 +116,7 @@ async def test_a_termination_that_cannot_be_kept_is_none(store: HeldStorage, bed
     await wire.quiet()
     store.fail()
     store.release()
-    await wire.expect(Type.CLOSE_PRODUCER)  # whatever cannot be kept of a managed ledger: it is loaded anew
+    await wire.expect(Type.CLOSE_PRODUCER)  # the topic is loaded again, as after any failed commit of its ledger
     await wire.producer()
     await wire.publish(plain(b"still"))
 
@@ -216,7 +216,7 @@ async def test_a_cumulative_ack_may_be_the_last(bed: Bed, wire: Wire, sender: Wi
 @pytest.mark.req("B-33")
 async def test_each_further_termination_tells_whoever_has_nothing_left(bed: Bed, wire: Wire, sender: Wire) -> None:
     (position,) = await sender.publish(plain(b"m"))
-    await wire.subscribe(name="drained")  # and without a FLOW
+    await wire.subscribe(name="drained")  # this consumer sends no FLOW
     await wire.subscribe(name="behind", initialPosition=Earliest, consumer_id=1)
     for _ in range(2):
         terminate(bed)

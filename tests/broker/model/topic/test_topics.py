@@ -1,4 +1,4 @@
-"""Topics come to be, are unloaded, loaded, deleted, and outlive the broker."""
+"""Creation, unloading, loading and deletion of topics, and topics after a restart of the broker."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ async def test_an_unloaded_topic_comes_back_as_it_was(bed: Bed, wire: Wire, send
     await sender.expect(Type.CLOSE_PRODUCER)
     assert bed.broker.topics.loaded == {}
     assert bed.broker.topics.exists(NAME)
-    await wire.flow()  # for a consumer that is closed: lost
+    await wire.flow()  # ignored, because the consumer is closed
     await wire.subscribe()
     await wire.flow()
     assert [message.position for message in await wire.messages(3)] == [positions[i] for i in (1, 2, 4)]
     await sender.producer()
     (next_position,) = await sender.publish(plain(b"5"))
-    assert next_position.ledger_id > positions[0].ledger_id  # as after a change of owner
+    assert next_position.ledger_id > positions[0].ledger_id  # a new ledger, as after a change of owner
     assert (await wire.message()).position == next_position
 
 
@@ -110,7 +110,7 @@ async def test_a_topic_with_clients_is_deleted_only_by_force(bed: Bed, wire: Wir
     assert not bed.broker.topics.exists(NAME)
     with pytest.raises(TopicNotFoundError):
         bed.broker.topics.delete(NAME, force=True)
-    await wire.subscribe(initialPosition=Earliest)  # a new one, without the old message
+    await wire.subscribe(initialPosition=Earliest)  # a new topic, without the old message
     await wire.flow()
     await wire.quiet()
 
@@ -134,7 +134,7 @@ async def test_a_deleted_topic_stays_deleted(autojump_clock: object) -> None:
 
 @pytest.mark.serving(Config(maxPendingPublishRequestsPerConnection=4))
 async def test_sends_in_flight_when_their_topic_is_deleted(store: HeldStorage, bed: Bed, wire: Wire) -> None:
-    """They are answered for: the connection goes on, and may publish as much as before."""
+    """The broker accounts for these messages, so that the connection may publish as many messages as before."""
     for _ in range(5):
         await wire.producer()
         store.holding = True
@@ -157,7 +157,7 @@ async def test_partitions_are_topics_and_may_grow(bed: Bed, wire: Wire) -> None:
     assert not topics.exists(NAME)
     await wire.producer(f"{TOPIC}-partition-3")
     await wire.publish(plain(b"early"))
-    await wire.subscribe(f"{TOPIC}-partition-3", consumer_id=1)  # as partition 0 has it, from the start
+    await wire.subscribe(f"{TOPIC}-partition-3", consumer_id=1)  # created with the partition, as on partition 0
     await wire.flow(consumer_id=1)
     assert await wire.payloads(1) == [b"early"]
 
@@ -178,7 +178,7 @@ async def test_topics_of_any_name_outlive_the_broker(autojump_clock: object) -> 
     async with serving(storage=store) as bed:
         assert bed.broker.topics.names("public/default", non_persistent=True) == known
         assert bed.broker.metadata.partitions_of(TopicName.parse(f"{TOPIC}-parts")) == 2
-        assert bed.broker.topics.loaded == {}  # until somebody asks
+        assert bed.broker.topics.loaded == {}  # a topic is loaded at its first use
         wire = await bed.connect()
         for number, name in enumerate(names):
             await wire.subscribe(name, consumer_id=number, initialPosition=Earliest)
@@ -196,7 +196,7 @@ async def test_a_cursor_that_cannot_be_kept_costs_no_other_one(autojump_clock: o
         positions = await wire.publish(plain(b"0"), plain(b"1"))
         await wire.ack(positions[0], consumer_id=0)
         ids = [message_id(positions[1])]
-        for consumer_id in (0, 1):  # nobody waits for these
+        for consumer_id in (0, 1):  # these ACKs ask for no answer
             await wire.send(Type.ACK, consumer_id=consumer_id, ack_type=Individual, message_id=ids)
         await wire.alive()
         bed.topic().subscriptions["bad"].cursor.properties = {"no long": 2**64}
@@ -274,7 +274,7 @@ async def test_the_stamp_of_a_topic_goes_on_after_an_unload(autojump_clock: obje
 @pytest.mark.req("S415-31")
 @pytest.mark.serving(Config(brokerEntryMetadataInterceptors=(APPEND_INDEX,)))
 async def test_a_topic_that_is_unloaded_while_messages_are_on_their_way(store: HeldStorage, bed: Bed) -> None:
-    """Their indexes are not given again, and who begins with the earliest message gets them."""
+    """A subscription from the earliest message receives these messages, and their indexes are not used again."""
     sender, wire = await bed.connect(), await bed.connect()
     await sender.producer()
     store.holding = True

@@ -1,4 +1,4 @@
-"""A topic with a transaction buffer, without wire, that can be unloaded, restarted and killed."""
+"""A topic with a transaction buffer, without connections, whose broker can be restarted and killed."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def txn(least: int, most: int = 0) -> TxnId:
 
 
 def in_txn(of: TxnId) -> dict[str, Any]:
-    """The fields of an entry's metadata."""
+    """Return the metadata fields of an entry in this transaction."""
     return {"txnid_most_bits": of.most, "txnid_least_bits": of.least}
 
 
 class Buffered:
-    """Entries are told apart by their payloads."""
+    """A broker with one topic, whose entries are identified by their payloads."""
 
     def __init__(
         self, disk: Disk | None = None, profile: Profile = PIP, *, enabled: bool = True, **config: Any
@@ -55,17 +55,17 @@ class Buffered:
         assert buffer is not None
         return buffer
 
-    # what clients do
+    # actions of clients
 
     def publish(self, *payloads: bytes, of: TxnId | None = None, **metadata: Any) -> None:
-        """One entry, a batch where there are several payloads, as part of the turn."""
+        """Publish one entry in the current turn, as a batch when there are several payloads."""
         fields = metadata if of is None else metadata | in_txn(of)
         entry = plain(payloads[0], **fields) if len(payloads) == 1 else batch_of(*payloads, **fields)
         pending = Pending(self.publisher, entry, messages=len(payloads), txn=of)
         self.topic.publish(cast(Producer, self.publisher), pending)
 
     def sent(self, *payloads: bytes, of: TxnId | None = None, **metadata: Any) -> Position:
-        """The same in a turn of its own; where it stands."""
+        """Publish one entry in a turn of its own, and return its position."""
         self.publish(*payloads, of=of, **metadata)
         self.finish()
         return self.publisher.kept[-1]
@@ -80,7 +80,7 @@ class Buffered:
     def finish(self) -> None:
         self.cluster.turn.finish()
 
-    # what becomes of the broker
+    # unloading and kills
 
     def reload(self) -> None:
         self.finish()
@@ -88,26 +88,26 @@ class Buffered:
         self.finish()
 
     def kill(self) -> None:
-        """Another broker goes on with what is on disk; whoever waited never hears."""
+        """Kill the broker, and start another one on the same disk. Pending requests are never answered."""
         self.disk = self.disk.left_behind()
         self.cluster = Cluster(self._config, self._profile, self.disk)
 
-    # what consumers see
+    # reads
 
     def visible(self) -> list[bytes]:
-        """What a new reader is given, from the first entry on."""
+        """Return the payloads that a new reader receives, from the first entry on."""
         ledger = self.topic.ledger
         cursor = self.topic.log.reader_cursor("reader", ledger.previous(ledger.first_position()))
         cursor.reset(EARLIEST)
         found = []
         while (entries := cursor.read(2, lambda: None)) != []:
-            for position, entry in entries or ():  # None: it was read from disk, and is there now
+            for position, entry in entries or ():  # None means that the next read finds them in memory
                 if visible_metadata(entry) is not None and not ledger.transactions.hides(position, entry):
                     found.append(payload_of(entry))
         return found
 
     def stored(self) -> dict[str, str]:
-        """What the store has of the topic's transactions."""
+        """Return what the store has of the topic's transactions, by name."""
         folder = "/transactions/buffers/public/default/persistent/t/"
         metadata = self.disk.metadata
         return {path[len(folder) :]: metadata[path].decode() for path in metadata if path.startswith(folder)}

@@ -1,4 +1,4 @@
-"""Participants that only remember what they were told, for tests of coordinators."""
+"""Participants of transactions that only record their calls, for tests of coordinators."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ENDS = itertools.count()
 
 @dataclass
 class FakePart:
-    """Keeps under its path what became of each transaction, with the commit of that turn."""
+    """A participant that stores the outcome of each transaction under its path, in the commit of the turn."""
 
     path: str
     cluster: Cluster
     ended: list[tuple[TxnId, bool, int]] = field(default_factory=list)
     unable: bool = False
-    when: int = -1  # which of all ends it was
+    when: int = -1  # the number of its latest end among the ends of all participants
 
     def end(self, txn: TxnId, *, commit: bool, low_watermark: int) -> None:
         if self.unable:
@@ -38,7 +38,7 @@ class FakePart:
 
 
 class Bench:
-    """A coordinator over a store, with parts that are there once they are in `parts`."""
+    """A coordinator on a store. A participant exists once it is in `parts`."""
 
     def __init__(self, store: Storage | None = None, clock: Clock | None = None, **config: int) -> None:
         self.store = store or HeldStorage()
@@ -55,13 +55,13 @@ class Bench:
         )
 
     def part(self, name: str, subscription: str | None = None) -> Part:
-        """One that is there."""
+        """Create a participant, and return its key."""
         part = Part(f"{TOPIC}-{name}", subscription)
         self.parts[part] = FakePart(f"/parts/{name}-{subscription}", self.cluster)
         return part
 
     def begin(self, *parts: Part, timeout_ms: int = 60_000, owner: str | None = None) -> int:
-        """A transaction that touched these; its number."""
+        """Begin a transaction that has touched these participants, and return its number."""
         least = self.coordinator.begin(timeout_ms, owner, self.answers.append).least
         if parts:
             self.coordinator.add(least, parts, self.answers.append)

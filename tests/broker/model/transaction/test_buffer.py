@@ -1,4 +1,4 @@
-"""What consumers see of transactions that are open, committed and aborted."""
+"""Visibility of messages in open, committed and aborted transactions."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_an_abort_where_nothing_was_ever_sent_leaves_no_marker() -> None:
     assert broker.topic.ledger.count == 4
 
 
-# what comes after the end (cmd 6)
+# messages after the end of their transaction (cmd 6)
 
 
 async def test_messages_after_their_commit_are_held_until_the_low_watermark() -> None:
@@ -97,7 +97,7 @@ async def test_messages_after_their_commit_are_held_until_the_low_watermark() ->
     assert broker.buffer.stats_of(txn(21)).start == late
     broker.sent(b"next", of=txn(22))
     broker.ended(txn(22), commit=COMMIT, low_watermark=21)
-    assert broker.visible() == [b"in", b"plain", b"next"]  # what was committed stays
+    assert broker.visible() == [b"in", b"plain", b"next"]  # the committed message stays visible
     assert (broker.buffer.committed, broker.buffer.aborted) == (2, 1)
 
 
@@ -122,7 +122,7 @@ async def test_messages_below_the_low_watermark_are_refused() -> None:
     broker.sent(b"another's", of=txn(3, most=1))
 
 
-# commits that are on their way, or fail
+# pending and failed commits
 
 
 async def test_all_of_a_life_in_one_turn() -> None:
@@ -170,7 +170,7 @@ async def test_a_fenced_topic_ends_nothing() -> None:
     assert "1:" not in "".join(broker.stored().values())
 
 
-# what is kept
+# storage
 
 
 @pytest.mark.parametrize("again", ["reload", "kill"])
@@ -233,7 +233,7 @@ async def test_trimming_forgets_transactions_that_were_aborted(late: bool) -> No
 
 @pytest.mark.parametrize(("commit", "seen"), [(COMMIT, [b"in", b"behind"]), (ABORT, [b"behind"])])
 async def test_an_open_transaction_whose_first_entry_was_trimmed(commit: bool, seen: list[bytes]) -> None:
-    """Also after a restart nothing is seen of it before its end."""
+    """The messages of the transaction stay hidden until its end, also after a restart."""
     broker = Buffered(managedLedgerMaxEntriesPerLedger=2, managedLedgerMinLedgerRolloverTimeMinutes=0)
     broker.sent(b"gone")
     broker.sent(b"gone too", of=txn(1))
@@ -272,10 +272,10 @@ async def test_indexes_of_a_transactional_batch(profile: str, takes: int) -> Non
 @pytest.mark.req("S415-42")
 async def test_a_buffer_gives_indexes_to_markers_and_to_what_was_aborted() -> None:
     broker = Buffered(brokerEntryMetadataInterceptors=INTERCEPTORS)
-    committed = broker.sent(b"a", b"b", of=txn(1))  # 0, 1
-    broker.ended(txn(1), commit=COMMIT)  # 2
-    aborted = broker.sent(b"c", of=txn(2))  # 3
-    broker.ended(txn(2), commit=ABORT)  # 4
+    committed = broker.sent(b"a", b"b", of=txn(1))  # indexes 0 and 1
+    broker.ended(txn(1), commit=COMMIT)  # index 2
+    aborted = broker.sent(b"c", of=txn(2))  # index 3
+    broker.ended(txn(2), commit=ABORT)  # index 4
     ledger = broker.topic.ledger
 
     def find(index: int, *, as_released: bool = False) -> Position | None:
@@ -284,11 +284,11 @@ async def test_a_buffer_gives_indexes_to_markers_and_to_what_was_aborted() -> No
     assert [find(index) for index in range(5)] == [committed, committed, aborted, aborted, None]
     marker = Position(committed.ledger_id, 1)
     assert [find(index, as_released=True) for index in (2, 3, 4)] == [marker, aborted, ledger.last_confirmed]  # X-31
-    user = broker.sent(b"user")  # 5
+    user = broker.sent(b"user")  # index 5
     assert [find(4), find(5)] == [user, user]
 
 
-# with the switch off
+# transactions switched off
 
 
 async def test_without_coordinator_there_is_no_buffer() -> None:
@@ -300,7 +300,7 @@ async def test_without_coordinator_there_is_no_buffer() -> None:
         off.publish(b"in", of=txn(1))
 
 
-# topics that take nothing more
+# terminated topics
 
 
 @pytest.mark.parametrize(("commit", "seen"), [(COMMIT, [b"in", b"behind"]), (ABORT, [b"behind"])])
@@ -318,7 +318,7 @@ async def test_a_terminated_topic_gets_no_marker(commit: bool, seen: list[bytes]
 
 
 async def test_a_low_watermark_of_ends_that_cannot_be_kept() -> None:
-    """The first transaction is open again, so the second one's end is not to end it."""
+    """The first transaction is open again, so the end of the second one must not abort it."""
     disk = Disk()
     broker = Buffered(disk)
     broker.sent(b"1", of=txn(1))

@@ -1,4 +1,4 @@
-"""Random transactions on one topic: what was committed is visible, in order, and nothing behind an open one."""
+"""Random transactions on one topic: committed messages are visible in order, up to the first open transaction."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ OPEN, COMMITTED, ABORTED, PLAIN = "open", "committed", "aborted", "plain"
 
 @dataclass
 class Expected:
-    """What the topic holds, by a rule that knows no positions: each entry belongs to a span of a transaction."""
+    """A model of the topic without positions: each entry belongs to a span of a transaction."""
 
-    entries: list[tuple[bytes, int]] = field(default_factory=list)  # payload, number of its span
+    entries: list[tuple[bytes, int]] = field(default_factory=list)  # the payload, and the number of its span
     spans: list[str] = field(default_factory=lambda: [PLAIN])
-    current: dict[int, int] = field(default_factory=dict)  # transaction: its span
+    current: dict[int, int] = field(default_factory=dict)  # the number of the span, by transaction
     low_watermark: int = -1
     used: bool = False
 
@@ -66,12 +66,12 @@ class Expected:
 
 
 class History:
-    """A topic and what is expected of it, now and once everything is committed that is on its way."""
+    """A topic and models of it: one with the pending commits, and one without them."""
 
     def __init__(self) -> None:
         self.broker = Buffered(managedLedgerMaxEntriesPerLedger=3, managedLedgerMinLedgerRolloverTimeMinutes=0)
         self.noted = Expected()
-        self.kept: Expected | None = None  # while commits are held back
+        self.kept: Expected | None = None  # the model without pending commits, while commits are held back
         self.payloads = 0
 
     def step(self, operation: str, of: int, commit: bool, low_watermark: int) -> None:
@@ -158,14 +158,14 @@ CUT = (
 
 
 async def test_a_kill_behind_each_commit() -> None:
-    """The store is always as after some step: an entry is there with what became of its transaction."""
+    """The store is always in the state after some step, and has each entry with the outcome of its transaction."""
     cuts = 0
     while True:
         history = History()
-        history.broker.sent(b"first")  # the topic is there
+        history.broker.sent(b"first")  # creates the topic
         history.noted.publish(b"first", None)
         history.hold()
-        expected = [deepcopy(history.noted)]  # after so many commits
+        expected = [deepcopy(history.noted)]  # the model after each number of commits
         for step in CUT:
             history.step(*step)
             commits = len(history.broker.disk.waiting) - len(expected) + 1

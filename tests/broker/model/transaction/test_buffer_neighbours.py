@@ -1,4 +1,4 @@
-"""What compaction, deduplication, chunks, a seek and assertions in tests see of transactions."""
+"""Transactions as compaction, deduplication, chunks, seeks and assertions of tests see them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_compaction_ends_before_an_open_one_and_leaves_out_aborted_ones(be
 
 
 async def test_a_topic_of_aborted_messages_only_compacts_to_nothing(bed: Bed, sender: Wire) -> None:
-    for number in range(250):  # more than is read at a time
+    for number in range(250):  # more messages than one read takes
         await send(sender, txn(1), b"%d" % number, partition_key="a")
     end(bed, txn(1), commit=False)
     await sender.publish(plain(b"plain", partition_key="b"))
@@ -73,7 +73,7 @@ async def test_a_duplicate_in_a_transaction_is_dropped(bed: Bed, sender: Wire) -
     assert again.send_receipt.message_id.ledgerId == 2**64 - 1
     end(bed, txn(1), commit=True)
     await wire.alive()
-    assert bed.topic().ledger.count == 2  # and the marker
+    assert bed.topic().ledger.count == 2  # the message and the marker
     assert bed.topic().last_sequence_id("p") == 4
 
 

@@ -1,4 +1,4 @@
-"""A coordinator by itself: what it keeps, ends, takes back and tries again."""
+"""A transaction coordinator: storage, ends, timeouts, retries, failed commits and crashes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def bench(nursery: trio.Nursery) -> Bench:
 
 
 def crashed(bench: Bench) -> Bench:
-    """What a broker finds that is started on what the store has now."""
+    """Start a coordinator on what the store has committed, as after a crash."""
     assert isinstance(bench.store, HeldStorage)
     copy = HeldStorage()
     copy.metadata = dict(bench.store.metadata)
@@ -93,7 +93,7 @@ async def test_too_many_open_transactions_are_refused() -> None:
     assert bench.begin() == least + 1
 
 
-# time
+# timeouts
 
 
 async def test_a_transaction_is_aborted_after_its_timeout(bench: Bench) -> None:
@@ -132,7 +132,7 @@ async def test_the_time_goes_on_over_a_restart(bench: Bench, nursery: trio.Nurse
     assert again.open == []
 
 
-# what cannot be ended yet
+# ends that are retried
 
 
 async def test_ending_a_transaction_is_retried_where_it_failed(bench: Bench) -> None:
@@ -141,7 +141,7 @@ async def test_ending_a_transaction_is_retried_where_it_failed(bench: Bench) -> 
     least = bench.begin(able, unable, timeout_ms=1500)
     bench.end(least)
     await trio.sleep(3.5)
-    assert bench.answers == [None, None]  # of its begin and of what it touched
+    assert bench.answers == [None, None]  # the answers of begin and add
     assert bench.coordinator.transaction(least).status is Status.COMMITTING
     assert len(bench.parts[able].ended) == 1
     bench.parts[unable].unable = False
@@ -161,7 +161,7 @@ async def test_while_it_ends_it_takes_nothing_more(bench: Bench) -> None:
     with pytest.raises(InvalidTxnStatusError, match="to be in `OPEN` status but it is in `COMMITTING` status"):
         bench.add(least, part)
     bench.parts[part].unable = False
-    bench.end(least)  # asked again, it is tried at once
+    bench.end(least)  # a repeated request is tried at once
     assert bench.answers == [None] * 4
 
 
@@ -177,11 +177,11 @@ async def test_an_end_that_was_begun_goes_on_after_a_restart(bench: Bench, nurse
     assert again.parts[part].ended == [(TxnId(0, 0), True, -1)]
 
 
-# commits that fail
+# failed commits
 
 
 def asked(bench: Bench) -> dict[str, Callable[[], object]]:
-    """Everything that can be asked about transaction 0, which is open and has touched a."""
+    """Return all requests about transaction 0, which is open and has touched participant a."""
     return {
         "begin": bench.begin,
         "add": lambda: bench.add(0, bench.part("b")),
@@ -245,11 +245,11 @@ async def test_ends_that_fail_together_leave_the_oldest_first(bench: Bench) -> N
     assert bench.open == begun
 
 
-# a crash at every persist point
+# crashes between commits
 
 
 def steps(bench: Bench) -> Iterator[Callable[[], object]]:
-    """Two transactions over two topics and a subscription, one committed and one aborted."""
+    """Yield the steps of two transactions on two topics and a subscription. One is committed and one is aborted."""
     a, b, s = bench.part("a"), bench.part("b"), bench.part("a", "s")
     done = bench.answers.append
     coordinator = bench.coordinator
@@ -263,11 +263,14 @@ def steps(bench: Bench) -> Iterator[Callable[[], object]]:
 
 
 async def test_a_coordinator_survives_a_crash_between_any_two_commits() -> None:
-    """Each turn is one commit; after any number of them a new broker finds a state that is whole: a transaction is over
-    on all of its parts or on none, what was answered is there, and no number comes twice."""
+    """A new broker finds a consistent state after any number of commits, and each turn is one commit.
+
+    A transaction has ended on all of its participants or on none, all answered requests are stored, and no transaction
+    number is used twice.
+    """
     for commits in range(8):
         bench = Bench()
-        bench.finish()  # what the cluster keeps of its start
+        bench.finish()  # commits what the cluster stores at its start
         held(bench).holding = True
         for step in steps(bench):
             step()
@@ -284,9 +287,9 @@ async def test_a_coordinator_survives_a_crash_between_any_two_commits() -> None:
         assert again.open == [least for least in begun if not over[least]]
         for transaction in again.coordinator.transactions:
             assert transaction.owner == (None, "me")[transaction.least]
-        touched = {0: (2, 4), 1: (3,)}  # which commit each of its adds is
+        touched = {0: (2, 4), 1: (3,)}  # the commit of each of its adds
         for transaction in again.coordinator.transactions:
             adds = sum(commits > index for index in touched[transaction.least])
             assert bool(transaction.parts) == bool(adds)
-        assert again.begin() == len(begun)  # the store had no other
+        assert again.begin() == len(begun)  # the store has no later number
         bench.cluster.storage.settle()

@@ -1,4 +1,4 @@
-"""What coordinators keep of themselves."""
+"""Storage of transaction coordinators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.broker.model.transaction.buffered import Buffered
 
 @pytest.mark.usefixtures("autojump_clock")
 async def test_numbers_go_on_after_another_state_and_a_restart() -> None:
-    """Clients may still have those that were given out before."""
+    """A client may still use a transaction number from before."""
     broker = Buffered()
     assert broker.cluster.coordinators is not None
     begun = broker.cluster.coordinators._make(0).begin(60_000, None, lambda error: None)

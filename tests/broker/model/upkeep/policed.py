@@ -1,4 +1,4 @@
-"""For tests of what a broker does by itself: policies, and entries that know when they were published."""
+"""Helpers for tests of periodic checks: policies, and entries with a publish time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NAMESPACE = "public/default"
 
 
 def set_policies(broker: Broker, **policies: Any) -> None:
-    """Of the usual namespace."""
+    """Set policies of the namespace that the tests use."""
     broker.metadata.put_namespace(NAMESPACE, {**broker.metadata.namespaces[NAMESPACE], **policies})
 
 
 def fresh(broker: Broker, payload: bytes, age: float = 0, **metadata: Any) -> bytes:
-    """An entry that was published so many seconds ago."""
+    """Return an entry that was published `age` seconds ago."""
     return plain(payload, publish_time=broker.clock.now_ms() - int(age * 1000), **metadata)
 
 
@@ -38,6 +38,6 @@ def subscription_of(broker: Broker, name: str = "sub") -> PersistentSubscription
 
 @asynccontextmanager
 async def patient(**config: Any) -> AsyncIterator[Bed]:
-    """A broker that lets connections be silent for as long as its checks take."""
+    """Serve a broker without keep-alive, so that connections may be silent while its checks run."""
     async with serving(Config(keepAliveIntervalSeconds=0, **config)) as bed:
         yield bed

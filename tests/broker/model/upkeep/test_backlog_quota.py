@@ -1,4 +1,4 @@
-"""Backlog quotas: what a broker does to producers, or to who is too slow (B-26, P-06)."""
+"""Backlog quotas: the broker refuses producers, or skips messages of slow subscriptions (B-26, P-06)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.broker.model.upkeep.trimmed import topic_of as topic_in
 from tests.broker.model.upkeep.trimmed import topics as topics_with
 from tests.broker.wire import TOPIC, Bed, Shared, Type, Wire
 
-EVERY = 60  # seconds: backlogQuotaCheckIntervalInSeconds
+EVERY = 60  # in seconds, from backlogQuotaCheckIntervalInSeconds
 HOLDS = int(pb.ProducerBlockedQuotaExceededError)
 FAILS = int(pb.ProducerBlockedQuotaExceededException)
 REFUSAL = (
@@ -41,7 +41,7 @@ def set_quota(bed: Bed, policy: str, *, size: int = -1, seconds: int = -1) -> No
     set_policies(bed.broker, backlog_quota_map={kind: {"limitSize": size, "limitTime": seconds, "policy": policy}})
 
 
-# how much there is
+# sizes and ages of backlogs
 
 
 @given(st.integers(0, 9), st.integers(-1, 9))
@@ -72,7 +72,7 @@ async def test_age_is_that_of_closed_ledgers(mock_clock: MockClock) -> None:
     cursor = topic.subscribe("a", earliest=True).cursor
     (first,) = publish(topic)
     mock_clock.jump(100)
-    assert oldest_ms(topic) is None  # the ledger is written to
+    assert oldest_ms(topic) is None  # the ledger is still open
     closed_ms = topic.now_ms()
     second, _ = publish(topic, 2)
     mock_clock.jump(100)
@@ -92,7 +92,7 @@ async def test_producers_are_disconnected_and_refused(
 ) -> None:
     set_quota(bed, policy, size=1000)
     await wire.subscribe()
-    sent = await sender.publish(*(fresh(bed.broker, bytes(400)) for _ in range(4)))  # nobody looks at once
+    sent = await sender.publish(*(fresh(bed.broker, bytes(400)) for _ in range(4)))  # the check comes later
     closed = await sender.expect(Type.CLOSE_PRODUCER, within=EVERY + 1)
     assert (closed.producer_id, closed.request_id) == (0, 2**64 - 1)
     assert not topic_of(bed.broker).producers
@@ -108,7 +108,7 @@ async def test_producers_are_disconnected_because_of_age(bed: Bed, wire: Wire, s
     set_quota(bed, "producer_exception", seconds=90)
     await wire.subscribe()
     await sender.publish(fresh(bed.broker, b"0"))
-    await sender.quiet(3 * EVERY)  # as long as its ledger is written to, nobody knows its age
+    await sender.quiet(3 * EVERY)  # the age of entries in an open ledger is unknown
     await sender.publish(*(fresh(bed.broker, b"x") for _ in range(10)))
     await sender.publish(fresh(bed.broker, b"x"))
     await sender.quiet(EVERY)
@@ -152,13 +152,13 @@ async def test_the_slowest_subscription_loses_messages(bed: Bed, wire: Wire, sen
     size = topic_of(bed.broker).ledger.size // 20
     await trio.sleep(EVERY + 1)
     slow, fast = subscription_of(bed.broker), subscription_of(bed.broker, "fast")
-    skipped = int((20 * size - 9_000) / size)  # whole entries, down to 90 % at most
+    skipped = int((20 * size - 9_000) / size)  # only whole entries, and not below 90 % of the quota
     assert slow.cursor.backlog() == 20 - skipped == 10
     assert backlog_size(topic_of(bed.broker)) == 10 * size
     assert fast.cursor.backlog() == 5
     (consumer,) = slow.consumers
     assert (consumer.unacked, dict(consumer.pending)) == (0, {})
-    await sender.alive()  # producers hear nothing of it
+    await sender.alive()  # producers stay connected
     await wire.flow(100)
     assert [(await wire.message()).position for _ in range(10)] == sent[10:]
 
@@ -172,7 +172,7 @@ async def test_ledgers_older_than_the_quota_are_skipped(bed: Bed, wire: Wire, se
     await trio.sleep(EVERY + 1)
     assert subscription_of(bed.broker).cursor.backlog() == 25
     await trio.sleep(EVERY)
-    assert subscription_of(bed.broker).cursor.backlog() == 5  # in the ledger that is written to
+    assert subscription_of(bed.broker).cursor.backlog() == 5  # these are in the open ledger
     assert len(topic_of(bed.broker).ledger.ledgers) == 1
-    await trio.sleep(250 * 60)  # the last ledger ends by age, too
+    await trio.sleep(250 * 60)  # the last ledger is closed by its age
     assert subscription_of(bed.broker).cursor.backlog() == 0

@@ -1,4 +1,4 @@
-"""Messages that are too old, by TTL (B-24)."""
+"""Expiry of messages by TTL (B-24)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pulsarium.broker.model.ledger.position import EARLIEST
 from tests.broker.model.upkeep.policed import fresh, patient, set_policies, subscription_of
 from tests.broker.wire import Bed, Earliest, Shared, Wire, message_id, plain
 
-EVERY = 300  # seconds: messageExpiryCheckIntervalInMinutes
+EVERY = 300  # in seconds, from messageExpiryCheckIntervalInMinutes
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ async def test_old_messages_are_acknowledged_for_everybody(bed: Bed, wire: Wire,
 
 @pytest.mark.req("B-24")
 async def test_consumers_stay_and_owe_nothing_of_it(bed: Bed, wire: Wire, sender: Wire) -> None:
-    """What they have acknowledged or not makes no difference, their permits are spent."""
+    """Expired messages no longer count as unacknowledged, but the consumer does not get back their permits."""
     set_policies(bed.broker, message_ttl_in_seconds=60)
     await wire.subscribe(type=Shared)
     await wire.flow(3)
@@ -59,7 +59,7 @@ async def test_consumers_stay_and_owe_nothing_of_it(bed: Bed, wire: Wire, sender
     await wire.quiet()
     await sender.publish(fresh(bed.broker, b"new"))
     assert await wire.payloads(1) == [b"new"]
-    await wire.ack(sent[1])  # late, and no error
+    await wire.ack(sent[1])  # a late ACK is no error
 
 
 @pytest.mark.req("B-24")

@@ -1,4 +1,4 @@
-"""Topics that nobody uses are deleted (B-41)."""
+"""Deletion of inactive topics (B-41)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pulsarium.proto.topic_name import TopicName
 from tests.broker.model.upkeep.policed import fresh, patient, set_policies, subscription_of
 from tests.broker.wire import TOPIC, Bed, Type, Wire
 
-EVERY = 60  # seconds: brokerDeleteInactiveTopicsFrequencySeconds, and how long a topic may be unused
+EVERY = 60  # in seconds: brokerDeleteInactiveTopicsFrequencySeconds, and the time until an unused topic is deleted
 CAUGHT_UP = "delete_when_subscriptions_caught_up"
 
 
@@ -49,7 +49,7 @@ async def test_a_topic_without_producers_and_subscriptions_goes(bed: Bed, wire: 
     assert exists(bed)
     await sender.ask(Type.CLOSE_PRODUCER, producer_id=0)
     await trio.sleep(EVERY)
-    assert exists(bed)  # unused for less than a minute when it was looked at
+    assert exists(bed)  # unused for less than a minute at the last check
     await trio.sleep(EVERY)
     assert not exists(bed)
     update = await wire.expect(Type.WATCH_TOPIC_UPDATE)
@@ -77,7 +77,7 @@ async def test_a_subscription_keeps_an_inactive_topic(bed: Bed, wire: Wire) -> N
 @pytest.mark.req("B-41")
 @pytest.mark.parametrize("running", [False, True])
 async def test_compaction_keeps_an_inactive_topic(bed: Bed, sender: Wire, running: bool) -> None:
-    """It has a subscription of its own. Where those need only be caught up, it keeps the topic while it runs."""
+    """Compaction keeps the topic by its subscription, or while it runs under delete_when_subscriptions_caught_up."""
     await sender.publish(fresh(bed.broker, b"0"))
     await sender.ask(Type.CLOSE_PRODUCER, producer_id=0)
     topic = bed.broker.topics.loaded[TOPIC]
@@ -96,7 +96,7 @@ async def test_compaction_keeps_an_inactive_topic(bed: Bed, sender: Wire, runnin
 
 
 class Endless(TwoPhaseCompactor):
-    """Waits for what never comes."""
+    """A compactor that never ends."""
 
     def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:
         while True:

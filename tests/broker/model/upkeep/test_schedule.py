@@ -1,4 +1,4 @@
-"""Periodic checks go through all topics; others have their turn between two, and may do anything."""
+"""Periodic checks of all topics: other tasks run between two topics, and may change the topics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def with_check(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> Itera
 
 
 def with_inactivity(topics: Topics, note: Note, patched: pytest.MonkeyPatch) -> Iterator[None]:
-    patched.setattr(upkeep, "may_go", note)  # which says no
+    patched.setattr(upkeep, "may_go", note)  # the note returns None, so that no topic is deleted
     return delete_inactive(topics, next(iter(topics.loaded.values())).stores.clock)
 
 

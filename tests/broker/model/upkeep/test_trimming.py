@@ -1,4 +1,4 @@
-"""What a persistent topic keeps, and for whom (B-25)."""
+"""Trimming of the ledgers of persistent topics, by subscriptions and retention (B-25)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tests.broker.wire import plain
 
 @pytest.fixture
 async def topic() -> PersistentTopic:
-    """Each entry is in a ledger of its own; the one that is written to is empty."""
+    """Return a topic whose entries have a ledger each, so that the open ledger is empty."""
     return topic_of(topics())
 
 
 def ledgers(topic: PersistentTopic) -> list[int]:
-    """Those that hold anything."""
+    """Return the ids of the ledgers that have entries."""
     return [each.id for each in topic.ledger.ledgers.values() if each.count]
 
 
@@ -58,7 +58,7 @@ async def test_ledgers_that_every_subscription_has_consumed_are_deleted(topic: P
 async def test_without_a_durable_subscription_only_the_last_ledger_stays() -> None:
     topic = topic_of(topics(managedLedgerMaxEntriesPerLedger=2))
     *_, last = publish(topic, 5)
-    assert len(ledgers(topic)) == 3  # until it is looked
+    assert len(ledgers(topic)) == 3  # no check has run yet
     trim(topic)
     assert ledgers(topic) == [last.ledger_id]
 
@@ -139,7 +139,7 @@ async def test_the_index_goes_on_although_its_entries_are_gone(restarts: bool, m
 
 @pytest.mark.req("B-25")
 async def test_after_a_restart_retention_counts_from_then(mock_clock: MockClock) -> None:
-    """A ledger that a kill left open is closed when it is found."""
+    """A kill left the ledger open. The broker closes it at the start, and retention counts from there."""
     store = HeldStorage()
     publish(topic_of(topics(store, managedLedgerMaxEntriesPerLedger=2)))
     mock_clock.jump(3600)

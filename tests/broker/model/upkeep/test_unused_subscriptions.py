@@ -1,4 +1,4 @@
-"""Subscriptions that nobody uses are deleted (subscriptionExpirationTimeMinutes)."""
+"""Deletion of unused subscriptions (subscriptionExpirationTimeMinutes)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.broker.model.upkeep.policed import fresh, patient, set_policies, topi
 from tests.broker.wire import TOPIC, Bed, Type, Wire
 
 MINUTE = 60
-CHECK = 5 * MINUTE  # subscriptionExpiryCheckIntervalInMinutes
+CHECK = 5 * MINUTE  # in seconds, from subscriptionExpiryCheckIntervalInMinutes
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def names(bed: Bed) -> list[str]:
 
 
 async def left(wire: Wire, **fields: Any) -> None:
-    """Subscribe, and go."""
+    """Subscribe, and close the consumer again."""
     await wire.subscribe(**fields)
     await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
 
@@ -36,7 +36,7 @@ async def test_an_unused_subscription_goes_with_its_backlog(bed: Bed, wire: Wire
     await left(wire)
     await sender.publish(fresh(bed.broker, b"0"))
     await trio.sleep(CHECK + 1)
-    assert names(bed) == ["sub"]  # not old enough when it was looked at
+    assert names(bed) == ["sub"]  # not unused for long enough at the first check
     await trio.sleep(CHECK)
     assert names(bed) == []
 

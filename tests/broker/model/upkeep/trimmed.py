@@ -1,4 +1,4 @@
-"""Topics without a wire, for tests of what is kept of them."""
+"""Topics without connections, for tests of trimming."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def topic_of(topics: Topics) -> PersistentTopic:
 
 
 def publish(topic: PersistentTopic, count: int = 1) -> list[Position]:
-    """Publish so many entries, a turn each."""
+    """Publish so many entries, each in a turn of its own, and return their positions."""
     publisher = Publisher()
     for number in range(count):
         topic.publish(cast(Producer, publisher), Pending(publisher, plain(b"%d" % number), number, number))

@@ -1,6 +1,7 @@
-"""Load for a broker of any version, with the official client and over REST: something of all that a store keeps.
+"""Load for a broker of any version, by the official client and by REST: some data of each kind that a store keeps.
 
-What a version does not have yet is left out. The last message of each topic is END, which nobody acknowledges.
+Features that a version does not have yet are left out. The last message of each topic is END, which no consumer
+acknowledges.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from pulsarium.client import InitialPosition, connect
 
 NAMESPACE = "public/default"
 END = b"end"
-LONG = 10 * 365 * 86400  # seconds; a transaction that is open for so long
-SETTLED = 1.0  # until acknowledgements that nobody waits for are kept
+LONG = 10 * 365 * 86400  # timeout of transactions, in seconds; one of them stays open
+SETTLED = 1.0  # seconds until acknowledgements without a receipt are stored
 
 
 class V1(Record):  # type: ignore[misc]
-    """A schema."""
+    """The first version of a schema."""
 
     name = String()
 
 
 class V2(Record):  # type: ignore[misc]
-    """Its next version."""
+    """The second version of the schema."""
 
     name = String()
     note = String(default="")
 
 
 def call(admin: str, method: str, path: str, body: object = None) -> object:
-    """A call of the admin API. None: refused, or nothing."""
+    """Call the admin API, and return the answer. Return None if the broker refuses the call."""
     data = None if body is None else json.dumps(body).encode()
     request = Request(f"{admin}/admin/{path}", data, {"Content-Type": "application/json"}, method=method)
     try:
@@ -53,7 +54,7 @@ def call(admin: str, method: str, path: str, body: object = None) -> object:
 
 
 class Load:
-    """Publish and acknowledge."""
+    """Publish and acknowledge on topics of each kind."""
 
     def __init__(self, client: pulsar.Client, admin: str) -> None:
         self._client = client
@@ -82,7 +83,7 @@ class Load:
             producer.close()
 
     def ranges(self) -> None:
-        """Messages alone in their entries, and cursors with ranges between."""
+        """Publish entries of one message each, and acknowledge some individually and some cumulatively."""
         every_third, cumulative = self.subscribe("plain", "every-third"), self.subscribe("plain", "cumulative")
         self.subscribe("plain", "nothing").close()
         self.send("plain", [b"plain %d " % number * 3 for number in range(60)])
@@ -99,7 +100,7 @@ class Load:
         call(self._admin, "PUT", f"v2/persistent/{NAMESPACE}/plain/subscription/nothing/properties", {"who": "me"})
 
     def batches(self) -> None:
-        """Batches of ten, compressed, of which consumers acknowledged a part."""
+        """Publish compressed batches of ten messages, and acknowledge parts of the batches."""
         some, first = self.subscribe("batched", "some-of-each"), self.subscribe("batched", "part-of-first")
         self.send(
             "batched",
@@ -121,7 +122,7 @@ class Load:
         first.close()
 
     def chunks(self) -> None:
-        """A message in several entries, and a delayed one."""
+        """Publish a message in several chunks, and a delayed message."""
         content = b"0123456789" * 600_000  # more than the largest message
         self.send("chunked", [content], chunking_enabled=True)
         shared = self.subscribe("delayed", "shared", consumer_type=pulsar.ConsumerType.Shared)
@@ -132,7 +133,7 @@ class Load:
         shared.close()
 
     def partitions(self) -> None:
-        """A partitioned topic."""
+        """Publish to a partitioned topic, and acknowledge half of the messages."""
         call(self._admin, "PUT", f"v2/persistent/{NAMESPACE}/parted/partitions", 2)
         consumer = self.subscribe("parted", "half")
         self.send("parted", [b"parted %d" % number for number in range(20)], end=False)
@@ -146,7 +147,7 @@ class Load:
             self.send(f"parted-partition-{partition}", [])
 
     def schemas(self) -> None:
-        """Two versions of a schema, one deleted."""
+        """Create two versions of one schema, and delete another schema."""
         path = f"v2/namespaces/{NAMESPACE}/schemaCompatibilityStrategy"
         call(self._admin, "PUT", path, "ALWAYS_COMPATIBLE")
         for record in (V1, V2):
@@ -157,7 +158,7 @@ class Load:
         call(self._admin, "DELETE", f"v2/schemas/{NAMESPACE}/untyped/schema")
 
     def deduplication(self) -> None:
-        """Sequence ids of a producer: in a snapshot, and in entries behind it."""
+        """Publish with sequence ids. Deduplication keeps some in a snapshot, and some only in the entries behind it."""
         call(self._admin, "POST", f"v2/namespaces/{NAMESPACE}/deduplication", True)
         producer = self._client.create_producer("once", producer_name="counter")
         for number in range(30):
@@ -165,7 +166,7 @@ class Load:
         producer.close()
 
     def compaction(self) -> None:
-        """A topic compacted, with entries behind."""
+        """Compact a topic, and publish another entry behind the compacted ones."""
         self.send("compact", [b"compact %d" % number for number in range(30)], end=False)
         path = f"v2/persistent/{NAMESPACE}/compact"
         if call(self._admin, "PUT", f"{path}/compaction") is None:
@@ -178,7 +179,7 @@ class Load:
         self.send("compact", [b"behind"])
 
     def policies(self) -> None:
-        """Set tenants, namespaces, grants, policies, properties, and records that no broker acts upon."""
+        """Set tenants, namespaces, grants, policies, properties, and settings that no broker acts upon."""
         retention = {"retentionTimeInMinutes": -1, "retentionSizeInMB": 9}
         tenant = {"adminRoles": ["boss"], "allowedClusters": ["standalone"]}
         for method, path, body in (
@@ -198,7 +199,7 @@ class Load:
             call(self._admin, method, path, body)
 
     def deleted(self) -> None:
-        """Topics and subscriptions that are no more, and a topic that takes nothing more."""
+        """Delete a topic, and terminate another one."""
         self.send("away", [bytes(2000)] * 50)
         call(self._admin, "DELETE", f"v2/persistent/{NAMESPACE}/away?force=true")
         self.send("terminated", [b"one", b"two"])
@@ -206,7 +207,7 @@ class Load:
 
 
 async def transactions(service_url: str) -> None:
-    """One committed, one aborted, one open with what it published and acknowledged."""
+    """Commit one transaction, abort one, and leave one open that has published and acknowledged."""
     async with (
         connect(service_url) as client,
         client.create_producer("bought") as producer,

@@ -1,10 +1,10 @@
-"""Makes a folder as an older version wrote it, and what that version said of it.
+"""Make a data directory with an older version, and record what that version says of the directory.
 
     PYTHONPATH=. python -P -m tests.broker.storage.past.make COMMIT NAME [--set KEY=VALUE]...
 
-It checks COMMIT out into a worktree of its own with its own environment, loads the broker that it finds there, ends it
-with `kill -9`, and keeps the folder as NAME.tar.xz. A second broker of that version says what is in a copy: NAME.json.
-The folders that are here, and why:
+The program checks COMMIT out into a worktree with an environment of its own, and puts load on a broker there. It ends
+the broker with `kill -9`, and packs the folder as NAME.tar.xz. A second broker of that version tells the contents of
+a copy, which become NAME.json. The folders, and what each one adds:
 
     format-1-first         e8e2e7a  cursors as one record each
     format-1-cursors       da1dd12  cursors with ledgers of their own, policies, deduplication (1)
@@ -34,12 +34,12 @@ from pathlib import Path
 from .said import describe
 
 HERE = Path(__file__).parent
-LEFT_OUT = ("pulsarium.lock", "pulsarium.db-shm")  # made anew by whoever opens it
+LEFT_OUT = ("pulsarium.lock", "pulsarium.db-shm")  # every process that opens the folder makes its own
 
 
 @contextmanager
 def serving(tree: Path, python: Path, data: Path, settings: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """A broker of that version, which is killed in the end."""
+    """Serve the folder with a broker of that version, and kill the broker at the end."""
     command = [str(python), "-P", "-m", "pulsarium", "serve", "--port", "0", "--http-port", "0", "--data", str(data)]
     for setting in settings:
         command += ["--set", setting]

@@ -12,7 +12,7 @@ from pulsarium.client import connect
 
 from .load import END, NAMESPACE, call
 
-SHOWN = 60  # bytes of a message; longer ones are told by size and digest
+SHOWN = 60  # bytes of a message; a longer one is shown by its size and digest
 WAIT_MS = 20_000
 POLICIES = (
     "deduplicationEnabled",
@@ -38,7 +38,7 @@ RECORDS = (
 
 
 def describe(service_url: str, admin: str, *, transactions: bool) -> dict[str, Any]:
-    """Everything; None is what this version does not tell."""
+    """Return all that the broker keeps. A value is None if this version does not show it."""
     client = pulsar.Client(service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
     try:
         topics = call(admin, "GET", f"v2/persistent/{NAMESPACE}")
@@ -88,7 +88,7 @@ def _schemas(admin: str, local: str) -> Any:
 
 
 def _read(client: pulsar.Client, topic: str, *, compacted: bool = False) -> list[str]:
-    """All messages up to where the last one was when this began."""
+    """Return the messages of a topic, up to END."""
     reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=compacted)
     found = []
     while reader.has_message_available():
@@ -101,7 +101,7 @@ def _read(client: pulsar.Client, topic: str, *, compacted: bool = False) -> list
 
 
 def left(client: pulsar.Client, topic: str, subscription: str) -> list[str]:
-    """Whatever the subscription has yet to acknowledge."""
+    """Return the messages that the subscription has not acknowledged, up to END."""
     consumer = client.subscribe(topic, subscription, batch_index_ack_enabled=True)
     found = []
     while True:
@@ -137,7 +137,7 @@ def _last_sequence_id(client: pulsar.Client) -> int:
 
 
 def _transactions(service_url: str, admin: str) -> Any:
-    """The open ones, without their times."""
+    """Return the open transactions with their status, topics and timeout."""
     anyio.run(load_coordinators, service_url)
     found: Any = call(admin, "GET", "v3/transactions/slowTransactions/1")
     told = ("status", "producedPartitions", "ackedPartitions", "timeoutAt")
@@ -145,6 +145,6 @@ def _transactions(service_url: str, admin: str) -> Any:
 
 
 async def load_coordinators(service_url: str) -> None:
-    """Have the coordinators loaded."""
+    """Make the broker load its transaction coordinators."""
     async with connect(service_url) as client:
         await (await client.begin_transaction()).abort()

@@ -1,4 +1,4 @@
-"""Consumers for selectors, and what recorded ones were told and sent."""
+"""Consumers for selectors, and helpers that read the consumers of transcripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRANSCRIPTS = Path(__file__).parents[4] / "transcripts"
 
 @dataclass(eq=False)
 class Member:
-    """As much of a consumer as selectors look at."""
+    """A minimal consumer, with only the fields that selectors read."""
 
     name: str
     consumer_id: int
@@ -35,21 +35,21 @@ def consumer(name: str, *ranges: Range, consumer_id: int = 0) -> Consumer:
 
 
 class PersistentSubscription:
-    """Carries its name, as errors show it."""
+    """A subscription with only the names that errors show."""
 
     topic = SimpleNamespace(name="persistent://tr/subscribe-sticky/t")
     name = "k"
 
 
 def lines(number: int) -> Iterator[dict[str, Any]]:
-    """The lines of a transcript."""
+    """Read the lines of a transcript."""
     (path,) = TRANSCRIPTS.glob(f"{number:03}-*.jsonl")
     for line in path.read_text().splitlines():
         yield json.loads(line)
 
 
 def deliveries(number: int) -> Iterator[tuple[pb.MessageMetadata, str, int]]:
-    """Each MESSAGE of a transcript: its metadata, the connection that it came on and the consumer id."""
+    """Yield the metadata, the connection and the consumer id of each MESSAGE in a transcript."""
     for line in lines(number):
         if line.get("type") == "MESSAGE":
             frame = bytes.fromhex(line["raw"])
@@ -58,7 +58,7 @@ def deliveries(number: int) -> Iterator[tuple[pb.MessageMetadata, str, int]]:
 
 
 def owners(selector: Selector, first: int, last: int) -> list[Consumer | None]:
-    """The owner of each hash, by what `ranges` says; fails when two have one."""
+    """Return the owner of each hash according to `ranges`, and assert that no hash has two owners."""
     found: list[Consumer | None] = [None] * (last - first + 1)
     for member, ranges in selector.ranges().items():
         for start, end in ranges:

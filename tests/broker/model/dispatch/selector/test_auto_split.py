@@ -1,4 +1,4 @@
-"""Halving ranges."""
+"""Key_Shared with auto-split: a new consumer takes half of the widest range."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pulsarium.broker.model.subscription.consumer import Consumer
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.model.dispatch.selector.recordings import consumer, owners
 
-END = 65536  # as it is shown
+END = 65536  # the end of the last range in stats
 
 
 def split_of(*names: str) -> tuple[AutoSplit, list[Consumer]]:
@@ -79,7 +79,7 @@ def test_auto_split_refuses_more_consumers_than_hashes() -> None:
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.one_of(st.none(), st.integers(0, 30)), max_size=30))
 def test_every_hash_has_one_owner_with_auto_split(program: list[int | None]) -> None:
-    """None: one joins; a number: that one leaves."""
+    """A step of None adds a consumer, and a number removes the consumer at this index."""
     made, members = AutoSplit(), list[Consumer]()
     for step in program:
         if step is None:

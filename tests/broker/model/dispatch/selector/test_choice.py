@@ -1,4 +1,4 @@
-"""Choosing the selector of a Key_Shared subscription."""
+"""Choice of the selector of a Key_Shared subscription."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which key a message has and what its hash is."""
+"""Keys of messages, and their hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default ring, against what a real broker showed and did."""
+"""The default hash ring, compared with the stats and deliveries of a real broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ring_of(*names: str, points: int = 100) -> tuple[ConsistentHashRing, list[Co
 
 
 def recorded_ranges(number: int) -> list[dict[str, list[tuple[int, int]]]]:
-    """keyHashRangeArrays by consumerName, of each stats call that shows them."""
+    """Return keyHashRangeArrays by consumerName, for each stats call of a transcript that has them."""
     found = []
     for line in lines(number):
         body = line.get("body") if "rest" in line else None
@@ -45,7 +45,7 @@ def test_the_ring_has_the_recorded_ranges(number: int, order: str) -> None:
 
 @pytest.mark.req("B-07", "B-08", "B-09")
 def test_the_ring_selects_as_in_the_recorded_deliveries() -> None:
-    """069: keys of every kind, and none."""
+    """Transcript 069 has messages with all kinds of keys, and without a key."""
     made, members = ring_of("c0", "c1", "c2")
     came = list(deliveries(69))
     assert len(came) == 25
@@ -55,7 +55,7 @@ def test_the_ring_selects_as_in_the_recorded_deliveries() -> None:
 
 @pytest.mark.req("B-07")
 def test_the_ring_tells_consumers_of_one_name_apart() -> None:
-    """122: the second one with a name has points of its own."""
+    """Transcript 122 shows that the second consumer of a name has points of its own."""
     made, members = ring_of("x", "x")
     came = list(deliveries(122))
     assert [connection for _, connection, _ in came].count("B") == 2
@@ -65,7 +65,7 @@ def test_the_ring_tells_consumers_of_one_name_apart() -> None:
 
 @pytest.mark.req("B-07")
 def test_the_recorded_keys_move_to_who_joins() -> None:
-    """070: of six keys two move to the consumer that joins, at the hashes that drain."""
+    """Transcript 070 shows that two of six keys move to the consumer that joins, at the hashes that drain."""
     made, (c0,) = ring_of("c0")
     assert made.select(23426) is c0
     c1 = consumer("c1")
@@ -102,7 +102,7 @@ def test_the_name_index_of_one_that_left_is_given_again() -> None:
 
 @pytest.mark.req("B-07")
 def test_of_two_at_one_point_the_first_has_it() -> None:
-    """Enough points that some hundreds are of both."""
+    """The ring has so many points that some hundreds of them belong to two consumers."""
     made, (a, b, c) = ring_of("a", "b", "c", points=5_000)
     alone, _ = ring_of("a", points=5_000)
     assert all(made.select(point) is a for point in alone._ends)

@@ -1,4 +1,4 @@
-"""Ranges that the clients bring."""
+"""Key_Shared with sticky ranges, which the clients choose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def refused(made: StickyRanges, newcomer: Consumer) -> str:
 
 @pytest.mark.req("C-10")
 def test_sticky_ranges_are_judged_as_recorded() -> None:
-    """055: every SUBSCRIBE in turn, and what its error said."""
+    """Transcript 055 has the SUBSCRIBE commands and the texts of their errors."""
     requests: dict[tuple[str, int], Consumer] = {}
     made, served = StickyRanges(), 0
     for line in lines(55):
