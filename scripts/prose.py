@@ -25,6 +25,7 @@ VERBS = frozenset(RULES["verbs"].split())
 BANNED_OPENINGS = frozenset(RULES["banned_openings"].split())
 PHRASES = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in RULES["phrases"].items()]
 MOST_WORDS = int(RULES["most_words"])
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 HELP = {"help", "short_help", "epilog", "doc"}
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+")
@@ -50,7 +51,7 @@ def findings(path: Path) -> Iterator[Finding]:
             text = ast.get_docstring(node)
             if text:
                 line = node.body[0].lineno
-                needs_verb = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("test_")
+                needs_verb = isinstance(node, FUNCTIONS) and not node.name.startswith("test_")
                 yield from (Finding(path, line, each) for each in _of_docstring(text, needs_verb))
     yield from (Finding(path, line, each) for line, text in _comments(path) for each in _of_text(text))
 
