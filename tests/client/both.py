@@ -16,7 +16,7 @@ SECONDS = 50.0  # of real time; a test that takes longer is stuck
 
 
 def run_on(backend: str, test: AsyncTest, *arguments: Any, jump: bool = False) -> None:
-    """Run a coroutine function under one loop; `jump`: under trio time passes when nothing else happens."""
+    """Run a coroutine function under one event loop. With `jump`, trio's clock jumps when no task can run."""
 
     async def limited() -> None:
         with anyio.fail_after(SECONDS if not jump else 1e6):
@@ -32,7 +32,7 @@ def on_both(test: AsyncTest) -> Callable[..., None]:
 
 
 def twice(test: AsyncTest, run: Callable[[str, AsyncTest], None]) -> Callable[..., None]:
-    """Split an async test into one plain test for each event loop. `run` runs a test under the loop of a name."""
+    """Split an async test into one plain test for each event loop. `run` takes the name of the loop and the test."""
 
     def plain(backend: str, **arguments: Any) -> None:
         async def call() -> None:

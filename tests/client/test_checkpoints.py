@@ -208,7 +208,7 @@ async def cancelled(call: Callable[[], Awaitable[object]]) -> bool:
 
 @on_both
 async def test_a_canceled_call_had_no_effect() -> None:
-    """A canceled call neither loses a received message nor reports a sent one as failed."""
+    """A canceled `submit` publishes nothing and uses no sequence id."""
     async with playing() as (_, client), client.create_producer(TOPIC) as producer:
         assert await cancelled(partial(producer.submit, b"x"))
         await producer.submit(b"y")

@@ -123,7 +123,7 @@ async def test_sent_messages_are_received(
 
 
 async def test_no_session_stays_behind_at_the_broker(autojump_clock: MockClock) -> None:
-    """A client's tasks would keep its block from ending, and sessions would stay at the broker."""
+    """The client leaves no task behind either: a task would keep the client's block from ending."""
     async with in_process() as inside:
         sessions = inside.bed.broker.sessions
 

@@ -97,7 +97,7 @@ def test_facts_of_an_object_are_methods(shown: type) -> None:
     )
 
 
-# ---- Rules of the client's source: the owner of each attribute, and promises to every part
+# ---- Rules of the client's source: only `self` gets callbacks, and each async method has a test as a checkpoint
 
 
 FILES = sorted(Path(pulsarium.client.__file__).parent.rglob("*.py"))
@@ -128,7 +128,7 @@ def test_every_async_method_is_held_to_be_a_checkpoint(kind: type) -> None:
     assert [name for name in shown if not re.search(rf"\b{name}\b", held)] == []
 
 
-# ---- Each error says what can be done, and has a code that stays
+# ---- Errors: each one is of one kind, and has a stable code of its own
 
 
 KINDS = (RetryError, FixError, GiveUpError)
@@ -165,7 +165,7 @@ def test_transient_errors_are_retry_errors() -> None:
     assert not any(issubclass(error, RetryError) for error in errors.FATAL)
 
 
-# ---- What a type checker infers: mypy reads these lines, and pytest sees that they are so
+# ---- What a type checker infers: mypy checks these lines, and pytest runs them
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Entries as the REST API hands them over."""
+"""Messages and message ids that are read from answers of the REST API."""
 
 from __future__ import annotations
 

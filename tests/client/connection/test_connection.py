@@ -293,7 +293,7 @@ async def test_a_canceled_request_is_undone_when_it_succeeds_late(refused: bool)
 
 @on_both
 async def test_a_request_that_succeeds_while_it_is_canceled_is_undone_at_once() -> None:
-    """The task hears first either of the response or of the cancellation."""
+    """Exactly one of two things happens: the request returns the response, or `undo` is called."""
     async with connected() as (connection, _), anyio.create_task_group() as tasks:
         question = lookup(connection)
         request_id = question.lookupTopic.request_id

@@ -152,7 +152,7 @@ async def test_each_status_of_a_lookup_is_raised_as_its_error(status: int, expec
 
 @on_both
 async def test_401_is_said_by_two() -> None:
-    """A proxy answers 401 when credentials are wrong. The broker answers 401 when a permission is missing."""
+    """Pulsar's authentication filter answers 401 to wrong credentials, and its REST API to a missing permission."""
     lookup, _ = Web(json(401, message="Authentication required", status="401")).lookup()
     with pytest.raises(errors.AuthenticationError, match="Authentication required"):
         await lookup.partitions("t")

@@ -203,7 +203,7 @@ async def test_a_link_that_is_lost_at_once_waits_longer_each_time() -> None:
 async def test_a_link_opens_at_the_owner_that_the_broker_names(
     autojump_clock: MockClock, proxy: Address | None
 ) -> None:
-    """The link opens there at once, without a lookup (PIP-307). It uses the proxy if the lookup said so."""
+    """The link opens at the named owner at once, without a lookup (PIP-307), and through the proxy of its lookup."""
     opened = Opened()
     async with linking(opened) as (link, brokers, times):
         brokers.proxy = proxy

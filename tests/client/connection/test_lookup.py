@@ -37,7 +37,7 @@ class Answering:
 
 
 def where(service: str, **answer: Any) -> tuple[Address, Address | None]:
-    """Return where the connection to a topic's broker leads."""
+    """Return the address that the client connects to for a topic, and the address of the broker behind a proxy."""
     pool = Answering(**answer)
     lookup = BinaryLookup(cast(Pool, pool), parse(service))
     anyio.run(lookup.connection_for, "t")

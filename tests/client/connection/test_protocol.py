@@ -110,7 +110,7 @@ def test_ping_is_answered_by_itself() -> None:
 
 
 def test_pings_that_nobody_waits_for_share_an_answer() -> None:
-    """A broker that asks without reading does not fill the client's memory."""
+    """A broker that sends PING and never reads does not fill the client's memory."""
     protocol = connected()
     for _ in range(2):
         assert protocol.receive(bytes_of(Type.PING) * 1000) == []

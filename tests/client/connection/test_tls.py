@@ -126,7 +126,7 @@ async def test_the_clients_own_certificate(authority: Authority, files: Files) -
 
 @on_both
 async def test_a_broker_that_misses_a_certificate(authority: Authority, files: Files) -> None:
-    """The client learns of the missing certificate only when it reads, with TLS 1.3."""
+    """TLS 1.3 reports the missing certificate only after the handshake, when the client reads."""
     tls = Tls(trust_certs_file_path=str(authority.path))
     async with served(authority, files, tls, wants_certificate=True) as outcome:
         assert isinstance(outcome["error"], (errors.AuthenticationError, errors.ConnectError))

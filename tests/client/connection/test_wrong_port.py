@@ -194,7 +194,7 @@ async def test_of_several_brokers_one_that_may_come_up_is_waited_for() -> None:
 
 @on_both
 async def test_lookups_over_http_where_there_is_no_tls() -> None:
-    """Over httpx, which has Python's own errors below its own."""
+    """The lookup uses httpx, which keeps Python's TLS error as the cause of an error of its own."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
 

@@ -53,7 +53,7 @@ def terminate(inside: InProcess, topic: str) -> None:
 
 
 async def all_of(reader: Reader) -> list[bytes]:
-    """Read all messages up to the end, with the loop of every reader (S429-14)."""
+    """Read all messages up to the end, with `has_message_available` and `read_next` (S429-14)."""
     data = []
     with anyio.fail_after(10):
         while await reader.has_message_available():

@@ -204,7 +204,7 @@ def test_more_bytes_than_claimed() -> None:
     made.add(1, "u", 0, total_chunk_msg_size=3)
     with pytest.raises(Unreadable, match="more bytes"):
         made.add(2, "u", 1, total_chunk_msg_size=30)  # the size in the first chunk counts
-    assert made.acked == [1]  # whoever gets the error acknowledges the second
+    assert made.acked == [1]  # the caller that gets the error acknowledges entry 2
     assert len(made.chunks) == 0
 
 

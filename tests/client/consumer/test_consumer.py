@@ -108,7 +108,7 @@ async def test_a_lost_connection_drops_what_waits_and_subscribes_again(autojump_
         await inside.cut()
         await consumer.acknowledge(second)  # the acknowledgement waits for the next connection
         seen: list[bytes] = []
-        while b"8" not in seen:  # with the second, where the acknowledgement came later than the subscription
+        while b"8" not in seen:  # the broker redelivers b"1" if its acknowledgement came late
             seen += await data_of(consumer, 1)
         assert [b"1", *seen][-8:] == [b"%d" % i for i in range(1, 9)]
 
@@ -254,7 +254,7 @@ async def test_up_to_a_number_of_bytes(autojump_clock: MockClock) -> None:
             assert await next_batch(consumer) == [b"ab"]
             assert await next_batch(consumer) == [b"c" * 50]
             assert await next_batch(consumer) == [b"d" * 10]
-            with anyio.move_on_after(50):  # for ever, without a timeout
+            with anyio.move_on_after(50):  # the call waits for ever, because the policy has no timeout
                 raise AssertionError(await consumer.batch_receive())
 
 

@@ -125,7 +125,7 @@ async def test_watching_ends_with_the_consumer() -> None:
         await watched.heard()
         await watched.consumer.aclose()
         assert (await watched.played.sent(Type.WATCH_TOPIC_LIST_CLOSE)).watcher_id == watch.watcher_id
-        await watched.answer(watch, "2", "x1")  # the consumer has closed, and ignores it
+        await watched.answer(watch, "2", "x1")  # the consumer has closed, and ignores the answer
         await watched.heard()
         assert watched.topics == []
 

@@ -245,7 +245,7 @@ async def test_a_consumer_paused_in_between_receives_only_what_was_here(autojump
         await _send(producer, 8)
         assert await data_of(consumer, 1) == [b"0"]
         consumer.pause()
-        assert await data_of(consumer, 3) == [b"1", b"2", b"3"]  # that were here
+        assert await data_of(consumer, 3) == [b"1", b"2", b"3"]  # the messages in the queue
         await nothing_more(consumer)
         consumer.resume()
         assert await data_of(consumer, 4) == [b"4", b"5", b"6", b"7"]

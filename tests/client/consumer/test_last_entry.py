@@ -1,4 +1,4 @@
-"""PIP-429 on the client's side: from the last compacted entry to an id."""
+"""Message ids that the client reads from the last compacted entry (PIP-429)."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ EXAMPLE_ENTRY = build(metadata_of(4), batch_payload(EXAMPLE))
 
 
 class Custom:
-    """A compaction service whose entry properties name the remaining value."""
+    """A converter and payload processor for batches of which the property `retained` names the only kept index."""
 
     def convert(self, last_entry: LastEntry) -> MessageId:
         metadata = pb.MessageMetadata.FromString(last_entry.metadata_buffer)
@@ -233,7 +233,7 @@ async def test_a_converters_exception_is_the_result() -> None:
 @pytest.mark.req("S429-25")
 @on_both
 async def test_a_format_of_ones_own() -> None:
-    """Converter and payload processor, on consumer and reader: of a batch only the value that is left."""
+    """A consumer and a reader receive only the kept value of a batch in that format. Its message id is the last one."""
     custom = Custom()
     entry = build(metadata_of(4, properties=[pb.KeyValue(key="retained", value="2")]), b"custom")
     async with answering(entry, entry, entryId=0) as client:

@@ -66,7 +66,7 @@ async def test_a_message_is_retried_later_and_ends_as_a_dead_letter(
             assert letter.data() == b"1"
             assert letter.properties() == said | {"RECONSUMETIMES": "3", "DELAY_TIME": "3500", "mine": "2"}
             await consumer.redeliver_unacknowledged_messages()
-            await nothing_more(consumer, 10)  # each was acknowledged
+            await nothing_more(consumer, 10)  # each message was acknowledged
 
 
 async def test_one_of_a_batch_at_once(autojump_clock: MockClock) -> None:
@@ -136,7 +136,7 @@ async def test_reconsuming_that_makes_no_sense_is_refused(autojump_clock: MockCl
 
 
 async def test_a_cancelled_one_comes_again_when_it_is_asked_for(autojump_clock: MockClock) -> None:
-    """The cancellation happens at any step: a copy remains always in the original topic or in the retry topic."""
+    """The cancellation may happen at any step. A copy always remains in the original topic or in the retry topic."""
     async with started() as (inside, client):
         wire = await inside.wire()
         for steps in range(30):
@@ -172,7 +172,7 @@ def test_the_names_of_topics() -> None:
     assert names(retry_enable=True, dead_letter_policy=policy) == ([TOPIC, RETRY], other, RETRY, 3)
     policy = ConsumerDeadLetterPolicy(3, retry_letter_topic="other")
     assert names(retry_enable=True, dead_letter_policy=policy) == ([TOPIC, other], DEAD, other, 3)
-    assert names(dead_letter_policy=policy) == ("t", None, other, 3)  # each topic or partition has its own
+    assert names(dead_letter_policy=policy) == ("t", None, other, 3)  # None: each topic has its own dead letter topic
     pattern = re.compile("t.*")
     assert names(topic=pattern, retry_enable=True) == (pattern, None, None, 16)
 
@@ -233,7 +233,7 @@ async def test_a_message_that_is_refused_too_often(autojump_clock: MockClock, ki
             }
             await dead.acknowledge(letter)
             await inside.cut()
-            await nothing_more(consumer, 5)  # it was acknowledged
+            await nothing_more(consumer, 5)  # the message was acknowledged
             await nothing_more(dead)
 
 

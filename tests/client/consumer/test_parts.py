@@ -93,7 +93,7 @@ async def test_seeking_moves_all_partitions_or_that_of_the_message(autojump_cloc
             await consumer.seek(0)
             assert contents(await received(consumer, 9)) == NINE
             own = [n for n, one in enumerate(ids) if one.partition == 1]
-            await consumer.seek(ids[own[0]])  # moves its own partition
+            await consumer.seek(ids[own[0]])  # moves only the partition of the id
             assert [message.data() for message in await received(consumer, 2)] == [b"%d" % n for n in own[1:]]
             await nothing_more(consumer)
 
@@ -103,7 +103,7 @@ async def test_partitions_that_come_later_are_found(autojump_clock: MockClock) -
         inside.partitioned(TOPIC, 1)
         async with client.subscribe("parts", "s", auto_update_partitions_interval=10) as consumer:
             inside.partitioned(TOPIC, 3)
-            await publish(client, "parts", *NINE)  # the subscription exists on them already
+            await publish(client, "parts", *NINE)  # the subscription exists on the new partitions already
             assert len(await received(consumer, 3)) == 3
             await nothing_more(consumer, 5)
             assert {message.message_id().partition for message in await received(consumer, 6)} == {1, 2}
@@ -192,7 +192,7 @@ async def test_several_topics_are_received_together(autojump_clock: MockClock) -
             by_content = {message.data(): message for message in messages}
             with pytest.raises(errors.InvalidConfiguration, match="give the message"):
                 await consumer.acknowledge(by_content[b"a"].message_id())
-            await consumer.acknowledge(by_content[b"parts"].message_id())  # the partition tells
+            await consumer.acknowledge(by_content[b"parts"].message_id())  # the id names its partition
             await consumer.acknowledge(by_content[b"a"])
         async with client.subscribe(["a", "b", "parts"], "s") as consumer:
             assert contents(await received(consumer, 1)) == [b"b"]

@@ -107,7 +107,7 @@ def compacted(*gone: bool) -> bytes:
 def test_compacted_out_and_acknowledged_messages_are_left_out() -> None:
     fed = Fed(receiver_queue_size=1)
     fed.feed(compacted(False, True, False, True))
-    assert fed.connection.permits == 1 + 2  # both placeholders at once
+    assert fed.connection.permits == 1 + 2  # the permits of both removed messages come back at once
     assert fed.data() == [b"0", b"2"]
     assert fed.connection.permits == 1 + 4
     fed.feed(batch_of(b"0", b"1", b"2"), 1, ack_set=ack_set([2]))

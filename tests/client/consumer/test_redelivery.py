@@ -228,7 +228,7 @@ class _History:
             await self.acknowledge(held)
 
     def ask_again(self) -> None:
-        """Expect the messages that are not acknowledged once more.
+        """Expect a redelivery of the messages that are not acknowledged.
 
         The caller cuts the connection or takes time, so an acknowledgement may arrive after the redelivery.
         """

@@ -153,7 +153,7 @@ def test_an_ack_set_says_nothing_of_a_message_without_batch() -> None:
     assert messages(DECODER.decode(Encoder().single(new_metadata(), b"x")), [0]) == [(-1, None, b"x")]
 
 
-# ---- what cannot be decrypted
+# ---- Messages that cannot be decrypted
 
 
 class NoKeys(Keys):
@@ -230,7 +230,7 @@ def test_chunks_are_joined_and_decompressed_as_a_whole(compression: pb.Compressi
             join(chunks[:2])
 
 
-# ---- PIP-96
+# ---- Payload processors (PIP-96)
 
 
 class Halves:

@@ -117,7 +117,7 @@ def test_an_unusable_key_is_found_at_once() -> None:
 
 
 def test_a_key_that_vanishes() -> None:
-    """The client notices it at the next change of data keys."""
+    """The client notices the missing key when it next rotates the data key."""
 
     class Vanishing(Keys):
         def get_public_key(self, name: str, metadata: dict[str, str]) -> bytes:

@@ -205,7 +205,7 @@ def test_no_keys_at_all() -> None:
 
 
 def test_without_cryptography_the_error_says_what_to_install() -> None:
-    """The extra `client` installs cryptography, and `pulsarium.proto` needs it for nothing else."""
+    """The extra `client` installs cryptography. The module can be imported without the package."""
     code = """if True:
         import sys
         sys.modules["cryptography"] = None

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from tests.client.both import AsyncTest, twice
 
-SECONDS = 3600.0  # of the test's clock, after which it is stuck
+SECONDS = 3600.0  # on the test's clock; a test that takes longer is stuck
 
 
 class _Jumping(selectors.SelectSelector):

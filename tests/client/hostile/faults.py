@@ -56,7 +56,7 @@ _IDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of frames with one direction and type (None: any): `times` of them, from the `occurrence`th on."""
+    """A fault of `times` frames of one direction and type, from number `occurrence` on. The type None matches all."""
 
     to_client: bool
     type: int | None
@@ -123,7 +123,7 @@ def faults(draw: st.DrawFn, *, honest: bool) -> Fault:
 
 
 def changed(fault: Fault, encoded: bytes, trailing: bytes) -> list[bytes]:
-    """Return what goes over the wire in place of a frame, for the actions that change bytes only."""
+    """Return the pieces that replace a frame on the wire, for the actions that only change bytes."""
     whole = frame(encoded, trailing)
     noise = random.Random(fault.amount)
     if fault.action is Action.DUPLICATE:

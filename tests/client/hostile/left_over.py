@@ -1,4 +1,4 @@
-"""Find what a client must not leave behind: tasks, waiters, handlers, connections."""
+"""Find tasks, waiters, handlers and connections that a client must not leave behind."""
 
 from __future__ import annotations
 

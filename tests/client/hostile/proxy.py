@@ -1,4 +1,4 @@
-"""A proxy between a client and its broker, which does to frames what a fault program says."""
+"""A proxy between a client and its broker, which applies a fault program to their frames."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Proxy:
 
     async def _pump(self, to_client: bool, source: ByteStream, sink: ByteStream, tasks: TaskGroup) -> None:
         decoder = FrameDecoder(_MOST)
-        held: list[bytes] = []  # frames that follow the next one
+        held: list[bytes] = []  # reordered frames, which are sent after the next frame
         try:
             while True:
                 with anyio.move_on_after(0.5 if held else None) as waiting:

@@ -16,7 +16,7 @@ from tests.client.peer import Peer, Type, bytes_of
 
 Response = pb.CommandLookupTopicResponse
 
-#: Every request the client makes in `everything`.
+#: Every request that the client makes in `everything`.
 REQUESTS = [
     Type.PARTITIONED_METADATA,
     Type.LOOKUP,
@@ -147,7 +147,7 @@ async def test_the_connection_closed_in_place_of_an_answer(type: int) -> None:
         bytes_of(Type.CONNECT, client_version="a client"),
         bytes_of(Type.SEND, b"x", producer_id=0, sequence_id=0),
         b"\x00\x00\x00\x08\x00\x00\x00\x04\x08\xe7\x07\x00",  # a command of type 999
-        b"\x00\x00\x00\x07\x00\x00\x00\x03\x08\x07\x00",  # one without its body
+        b"\x00\x00\x00\x07\x00\x00\x00\x03\x08\x07\x00",  # a command without its body
     ],
     ids=range(11),
 )

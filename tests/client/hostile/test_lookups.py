@@ -1,4 +1,4 @@
-"""Brokers that lead the client astray."""
+"""Answers to lookups that lead nowhere, redirect without end, or claim too many partitions."""
 
 from __future__ import annotations
 
