@@ -211,11 +211,13 @@ async def test_a_consumer_brings_the_schema_of_an_idle_topic(wire: Wire) -> None
     assert (await get(wire)).schema_version == version(0)
 
 
-async def test_a_consumer_with_what_is_no_schema(wire: Wire) -> None:
-    """An idle topic ignores a broken Avro schema, and refuses a broken key-value schema."""
+async def test_an_idle_topic_ignores_a_broken_avro_schema_of_a_consumer(wire: Wire) -> None:
     await wire.subscribe(schema=schema(AVRO, b"{}"))
     assert (await get(wire)).error_code == pb.TopicNotFound
-    asked = {"topic": "persistent://public/default/other", "subscription": "s", "subType": 0, "consumer_id": 1}
+
+
+async def test_an_idle_topic_refuses_a_broken_key_value_schema_of_a_consumer(wire: Wire) -> None:
+    asked = {"topic": TOPIC, "subscription": "s", "subType": 0, "consumer_id": 1}
     assert await wire.refused(Type.SUBSCRIBE, **asked, schema=schema(KEY_VALUE, b"x")) == (pb.UnknownError, "")
 
 

@@ -289,6 +289,16 @@ async def test_retention() -> None:
         assert first not in topic_of(bed.broker).ledger.ledgers
 
 
+async def test_retention_keeps_unacknowledged_messages() -> None:
+    async with stage() as (bed, lab, wire):
+        set_policies(bed.broker, retention_policies={"retentionTimeInMinutes": DAY // 60, "retentionSizeInMB": -1})
+        await wire.subscribe()
+        await wire.publish(plain(b"0"))
+        await lab.clock.advance(3 * DAY)
+        await wire.flow()
+        assert await wire.payloads(1) == [b"0"]
+
+
 async def test_failover_delay() -> None:
     async with stage(activeConsumerFailoverDelayTimeMillis=HOUR * 1000) as (_, lab, wire):
         await wire.subscribe(type=Failover)

@@ -259,7 +259,7 @@ def test_a_chunk_goes_once_it_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl")
-def test_orphans_that_nobody_reaps() -> None:
+def test_a_group_is_waited_for_until_its_orphans_are_reaped() -> None:
     """A broker that is process 1 of a container adopts orphans, and no other process reaps them."""
     libc, set_child_subreaper = ctypes.CDLL(None), 36
     script = "import subprocess, sys; print(subprocess.Popen(['sleep', '600']).pid, flush=True); sys.stdin.read()"

@@ -42,7 +42,7 @@ def test_topics_by_row_or_by_option(broker: Address, topic: str) -> None:
     assert write(broker, iter([batch(a, short)]), batch_id=1) == Written(7, 2, 0, {a: 2})
 
 
-def test_a_row_without_topic(broker: Address, topic: str) -> None:
+def test_a_row_without_topic_fails_the_task_with_its_number(broker: Address, topic: str) -> None:
     with pytest.raises(WriteFailed, match="row 3 of a Spark partition has no __topic"):
         write(broker, iter([batch(topic, topic), batch(topic, None)]))
 
