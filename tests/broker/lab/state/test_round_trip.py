@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from pulsarium.broker.config import Config
+from pulsarium.broker.model.compaction.compacted import CompactedLedger, CompactedTopic
 from pulsarium.broker.model.cursor.managed_cursor import ManagedCursor
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.admin.rest import rest_of
+from tests.broker.model.compaction.topics import compact
 from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, batch_of, plain, serving
 
 SEEDS = range(6)
@@ -21,11 +23,11 @@ TOPICS = [f"persistent://public/default/t{number}" for number in range(4)]
 
 
 async def live_on(bed: Bed, wire: Wire, chance: Random) -> None:
-    """Publish, acknowledge, add schemas, change policies, create partitioned topics and unload topics, in any order."""
+    """Do all that a broker keeps, in any order: from publishing to compaction."""
     metadata, topics = bed.broker.metadata, bed.broker.topics
     for number in range(40):
         name = chance.choice(TOPICS)
-        match chance.randrange(9):
+        match chance.randrange(11):
             case 0 | 1 | 2:
                 entries = [
                     plain(b"%d" % number, partition_key=chance.choice("abc"))
@@ -50,6 +52,14 @@ async def live_on(bed: Bed, wire: Wire, chance: Random) -> None:
             case 8:
                 if topics.exists(TopicName.parse(name)):
                     topics.unload(TopicName.parse(name))
+            case 9:
+                await wire.subscribe(name, f"s{chance.randrange(3)}", Shared, consumer_id=number)
+                await wire.ask(Type.UNSUBSCRIBE, consumer_id=number)
+            case 10:
+                if topics.exists(TopicName.parse(name)):
+                    topic = topics.find(TopicName.parse(name))
+                    assert isinstance(topic, PersistentTopic)
+                    await compact(topic)
 
 
 async def acknowledge(wire: Wire, topic: str, name: str, number: int, chance: Random) -> None:
@@ -74,6 +84,11 @@ def unacknowledged(cursor: ManagedCursor) -> list[Position]:
     return [each for each in positions if each > cursor.mark_delete and each not in cursor.individual_acks]
 
 
+def retained(compacted: CompactedTopic) -> list[bytes]:
+    ledger = compacted.ledger if isinstance(compacted, CompactedLedger) else None
+    return [ledger.read_now(number) for number in range(ledger.confirmed)] if ledger else []
+
+
 def seen(bed: Bed) -> dict[str, Any]:
     """Return all that the broker keeps, and unload the topics."""
     metadata, topics = bed.broker.metadata, bed.broker.topics
@@ -91,6 +106,7 @@ def seen(bed: Bed) -> dict[str, Any]:
         found[text] = {
             "entries": list(ledger.all_after(ledger.first_position())),
             "ledgers": [(each.id, each.count, each.size) for each in ledger.ledgers.values() if each.count],
+            "compacted": retained(topic.compaction.compacted),
             "properties": ledger.properties,
             "schemas": [bed.broker.schemas.get(name, version) for version in range(5)],
             "cursors": {
