@@ -44,7 +44,7 @@ async def test_the_ports_that_are_bound(bed: Bed) -> None:
         ("unknown", None),
     ],
 )
-async def test_advertised_listeners(name: str, expected: Listener | None) -> None:
+async def test_a_lookup_answers_the_advertised_listener_of_its_name(name: str, expected: Listener | None) -> None:
     listeners = "inside:pulsar://in:1,inside:pulsar+ssl://in:2,secure:pulsar+ssl://out:2,web:http://out:3"
     async with serving(Config(advertisedListeners=listeners)) as bed:
         assert bed.broker.listener(name) == expected

@@ -44,7 +44,7 @@ def test_analyze_says_that_java_is_missing(capture: str, monkeypatch: pytest.Mon
     assert "Spark needs Java 17 or later" in result.stderr
 
 
-def test_without_pyspark(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyspark_the_error_names_the_extra(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("pulsarium.pipeline")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyspark", None)

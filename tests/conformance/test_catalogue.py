@@ -66,7 +66,7 @@ def test_a_profile_may_differ_in_more_answers() -> None:
     assert (both.answers, both.reason) == (("+ [A] x", "+ [A] y"), "we answer x; we answer y")
 
 
-def test_naming_scenarios() -> None:
+def test_scenarios_are_named_by_numbers_ranges_and_parts_of_names() -> None:
     catalogue = load()
 
     def named(*words: str) -> list[int]:

@@ -27,7 +27,7 @@ async def test_a_few_kills(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-async def test_many_kills(tmp_path: Path) -> None:
+async def test_many_kills_lose_nothing(tmp_path: Path) -> None:
     await kill(tmp_path, rounds=25, points=2)
 
 

@@ -114,7 +114,7 @@ OF_NAMESPACES_TOO = {
 
 @pytest.mark.timeout(SECONDS + 30)
 @pytest.mark.parametrize("backend", ["trio", "asyncio"])
-def test_every_call(launch: Launch, backend: str) -> None:
+def test_every_call_of_the_admin_client_succeeds(launch: Launch, backend: str) -> None:
     anyio.run(every_call, launch, backend=backend)
 
 

@@ -97,7 +97,7 @@ async def test_a_table_that_the_official_client_fills(broker: Address, admin: Ad
 
 
 @on_both
-async def test_raw_entries(broker: Address, topic: str) -> None:
+async def test_a_raw_reader_gets_entries_of_the_official_client(broker: Address, topic: str) -> None:
     official = pulsar.Client(broker.service_url, operation_timeout_seconds=30)
     producer = official.create_producer(
         topic, batching_enabled=True, batching_max_messages=3, compression_type=pulsar.CompressionType.ZSTD

@@ -94,7 +94,7 @@ async def test_a_listener_that_is_not_there(broker: Address, topic: str, over: s
 
 
 @on_both
-async def test_several_connections(broker: Address, topic: str) -> None:
+async def test_a_client_uses_all_its_connections_to_a_broker(broker: Address, topic: str) -> None:
     async with connect(broker.service_url, connections_per_broker=3) as client:
         async with anyio.create_task_group() as tasks:
             for number in range(6):
@@ -141,7 +141,7 @@ def ways(secured: Secured) -> dict[str, Authentication]:
 @OURS
 @pytest.mark.parametrize("way", ["token", "password", "certificate"])
 @on_both
-async def test_over_https(secured: Secured, way: str) -> None:
+async def test_a_lookup_over_https_leads_to_tls_connections(secured: Secured, way: str) -> None:
     trust = str(secured.authority.path)
     async with connect(secured.admin_url, authentication=ways(secured)[way], tls_trust_certs_file_path=trust) as client:
         await there_and_back(client, f"t-{uuid.uuid4().hex[:8]}")

@@ -83,7 +83,7 @@ WRONG: dict[str, Authentication | None] = {
 
 @pytest.mark.parametrize("way", WRONG)
 @on_both
-async def test_wrong_credentials(secured: Secured, way: str) -> None:
+async def test_wrong_credentials_are_refused_at_once(secured: Secured, way: str) -> None:
     """The broker refuses at once, and the error contains nothing of the credentials."""
     with anyio.fail_after(30), pytest.raises(errors.AuthenticationError) as caught:
         async with connected(secured, WRONG[way]) as client, client.create_producer(topic()):
@@ -121,7 +121,7 @@ async def test_a_broker_that_is_not_trusted(secured: Secured, tmp_path: Path) ->
 
 
 @on_both
-async def test_any_certificate(secured: Secured) -> None:
+async def test_an_insecure_connection_accepts_any_certificate(secured: Secured) -> None:
     options = {"tls_trust_certs_file_path": None, "tls_allow_insecure_connection": True}
     async with connected(secured, by_token("maker"), **options) as client, client.create_producer(topic()) as producer:
         await producer.send(b"x")

@@ -221,7 +221,7 @@ def prepare_sequence_ids(client: Any, admin: Admin) -> None:
 
 
 @pytest.mark.req("B-27")
-def test_sequence_ids(kept: Kept) -> None:
+def test_deduplication_outlives_a_restart(kept: Kept) -> None:
     producer = kept.python.create_producer("persistent://public/once/t", "p")
     assert producer.last_sequence_id() == 9
     for number in range(5, 15):

@@ -48,7 +48,7 @@ def test_the_program_of_websocket_client() -> None:
     assert {*MESSAGES, *ACKNOWLEDGING, *TOPICS} == expected("websocket")
 
 
-def test_our_program() -> None:
+def test_our_program_has_all_scenarios() -> None:
     from pulsarium.matrix.python.ours.acknowledging import ACKNOWLEDGING
     from pulsarium.matrix.python.ours.messages import MESSAGES
     from pulsarium.matrix.python.ours.reading import READING

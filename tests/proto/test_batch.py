@@ -39,7 +39,7 @@ def test_fewer_than_there_are() -> None:
     [golden for golden in golden_entries() if "batch" in golden.traits],
     ids=lambda golden: golden.kind,
 )
-def test_golden_batches(golden: Golden) -> None:
+def test_recorded_batches_are_the_same_bytes_when_packed_again(golden: Golden) -> None:
     payload = payload_of(golden.frame)
     messages = batch.unpack(payload, parse_metadata(golden.frame).num_messages_in_batch)
     assert batch.pack(messages) == payload

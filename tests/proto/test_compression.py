@@ -66,7 +66,7 @@ def test_compression_fits_its_vectors(kind: CompressionType, packed: str, data: 
 
 @kinds
 @pytest.mark.parametrize("wrong", [0, 1, 99, 101, 10_000])
-def test_another_size(kind: CompressionType, wrong: int) -> None:
+def test_another_size_than_promised_is_an_error(kind: CompressionType, wrong: int) -> None:
     packed = compression.compress(kind, b"abcdefghij" * 10)
     with pytest.raises(CompressionError):
         compression.decompress(kind, packed, wrong)
@@ -127,7 +127,7 @@ def test_a_size_over_the_limit_is_refused(kind: CompressionType) -> None:
         compression.decompress(kind, packed, 1000, limit=999)
 
 
-def test_unknown_type() -> None:
+def test_an_unknown_compression_type_is_an_error() -> None:
     unknown = cast(CompressionType, 9)
     with pytest.raises(CompressionError, match="unknown compression type 9"):
         compression.compress(unknown, b"")

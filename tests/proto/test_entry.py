@@ -22,7 +22,7 @@ golden = pytest.mark.parametrize("golden", golden_entries(), ids=lambda golden: 
 
 
 @golden
-def test_golden_entries(golden: Golden) -> None:
+def test_recorded_entries_have_their_parts(golden: Golden) -> None:
     checked = {"nocrc": None, "badcrc": False}
     expected = next((checked[trait] for trait in golden.traits if trait in checked), True)
     plain = entries.strip_broker_metadata(golden.frame)
@@ -98,13 +98,13 @@ def test_entries_too_short_for_a_checksum(data: str) -> None:
         ("000000040a0270316d", "missing required fields: sequence_id,publish_time"),
     ],
 )
-def test_unreadable_metadata(data: str, error: str) -> None:
+def test_unreadable_metadata_is_an_error(data: str, error: str) -> None:
     with pytest.raises(EntryError, match=error):
         entries.parse_metadata(bytes.fromhex(data))
 
 
 @pytest.mark.parametrize("entry", [ENTRY, BARE])
-def test_broker_metadata(entry: bytes) -> None:
+def test_broker_entry_metadata_stands_before_the_entry(entry: bytes) -> None:
     """PIP-70."""
     stored = entries.with_broker_metadata(entry, IN_FRONT)
     head = IN_FRONT.SerializeToString()

@@ -26,7 +26,7 @@ def decode(*pieces: bytes) -> tuple[Frames, FrameDecoder]:
 
 
 @pytest.mark.req("W-01")
-def test_simple_frame() -> None:
+def test_a_ping_is_one_frame() -> None:
     frames, decoder = decode(PING)
     assert frames == [PING_FRAME]
     assert decoder.error is None
@@ -108,7 +108,7 @@ def test_frames_of_one_size_in_a_row(sizes: list[tuple[int, int]], data: st.Data
         ("00000008ffffffff00000000", "command of 4294967295 bytes is beyond its frame of 8"),
     ],
 )
-def test_broken_lengths(data: str, error: str) -> None:
+def test_broken_lengths_end_the_decoder(data: str, error: str) -> None:
     broken = bytes.fromhex(data)
     for pieces in ([PING + broken], [PING, *(broken[at : at + 1] for at in range(len(broken)))]):
         frames, decoder = decode(*pieces)
@@ -139,7 +139,7 @@ def test_trailing_bytes_of_a_simple_command() -> None:
     assert frames == [(PING[8:], b"abc"), PING_FRAME]
 
 
-def test_size_limit() -> None:
+def test_the_largest_frame_passes() -> None:
     assert MAX_FRAME_SIZE == 5253120
     largest = frame(b"", bytes(5253116 - 4))
     assert len(largest) == MAX_FRAME_SIZE
@@ -161,7 +161,7 @@ def test_too_big_a_frame_that_is_all_there() -> None:
     assert decoder.error is not None
 
 
-def test_other_limits() -> None:
+def test_a_decoder_may_have_another_limit() -> None:
     decoder = FrameDecoder(max_frame_size=len(PING))
     assert decoder.feed(PING) == [PING_FRAME]
     assert decoder.feed(frame(PING[8:], b"x")) == []

@@ -72,7 +72,7 @@ def test_a_message_id_is_read_from_its_text(text: str, expected: MessageId) -> N
     assert MessageId.parse(text) == expected
 
 
-def test_short_text() -> None:
+def test_a_text_may_leave_out_partition_and_batch_index() -> None:
     assert MessageId.parse("1:2") == MessageId(1, 2)
     assert MessageId.parse("1:2:-1:-1") == MessageId(1, 2)
 
@@ -91,7 +91,7 @@ def test_a_text_that_is_no_message_id_is_refused(text: str) -> None:
 
 
 @given(ids)
-def test_round_trips(message_id: MessageId) -> None:
+def test_a_message_id_is_the_same_after_bytes_and_text(message_id: MessageId) -> None:
     assert MessageId.from_bytes(message_id.to_bytes()) == message_id
     again = MessageId.parse(str(message_id))
     assert (again.ledger_id, again.entry_id, again.partition, again.batch_index) == (

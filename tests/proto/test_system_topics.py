@@ -24,7 +24,7 @@ from pulsarium.proto.topic_name import TopicName, change_events_of, is_change_ev
     ],
 )
 @pytest.mark.req("B-39")
-def test_system_topics(name: str, expected: bool) -> None:
+def test_system_topics_are_known_by_name(name: str, expected: bool) -> None:
     assert is_system_topic(TopicName.parse(f"persistent://{name}")) is expected
 
 

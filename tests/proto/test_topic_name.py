@@ -36,7 +36,7 @@ V1 = (
         ("\u2007", "persistent://public/default/\u2007"),
     ],
 )
-def test_valid_names(text: str, full: str) -> None:
+def test_valid_names_get_their_full_form(text: str, full: str) -> None:
     name = TopicName.parse(text)
     assert str(name) == full
     assert TopicName.parse(full) == name
@@ -111,7 +111,7 @@ def test_valid_names(text: str, full: str) -> None:
         ("pub%20lic/default/x", "Invalid named entity: pub%20lic"),
     ],
 )
-def test_invalid_names(text: str, error: str) -> None:
+def test_invalid_names_are_refused_with_pulsar_s_text(text: str, error: str) -> None:
     for form in (text, text.encode()):
         with pytest.raises(InvalidTopicName) as caught:
             TopicName.parse(form)
@@ -158,7 +158,7 @@ def test_a_topic_name_has_domain_tenant_namespace_and_local_name() -> None:
         ("x-Partition-1", -1),
     ],
 )
-def test_partition_index(local_name: str, index: int) -> None:
+def test_a_partition_is_known_by_its_index(local_name: str, index: int) -> None:
     name = TopicName("persistent", "public", "default", local_name)
     assert name.partition_index == index
     assert name.is_partition == (index >= 0)
@@ -192,7 +192,7 @@ def test_a_partition_of_nothing() -> None:
         ("\u00fc\u20ac", "%C3%BC%E2%82%AC"),
     ],
 )
-def test_encoded_names(local_name: str, encoded: str) -> None:
+def test_a_local_name_is_encoded_in_paths(local_name: str, encoded: str) -> None:
     name = TopicName("persistent", "t", "ns", local_name)
     assert name.encoded_local_name == encoded
     assert name.rest_path == f"persistent/t/ns/{encoded}"
@@ -203,20 +203,20 @@ def test_encoded_names(local_name: str, encoded: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["public/default", "a/b/", "a/b//", "a:b.c-d_e=f/."])
-def test_valid_namespaces(text: str) -> None:
+def test_a_valid_namespace_keeps_its_text(text: str) -> None:
     assert str(NamespaceName.parse(text)) == text.rstrip("/")
     assert NamespaceName.parse(text.encode()) == NamespaceName.parse(text)
 
 
 @pytest.mark.parametrize("text", ["public", "a/b/c", "/b", "a//b", "a b/c", "a/b c", "/", "a/", "a/\u00fc"])
-def test_invalid_namespaces(text: str) -> None:
+def test_an_invalid_namespace_is_refused_with_pulsar_s_text(text: str) -> None:
     expected = "expected <tenant>/<namespace> or <tenant>/<cluster>/<namespace> but got: "
     with pytest.raises(InvalidTopicName) as caught:
         NamespaceName.parse(text)
     assert caught.value.args == (f"Invalid namespace format. {expected}{text}",)
 
 
-def test_empty_namespace() -> None:
+def test_an_empty_namespace_is_refused() -> None:
     with pytest.raises(InvalidTopicName, match=r"^Invalid null namespace: $"):
         NamespaceName.parse("")
 

@@ -306,7 +306,7 @@ async def test_in_pulsar_4_2_parts_of_batches_outlive_an_unload_beside_too_many_
 @pytest.mark.req("S54-06", "S54-20")
 @TYPES
 @pytest.mark.serving(OFF)
-async def test_switched_off(bed: Bed, wire: Wire, type: int) -> None:
+async def test_without_batch_index_acks_a_partial_ack_acknowledges_nothing(bed: Bed, wire: Wire, type: int) -> None:
     """The broker answers a partial ack, but acknowledges nothing and redelivers the whole batch."""
     await wire.producer()
     await wire.subscribe(type=type)

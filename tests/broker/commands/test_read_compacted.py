@@ -98,7 +98,7 @@ async def test_permits_and_the_limit_of_one_read(stage: Stage, wire: Wire) -> No
             assert stage.subscription().consumers[0].permits == 0
 
 
-async def test_on_failover(stage: Stage, wire: Wire) -> None:
+async def test_a_compacted_topic_is_read_on_failover(stage: Stage, wire: Wire) -> None:
     await subscribe(wire, 0, type=Failover, consumer_name="a")
     await wire.expect(Type.ACTIVE_CONSUMER_CHANGE)
     other = await stage.bed.connect()

@@ -74,7 +74,7 @@ async def test_an_ack_of_another_transactions_message_is_a_conflict(bed: Bed) ->
 
 
 @pytest.mark.req("B-29")
-async def test_cumulative_ones(bed: Bed) -> None:
+async def test_two_transactions_cannot_acknowledge_the_same_range_cumulatively(bed: Bed) -> None:
     wire, sent = await published(bed, plain(b"0"), plain(b"1"), type=Exclusive)
     await wire.ack(sent[0], type=Cumulative, txnid_most_bits=0, txnid_least_bits=1)
     code, text = await refused(wire, 2, sent[1], ack_type=Cumulative)

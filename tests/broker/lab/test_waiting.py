@@ -38,7 +38,7 @@ ONLY_THE_BROKERS = (  # these belong to no single namespace
     "test_transactions_time_out",
     "test_changes_of_a_namespace_are_gathered_for_a_moment",
     "test_transactions_over_scalable_topics_time_out_and_are_forgotten",
-    "test_rates",
+    "test_rates_are_averages_over_a_minute_of_the_clock",
     "test_connections_live_on",
     "test_tokens_are_as_good_as_their_makers_clock_says",
     "test_late_sends_of_a_closed_producer_are_dropped_for_as_long_as_the_client_may_not_know",
@@ -95,7 +95,7 @@ def client_ms() -> int:
 
 
 @pytest.mark.parametrize("stored", [False, True])
-async def test_delayed_delivery(tmp_path: Path, stored: bool) -> None:
+async def test_delayed_messages_come_when_the_clock_is_advanced(tmp_path: Path, stored: bool) -> None:
     async with stage(tmp_path if stored else None) as (_, lab, wire):
         await wire.subscribe(type=Shared)
         await wire.flow()
@@ -277,7 +277,7 @@ async def test_a_delay_counts_from_the_clients_clock() -> None:
         assert await wire.payloads(1) == [b"week"]
 
 
-async def test_retention() -> None:
+async def test_retention_deletes_an_old_ledger_when_its_time_is_over() -> None:
     """A ledger is closed when it is old enough, and deleted when its retention time is over."""
     async with stage() as (bed, lab, wire):
         set_policies(bed.broker, retention_policies={"retentionTimeInMinutes": DAY // 60, "retentionSizeInMB": -1})
@@ -299,7 +299,7 @@ async def test_retention_keeps_unacknowledged_messages() -> None:
         assert await wire.payloads(1) == [b"0"]
 
 
-async def test_failover_delay() -> None:
+async def test_a_failover_consumer_becomes_active_after_its_delay() -> None:
     async with stage(activeConsumerFailoverDelayTimeMillis=HOUR * 1000) as (_, lab, wire):
         await wire.subscribe(type=Failover)
         await wire.flow()
@@ -311,7 +311,7 @@ async def test_failover_delay() -> None:
         assert await wire.payloads(1) == [b"0"]
 
 
-async def test_inactive_topics() -> None:
+async def test_an_inactive_topic_is_deleted_when_its_time_is_over() -> None:
     async with stage(brokerDeleteInactiveTopicsMaxInactiveDurationSeconds=DAY) as (bed, lab, wire):
         await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
         await lab.clock.advance(DAY - 120)
@@ -321,7 +321,7 @@ async def test_inactive_topics() -> None:
             topic_of(bed.broker)
 
 
-async def test_unused_subscriptions() -> None:
+async def test_an_unused_subscription_is_deleted_when_its_time_is_over() -> None:
     async with stage(subscriptionExpirationTimeMinutes=60) as (bed, lab, wire):
         await wire.subscribe()
         await wire.ask(Type.CLOSE_CONSUMER, consumer_id=0)
@@ -343,7 +343,7 @@ async def test_a_check_of_many_topics(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not bed.broker.topics.loaded
 
 
-async def test_deduplication_snapshots() -> None:
+async def test_a_deduplication_snapshot_is_taken_after_an_hour() -> None:
     async with stage(brokerDeduplicationEnabled=True) as (bed, lab, wire):
         await wire.ask(Type.CLOSE_PRODUCER, producer_id=0)
         await wire.producer(producer_name="p")
@@ -385,7 +385,7 @@ async def test_backlog_quotas_by_age() -> None:
         await wire.expect(Type.CLOSE_PRODUCER)
 
 
-async def test_subscribe_rate() -> None:
+async def test_a_subscribe_rate_allows_another_subscribe_in_the_next_period() -> None:
     rate = {"subscribeThrottlingRatePerConsumer": 1, "ratePeriodInSecond": HOUR}
     async with stage() as (bed, lab, wire):
         lab.clock.freeze()
@@ -398,7 +398,7 @@ async def test_subscribe_rate() -> None:
         await wire.ask(Type.SUBSCRIBE, consumer_id=0, **options)
 
 
-async def test_publish_rate() -> None:
+async def test_a_publish_rate_lets_messages_in_when_its_tokens_come_back() -> None:
     rate = {"publishThrottlingRateInMsg": 1}
     async with stage() as (bed, lab, wire):
         lab.clock.freeze()
@@ -413,7 +413,7 @@ async def test_publish_rate() -> None:
         await wire.receipts(1)
 
 
-async def test_dispatch_rate() -> None:
+async def test_a_dispatch_rate_delivers_the_next_message_in_the_next_period() -> None:
     rate = {"dispatchThrottlingRateInMsg": 1, "ratePeriodInSecond": HOUR}
     async with stage() as (bed, lab, wire):
         lab.clock.freeze()
@@ -478,7 +478,7 @@ async def test_cursors_are_kept_after_a_while() -> None:
         assert subscription_of(bed.broker).cursor.saves == saves + 1
 
 
-async def test_rates() -> None:
+async def test_rates_are_averages_over_a_minute_of_the_clock() -> None:
     async with stage() as (bed, lab, wire):
         rates = Rates(bed.broker)
         await wire.publish(*(plain(b"0") for _ in range(120)))

@@ -204,7 +204,7 @@ def test_a_test_asks_why(broker: PulsarBroker, client: Any, topic: str) -> None:
         broker.why(f"{topic}2", "s")
 
 
-def test_its_state(tmp_path: Path) -> None:
+def test_a_broker_takes_snapshots_resets_and_restores(tmp_path: Path) -> None:
     with running() as broker:
         client = client_of(broker)
         producer = client.create_producer("orders")

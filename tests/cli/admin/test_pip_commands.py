@@ -61,12 +61,12 @@ def test_a_serialized_id_of_a_batch_keeps_its_index_and_leaves_its_partition(pla
 
 
 @pytest.mark.req("S423-79")
-def test_example_1(played: Played) -> None:
+def test_a_triplet_names_an_entry(played: Played) -> None:
     assert skipped(played, "--messageId-triplet", "12345:100") == [{"ledgerId": 12345, "entryId": 100}]
 
 
 @pytest.mark.req("S423-80")
-def test_example_2(played: Played) -> None:
+def test_a_triplet_names_a_message_of_a_batch(played: Played) -> None:
     assert skipped(played, "--messageId-triplet", "12345:101:3") == [
         {"ledgerId": 12345, "entryId": 101, "batchIndex": 3}
     ]

@@ -50,7 +50,7 @@ def test_commands_take_certificates_as_other_clients_do(monkeypatch: pytest.Monk
     assert not made.verify_flags & ssl.VERIFY_X509_STRICT
 
 
-def test_several_places() -> None:
+def test_an_admin_url_may_name_several_places() -> None:
     assert Session(admin_url="http://a:1,b:2/x").api.urls == ["http://a:1/x", "http://b:2/x"]
 
 

@@ -59,7 +59,7 @@ def test_lint_says_what_is_wrong(broken: Path) -> None:
     assert lint(broken, "--exit-zero").exit_code == 0
 
 
-def test_nothing_wrong(clean: Path) -> None:
+def test_a_capture_without_a_violation_exits_with_0(clean: Path) -> None:
     said = lint(clean)
     assert (said.exit_code, said.stdout) == (0, "No rule was broken.\n")
 

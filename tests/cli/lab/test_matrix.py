@@ -87,7 +87,7 @@ def test_the_matrix_runs_against_a_running_broker(asked: list[Run], tmp_path: Pa
         (["--broker", "http://a:8080"], "--broker takes pulsar://HOST:PORT,http://HOST:PORT"),
     ],
 )
-def test_wrong_requests(options: list[str], said: str) -> None:
+def test_wrong_options_are_refused_with_exit_code_2(options: list[str], said: str) -> None:
     code, text, error = line(*options)
     assert (code, text) == (2, "")
     assert error.startswith(f"pulsarium: {said}")

@@ -145,7 +145,7 @@ def test_unsubscribe_beside_another_consumer_is_refused(client: Any, topic: str)
         consumers[0].unsubscribe()
 
 
-def test_initial_positions(client: Any, topic: str) -> None:
+def test_initial_positions_are_before_or_behind_the_first_message(client: Any, topic: str) -> None:
     producer = client.create_producer(topic)
     producer.send(b"before")
     latest = client.subscribe(topic, "latest")

@@ -54,7 +54,7 @@ def test_empty_payloads_and_tombstones(client: Any, topic: str) -> None:
     assert (tombstone.data(), tombstone.has_null_value()) == (b"", True)
 
 
-def test_many_properties(client: Any, topic: str) -> None:
+def test_a_message_keeps_a_thousand_properties(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s")
     properties = {f"name {number}": "v" * number for number in range(1000)}
     client.create_producer(topic).send(b"x", properties=properties)
@@ -63,7 +63,7 @@ def test_many_properties(client: Any, topic: str) -> None:
 
 @pytest.mark.parametrize("size", [100_000, 1_000_000, LIMIT - OVERHEAD])
 @pytest.mark.req("W-05")
-def test_large_messages(client: Any, topic: str, size: int) -> None:
+def test_large_messages_arrive_whole(client: Any, topic: str, size: int) -> None:
     consumer = client.subscribe(topic, "s")
     producer = client.create_producer(topic)
     sent = [os.urandom(size) for _ in range(3)]

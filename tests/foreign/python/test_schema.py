@@ -22,7 +22,7 @@ def test_a_string_arrives_with_its_string_schema(client: Any, topic: str) -> Non
     assert receive(consumer, 1)[0].value() == "grüße"
 
 
-def test_json_records(client: Any, connect: Any, topic: str) -> None:
+def test_json_records_arrive_as_records(client: Any, connect: Any, topic: str) -> None:
     producer = client.create_producer(topic, schema=JsonSchema(Person))
     consumer = connect().subscribe(topic, "s", schema=JsonSchema(Person))
     producer.send(Person(name="Ada", age=36))

@@ -146,7 +146,7 @@ def test_columns_that_do_not_fit(schema: Schema[Any] | None, given: StructType, 
 
 
 @pytest.mark.parametrize("kind", [LongType(), IntegerType(), ShortType(), ByteType()])
-def test_narrower_numbers(kind: DataType) -> None:
+def test_narrower_numbers_become_the_number_of_the_schema(kind: DataType) -> None:
     (made,) = write(Int64Schema(), struct(value=kind), {"value": 5})
     assert made.value == 5
 

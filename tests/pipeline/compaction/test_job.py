@@ -90,6 +90,6 @@ def test_the_error_of_a_job_is_one_line(spark: SparkSession, tmp_path: Path) -> 
         ("", 0),
     ],
 )
-def test_error_lines(text: str, line: int) -> None:
+def test_the_line_of_the_error_is_found_in_the_output_of_a_job(text: str, line: int) -> None:
     wanted = "OverflowError: too many" if line else text.partition("\n")[0]
     assert error_line(text) == wanted

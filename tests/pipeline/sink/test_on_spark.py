@@ -169,7 +169,9 @@ def test_a_worker_that_dies_in_the_middle(
     assert numbers(official, deduplicated) == list(range(4000))
 
 
-def test_replay_order(spark: SparkSession, target: dict[str, str], topic: str, official: pulsar.Client) -> None:
+def test_replay_order_sorts_the_rows(
+    spark: SparkSession, target: dict[str, str], topic: str, official: pulsar.Client
+) -> None:
     """The option replayOrder=sorted sends rows in the order of their contents."""
     rows = spark.range(300, numPartitions=2).selectExpr("lpad(string(299 - id), 3, '0') value")
     options = {**target, "topic": topic, "replayOrder": "sorted"}
@@ -177,7 +179,7 @@ def test_replay_order(spark: SparkSession, target: dict[str, str], topic: str, o
     assert [int(each.data()) for each in messages(official, topic)] == list(range(300))
 
 
-def test_foreach_batch(
+def test_a_repeated_write_of_foreach_batch_adds_nothing(
     spark: SparkSession,
     target: dict[str, str],
     deduplicated: str,

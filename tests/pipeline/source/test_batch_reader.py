@@ -129,7 +129,7 @@ def test_from_message_to_message_both_included(broker: Address, topic: str) -> N
     assert flat(values(broker, topic, startingOffsets=start, endingOffsets=end, minPartitions=2)) == numbers(25, 13)
 
 
-def test_whole_entries(broker: Address, topic: str) -> None:
+def test_offsets_of_entries_select_whole_entries(broker: Address, topic: str) -> None:
     ids = publish(broker, topic, numbers(50))
     start, end = (f"{ids[at].ledger_id}:{ids[at].entry_id}" for at in (13, 37))
     assert values(broker, topic, startingOffsets=start, endingOffsets=end) == [numbers(30, 10)]
@@ -268,7 +268,7 @@ def test_a_place_for_a_topic_that_is_not_read(broker: Address, topic: str) -> No
         values(broker, topic, startingOffsets='{"other": "earliest"}')
 
 
-def test_lost_data(broker: Address, topic: str) -> None:
+def test_lost_data_fails_a_read_unless_it_is_allowed(broker: Address, topic: str) -> None:
     [gone, *_] = publish(broker, topic, numbers(20))
     trim(broker, topic)
     publish(broker, topic, numbers(20, 20))

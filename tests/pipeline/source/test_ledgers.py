@@ -10,7 +10,7 @@ from pulsarium.pipeline.source.places import FIRST, Position
 THREE = Ledgers([Ledger(3, 10, 1000), Ledger(5, 4, 800), Ledger(9, 6, 60)], {"s": Position(5, 0)})
 
 
-def test_from_stats() -> None:
+def test_ledgers_are_made_from_internal_stats() -> None:
     found = Ledgers.of(
         {
             "currentLedgerEntries": 7,

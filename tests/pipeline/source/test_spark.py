@@ -31,7 +31,7 @@ def send(broker: Address, topic: str) -> MessageId:
     return anyio.run(sending)
 
 
-def test_every_column(spark: SparkSession, broker: Address, topic: str) -> None:
+def test_a_row_has_every_column_of_its_message(spark: SparkSession, broker: Address, topic: str) -> None:
     message_id = send(broker, topic)
     [row] = spark.read.format("pulsar").options(**options(broker, topic)).load().collect()
     assert bytes(row["value"]) == b"content"

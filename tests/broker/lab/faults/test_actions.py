@@ -299,7 +299,7 @@ async def test_the_broker_is_not_heard_until_the_rule_is_gone(faults: Faults, wi
     await wire.expect(Type.PONG)
 
 
-async def test_wrong_ids(faults: Faults, bed: Bed, sender: Wire) -> None:
+async def test_an_answer_gets_the_next_request_id_or_sequence_id(faults: Faults, bed: Bed, sender: Wire) -> None:
     faults.add(WrongRequestId(), "SEND_RECEIPT")
     await sender.write(sender.sends(A))
     assert (await sender.expect(Type.SEND_RECEIPT)).sequence_id == 1

@@ -149,7 +149,7 @@ async def program(steps: list[Any]) -> None:
 @pytest.mark.heavy
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-def test_random_programs(caplog: pytest.LogCaptureFixture, steps: list[Any]) -> None:
+def test_random_rules_cause_no_error_in_the_broker(caplog: pytest.LogCaptureFixture, steps: list[Any]) -> None:
     caplog.clear()
     trio.run(program, steps, clock=MockClock(autojump_threshold=0))
     gc.collect()  # makes coroutines that were not awaited, and generators that did not end, log their errors now

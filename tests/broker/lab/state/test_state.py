@@ -218,7 +218,7 @@ async def test_messages_that_are_not_in_memory(either: Bed, tmp_path: Path) -> N
     assert await drain(wire, count=2) == [b"1", b"3"]
 
 
-async def test_under_load(either: Bed, tmp_path: Path) -> None:
+async def test_clients_that_publish_survive_resets_and_restores(either: Bed, tmp_path: Path) -> None:
     """Clients publish meanwhile. Each opens its producer again when the broker closes it."""
     state, stop = lab_of(either).state, trio.Event()
 

@@ -196,7 +196,7 @@ async def test_why_says_that_a_message_was_delivered(bed: Bed, sender: Wire) -> 
         assert found.details["consumer"] == "c"
 
 
-async def test_delivered_again(bed: Bed, sender: Wire) -> None:
+async def test_a_redelivered_message_waits_for_permits(bed: Bed, sender: Wire) -> None:
     wire = await joined(bed, "c", type=Shared, permits=1)
     (position,) = await sender.publish(plain(b"0"))
     await got(wire)
@@ -364,7 +364,7 @@ async def test_individually_acknowledged_messages(bed: Bed, wire: Wire, sender: 
         )
 
 
-async def test_acknowledged_cumulatively(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_cumulative_acknowledgement_is_named(bed: Bed, wire: Wire, sender: Wire) -> None:
     await wire.subscribe()
     await wire.flow()
     sent = await sender.publish(*entries(4))
@@ -488,7 +488,7 @@ async def test_why_explains_part_of_a_batch(bed: Bed, wire: Wire, sender: Wire) 
     assert why(bed, position).details["batchSize"] == 3
 
 
-async def test_compacted_away(bed: Bed, wire: Wire, sender: Wire) -> None:
+async def test_a_message_that_compaction_dropped_is_named(bed: Bed, wire: Wire, sender: Wire) -> None:
     sent = await sender.publish(plain(b"0", partition_key="k"), plain(b"1", partition_key="k"))
     compacted(topic_of(bed.broker), Retained(sent[1], {sent[1]: plain(b"1", partition_key="k")}))
     await wire.subscribe(read_compacted=True, initialPosition=Earliest)
