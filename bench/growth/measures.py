@@ -87,10 +87,10 @@ def backlog(sizes: Sequence[int], count: int) -> Points:
     with broker_of(_nothing()) as broker:
         subscribe(waits := Publisher(broker.service_url, TOPIC, 1).connection, TOPIC)
         waits.socket.close()
-        small, stored = Publisher(broker.service_url, TOPIC, TINY), 0
-        other = f"{TOPIC}-beside"
+        stored, other = 0, f"{TOPIC}-beside"
         for size in sizes:
             stored += _store(broker.service_url, TOPIC, size - stored)
+            small = Publisher(broker.service_url, TOPIC, TINY)  # now, because nobody answers PINGs during `_store`
             taker = Taker(broker.service_url, other)
             beside = Publisher(broker.service_url, other, TINY)
             beside.publish(count // 10)  # warm-up
@@ -102,7 +102,7 @@ def backlog(sizes: Sequence[int], count: int) -> Points:
             taker.take(count)
             settled(small.connection)
             yield size, meter.spent(2 * count)
-            for connection in (taker.connection, beside.connection):
+            for connection in (small.connection, taker.connection, beside.connection):
                 connection.socket.close()
 
 

@@ -173,8 +173,8 @@ class Connection:
     def send_nowait(self, command: pb.BaseCommand, trailing: bytes = b"", *, at_once: bool = False) -> None:
         """Enqueue a command. Raise `ConnectError` if the connection is lost.
 
-        The command is written in the next turn of the event loop, together with those of other tasks. With `at_once`
-        it is written now, for a task that waits for its reply.
+        The command is written soon, together with those that tasks add in the next turns of the event loop. With
+        `at_once` it is written now, for a task that waits for its reply.
         """
         if self._error is not None:
             raise again(self._error)

@@ -7,8 +7,12 @@ from collections.abc import Callable
 import anyio
 from anyio.abc import ByteStream
 
+from pulsarium.client.checkpoints import checkpoint
 from pulsarium.client.connection.protocol import ClientProtocol
 from pulsarium.client.connection.tcp import TcpStream
+
+ENOUGH = 64  # commands in one write
+QUIET_TURNS = 2  # turns of the event loop without a new command, before a write
 
 
 class Writer:
@@ -34,6 +38,7 @@ class Writer:
         while not self._is_over:
             await self._something_to_write.wait()
             self._something_to_write = anyio.Event()
+            await self._gather()
             self._is_writing = True
             try:
                 if self._protocol.has_output:
@@ -44,8 +49,20 @@ class Writer:
             if not self._protocol.has_output:
                 self._flushed.set()
 
+    async def _gather(self) -> None:
+        """Wait while tasks add commands, because a write costs as much as several turns of the event loop.
+
+        A turn of trio runs tasks in a random order, so one turn without a new command may be chance.
+        """
+        before = quiet_turns = 0
+        while before < ENOUGH and quiet_turns < QUIET_TURNS:
+            await checkpoint()
+            waiting = self._protocol.waiting
+            quiet_turns = 0 if waiting > before else quiet_turns + 1
+            before = waiting
+
     def write_soon(self) -> None:
-        """Write the queued commands in the next turn of the event loop, together with those of other tasks."""
+        """Write the queued commands soon, together with those that tasks add in the next turns of the event loop."""
         self._something_to_write.set()
 
     def write_nowait(self) -> None:
