@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT, production
+from tests.conftest import NEEDS_SPARK
 
 SCRIPTS = sorted(path for path in (ROOT / "scripts").iterdir() if path.is_file() and not path.suffix)
 MOST_LINES = 450  # 400 lines already suggest a split
@@ -86,6 +87,14 @@ def test_scripts_stop_at_the_first_error(script: str) -> None:
     assert path.stat().st_mode & 0o111
     assert path.read_text().startswith("#!/usr/bin/env bash\n")
     assert "\nset -euo pipefail\n" in path.read_text()
+
+
+def test_only_tests_that_need_spark_import_the_pipeline() -> None:
+    """`scripts/test` runs all others without pyspark, and would fail when it collects them."""
+    pattern = re.compile(r"^(from|import) (pulsarium\.pipeline|tests\.pipeline|pyspark|pyarrow|pandas|numpy)\b", re.M)
+    with_spark = [ROOT / "tests" / name for name in NEEDS_SPARK]
+    importing = [path for path in sorted((ROOT / "tests").rglob("*.py")) if pattern.search(path.read_text())]
+    assert [str(path) for path in importing if not any(map(path.is_relative_to, with_spark))] == []
 
 
 def test_no_test_imports_from_another() -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from pulsarium.cli.analyze import _cell
 from pulsarium.cli.main import cli
 from pulsarium.pipeline.errors import SPARK_ERRORS
-from tests.pipeline.capture.captured import small, with_a_fault, write
+from tests.capture.captures import small, with_a_fault, write
 
 
 def run(*arguments: str) -> Result:

@@ -26,9 +26,9 @@ from pulsarium.cli.lab.capture.file import capture_file, records_now, records_of
 from pulsarium.cli.main import cli
 from pulsarium.cli.refusal import Refusal
 from tests.broker.wire import plain
+from tests.capture.captures import small, write
 from tests.capture.lint.talk import Talk
 from tests.cli.admin.live import live
-from tests.pipeline.capture.captured import small, write
 
 
 def run(*arguments: str) -> Result:

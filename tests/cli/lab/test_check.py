@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from pulsarium.capture.check.promises import PROMISES
 from pulsarium.capture.file import Record
 from pulsarium.cli.main import cli
+from tests.capture.captures import write
 from tests.capture.check.planted import KEPT, PLANTED, UNSEEN, History
-from tests.pipeline.capture.captured import write
 
 
 def check(*arguments: object) -> Result:

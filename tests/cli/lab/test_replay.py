@@ -14,8 +14,8 @@ from pulsarium.broker.testing import running
 from pulsarium.capture.file import CaptureReader, Kind
 from pulsarium.cli.main import cli
 from pulsarium.client import InitialPosition, connect
+from tests.capture.captures import write
 from tests.capture.lint.talk import CLIENT, Talk, encoded, entry
-from tests.pipeline.capture.captured import write
 
 
 def replay(*arguments: object) -> Result:

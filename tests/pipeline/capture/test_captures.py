@@ -11,10 +11,11 @@ import pytest
 from pulsarium.pipeline.capture import Captures, NoCaptures, differences, output
 from pulsarium.pipeline.capture.captures import found, names
 from pulsarium.pipeline.capture.rows import FRAMES
+from tests.capture.captures import small, with_a_fault, write
 from tests.capture.lint.talk import TOPIC, Talk
 
 from . import captured
-from .captured import picked, small, with_a_fault, write
+from .captured import picked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pulsarium.cli.main import cli
-
-from .captured import small, with_a_fault, write
+from tests.capture.captures import small, with_a_fault, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,8 +7,7 @@ from threading import Event
 
 from pulsarium.pipeline.capture.progress import Progress, teller
 from pulsarium.pipeline.capture.rows import everything
-
-from .captured import small, write
+from tests.capture.captures import small, write
 
 
 def test_the_bytes_read_of_all_captures_make_the_percentage(tmp_path: Path) -> None:

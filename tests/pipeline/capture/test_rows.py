@@ -8,10 +8,11 @@ import pytest
 
 from pulsarium.capture.lint import checker
 from pulsarium.pipeline.capture.rows import EXCHANGES, FRAMES, TABLES, VIOLATIONS, batches, everything, widened
+from tests.capture.captures import small, with_a_fault, write
 from tests.capture.lint.talk import TOPIC, Talk
 
 from . import captured
-from .captured import columns, picked, small, with_a_fault, write
+from .captured import columns, picked
 
 UP, DOWN = "client->broker", "broker->client"
 
