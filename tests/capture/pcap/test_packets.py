@@ -106,6 +106,7 @@ def test_recordings_of_a_real_broker_survive_as_packets(path: Path) -> None:
     """Recordings may hold invalid frames. The connection ends there, or the importer finds the next frames again."""
     before, (after, _) = facts(records(path)), imported(packets_of(exported(records(path))))
     assert {data for _, _, _, data, _ in facts(after)} <= {scrubbed(data) for _, _, _, data, _ in before}
+    assert len(after) >= len(before) // 2 or path.stem == "015-not-pulsar"  # the importer finds no frame there
 
 
 def test_a_packet_has_right_checksums_and_a_comment() -> None:

@@ -99,8 +99,7 @@ class TestWriters:
         assert vars(pickle.loads(pickle.dumps(made))) == vars(made)
 
 
-def test_jobs_do_not_know_each_other() -> None:
-    """A writer names its job, and each attempt of a task keeps this name."""
+def test_two_jobs_have_different_names() -> None:
     one, other = (PulsarWriter(GIVEN, VALUE, False) for _ in range(2))
     assert one._name != other._name
 

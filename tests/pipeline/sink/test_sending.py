@@ -229,8 +229,9 @@ async def test_keys_have_their_partition(autojump_clock: MockClock, scheme: str)
             async with client.create_producer(TOPIC, hashing_scheme=hashing) as other:
                 for n in range(40):
                     await other.send(b"%d" % n, partition_key=str(n % 10))
-        for index in range(4):
-            found = await stored(inside, f"{TOPIC}-partition-{index}")
+        partitions = [await stored(inside, f"{TOPIC}-partition-{index}") for index in range(4)]
+        assert sum(map(len, partitions)) == 80
+        for found in partitions:
             half = len(found) // 2
             assert found[:half] == found[half:]
 

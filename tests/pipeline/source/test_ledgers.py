@@ -68,7 +68,9 @@ def test_without_asking_the_entries_of_one_ledger_are_known() -> None:
 def test_the_entry_before() -> None:
     assert THREE.before(Position(5, 2)) == Position(5, 1)
     assert THREE.before(Position(5, 2), held=1) == Position(5, 0)
-    assert THREE.before(Position(5, 1), held=1) == Position(3, 9)  # at the start of a ledger, no entry is held back
+    assert THREE.before(Position(5, 1), held=1) == Position(
+        3, 9
+    )  # 5:0 is held back, and all of ledger 3 is acknowledged
     assert THREE.before(Position(5, 0)) == Position(3, 9)
     assert THREE.before(Position(3, 0)) is None
     assert THREE.before(FIRST) is None
@@ -82,7 +84,7 @@ def test_the_first_lost_position_is_found(start: Position, lost: bool) -> None:
 
 
 def test_a_ledger_that_nothing_was_read_of() -> None:
-    """The broker deletes empty ledgers without a loss. A subscription that was moved past the position is a loss."""
+    """Only the first entry of a deleted ledger may be no loss: a subscription that stands there has missed nothing."""
     assert THREE.lost_from(Position(2, 0)) == Position(3, 0)
     for mark, lost in (
         (Position(2, 0), False),

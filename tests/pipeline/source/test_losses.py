@@ -26,7 +26,7 @@ FORGIVING = {"failOnDataLoss": "false"}
 
 @pytest.fixture(params=[{}])
 def stream(request: pytest.FixtureRequest, broker: Address, topic: str) -> Iterator[PulsarStreamReader]:
-    """Return a reader of a topic with 20 messages."""
+    """Yield a reader of a topic with 20 messages."""
     publish(broker, topic, numbers(20))
     reader = stream_reader(options(broker, topic, startingOffsets="earliest", **request.param))
     yield reader
