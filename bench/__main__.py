@@ -62,7 +62,7 @@ official Python client. "busy" shows how many cores broker and client used: a pr
   scripts/bench --json FILE                         write the figures of every run; "-" is standard output
   scripts/bench --against pulsar                    the same on a real broker, in turn; both store what they are sent
                                                     and have the same settings (bench/settings.py); pulsar-perf on
-                                                    both; twenty-five minutes (needs a JDK and mvn, see
+                                                    both; a quarter of an hour (needs a JDK and mvn, see
                                                     scripts/reference-pulsar)
   scripts/bench --against pulsar --markdown         figures with targets, then the others, as Markdown tables
   scripts/bench --against pulsar://HOST:PORT,http://HOST:PORT,PID    the same on a running broker

@@ -21,8 +21,8 @@ Measures the broker's CPU time for a message while the number of topics, connect
 beside it, and the CPU time of a start while the data directory grows. Each broker has a data directory. Every size is
 measured N times in turn, and the median counts.
 
-  scripts/bench growth --write               everything, with 100,000 topics, 5,000 connections and 50 GB of backlog: an
-                                             hour, and 65 GB of disk; writes docs/growth.md and docs/images/growth.svg
+  scripts/bench growth --write               everything, with 100,000 topics, 5,000 connections and 50 GB of backlog:
+                                             half an hour, and 55 GB of disk; writes docs/growth.md and its picture
   scripts/bench growth --up-to 0.01          sizes up to a hundredth of the largest: minutes
   scripts/bench growth topics connections    only these
 """
