@@ -49,7 +49,7 @@ class Stage:
         self.writer = Writer(self.stream, self._protocol)
 
     async def ping_each_turn(self, count: int) -> None:
-        """Queue one command in each turn of the event loop."""
+        """Add one command in each turn of the event loop."""
         for _ in range(count):
             self._protocol.send(PING)
             self.writer.write_soon()

@@ -84,7 +84,7 @@ def test_the_first_lost_position_is_found(start: Position, lost: bool) -> None:
 
 
 def test_a_ledger_that_nothing_was_read_of() -> None:
-    """Only the first entry of a deleted ledger may be no loss: a subscription that stands there has missed nothing."""
+    """A deleted ledger is no loss for a subscription that stands at its first entry, because it may have been empty."""
     assert THREE.lost_from(Position(2, 0)) == Position(3, 0)
     for mark, lost in (
         (Position(2, 0), False),
