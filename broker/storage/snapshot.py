@@ -108,7 +108,7 @@ class Snapshot:
             if about is None and version > WITHOUT_LOG:
                 self._log = LogFiles(path.parent)
                 self._unapplied = recovered(Tail(self._log, applied(self._connection)))
-                self.metadata = self._unapplied.over(lambda: self.metadata)
+                self.metadata = self._unapplied.over(self.metadata)
         except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
             raise StorageError(f"{path} is not a snapshot, or damaged: {error}") from error
         self._path = path

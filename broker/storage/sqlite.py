@@ -73,7 +73,7 @@ class SqliteStorage:
             tail = Tail(self._files, applied(writer))
             self._unapplied = recovered(tail)
             tail.keep_lost()
-            self._kept = None if found is None else self._unapplied.over(lambda: found.metadata)
+            self._kept = None if found is None else self._unapplied.over(found.metadata)
             self._applier = Applier(writer, self._files, self._unapplied, durability, at)
             stack.callback(self._applier.abandon)
             entry_log = EntryLog(self._files, tail.end, durability)
@@ -97,7 +97,8 @@ class SqliteStorage:
         kept, self._kept = self._kept, None
         if kept is not None:
             return kept
-        return self._unapplied.over(partial(attempt, metadata, self._connection))
+        with self._unapplied.held():
+            return self._unapplied.over(attempt(metadata, self._connection))
 
     def stored_runs(self, ledger_id: int) -> list[StoredRun]:
         find = partial(stored_entries.stored_runs, unapplied=self._unapplied, ledger_id=ledger_id)

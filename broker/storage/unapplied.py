@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from pulsarium.broker.storage.entry_log import End, Tail, Written
 from pulsarium.broker.storage.interface import StorageError
@@ -114,15 +115,17 @@ class Unapplied:
             found += pieces[start : bisect_right(pieces, last, lo=start, key=_first_entry)]
         return found
 
-    def over(self, load: Callable[[], dict[str, bytes]]) -> dict[str, bytes]:
-        """Return the metadata that `load` reads from the database, with the changes of these commits.
+    def held(self) -> AbstractContextManager[object]:
+        """Return a context in which no commit is added, and none is let go.
 
-        While `load` runs, no commit is added, and none is let go: a change that the database did not have yet must
-        still be here, and a change that is here must not be older than the database.
+        A reader of `over` needs it while the applier runs: a change that the database did not have yet must still be
+        here, and a change that is here must not be older than the database.
         """
-        with self._lock:
-            metadata = load()
-            changed = {**self._parts[0].metadata, **self._parts[1].metadata}
+        return self._lock
+
+    def over(self, metadata: dict[str, bytes]) -> dict[str, bytes]:
+        """Return the metadata of the database with the changes of these commits."""
+        changed = {**self._parts[0].metadata, **self._parts[1].metadata}
         kept = {path: value for path, value in metadata.items() if path not in changed}
         return {**kept, **{path: value for path, value in changed.items() if value is not None}}
 

@@ -37,7 +37,7 @@ class Manner:
     """Name of the PersistPoint at which the broker kills itself, if any."""
     occurrence: int = 0
     armed: bool = True
-    """Whether occurrences count from the start, and not only from `Broker.arm` on."""
+    """True if occurrences count from the start, and not only from `Broker.arm` on."""
     apply_bytes: int = 1 << 20
     log_bytes: int = 1 << 18
     slice_rows: int = 3

@@ -22,7 +22,7 @@ class Open:
 
     id: TxnId
     commit: bool | None = None
-    """Whether the client asked to commit or to abort the transaction; None before it asked."""
+    """True after the client asked to commit the transaction, False after it asked to abort, None before."""
     published: dict[int, Place] = field(default_factory=dict)
     acknowledged: set[Place] = field(default_factory=set)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from pulsarium.capture.file import CaptureWriter, Header
 from pulsarium.matrix import runner
 from pulsarium.matrix.brokers import Address, Mask
 from pulsarium.matrix.cell import Outcome, Result
 from pulsarium.matrix.clients import CLIENTS, Client
 from pulsarium.matrix.runner import Run, run
 from pulsarium.matrix.scenarios import Scenario
+from tests.capture.captures import write
 from tests.capture.lint.talk import Talk
 
 ADDRESS = Address(["pulsar://broker:6650"], ["http://broker:8080"])
@@ -183,10 +183,7 @@ def test_messages_that_a_client_left_uncompressed_do_not_count(
     @contextmanager
     def capturing(url: str, path: Path, token: str) -> Iterator[None]:
         yield
-        with path.open("wb") as file:
-            writer = CaptureWriter(file.write, Header(0))
-            for record in talk.records:
-                writer.record(record)
+        write(path, [talk])
 
     monkeypatch.setattr(runner, "capturing", capturing)
     scenarios = [Scenario(name="works", contract="", compression=wanted)]

@@ -13,7 +13,7 @@ from bench.accounting import cpu_seconds, memory
 
 MB = 1 << 20
 MEMORY_GROWTH = 0.10, 5 * MB
-"""How far the median of the last quarter may exceed that of the second one: by a fraction, plus a number of bytes."""
+"""The limit of growth from the median of the second quarter to that of the last: a fraction, plus bytes."""
 COUNT_GROWTH = 0.10, 5
 """The same limit for tasks, threads and open files, whose numbers swing because clients come and go."""
 ASK_SECONDS = 10.0
@@ -87,7 +87,7 @@ def trends(samples: Sequence[Sample]) -> list[Trend]:
 
 
 LEFT = {"tasks": 0, "files": 0, "threads": 2}
-"""How much each gauge may be higher at the end than at the start. trio keeps idle threads for a while."""
+"""The limit of each gauge's growth from the start to the end. trio keeps idle threads for a while."""
 
 
 def left_over(start: Sample, end: Sample) -> list[str]:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from pulsarium.capture.file import CaptureWriter, Header
 from pulsarium.capture.lint.checker import ALL_RULES
 from pulsarium.cli.main import cli
 from tests.broker.wire import Type
+from tests.capture.captures import write
 from tests.capture.lint.planted import conforming, plant
 from tests.capture.lint.talk import Talk
 from tests.cli.admin.live import live
@@ -27,25 +27,16 @@ def lint(*arguments: object) -> Result:
     return CliRunner().invoke(cli, line, prog_name="pulsarium", catch_exceptions=False)
 
 
-def capture_of(path: Path, *talks: Talk) -> Path:
-    with path.open("wb") as file:
-        writer = CaptureWriter(file.write, Header(0))
-        for talk in talks:
-            for record in talk.records:
-                writer.record(record)
-    return path
-
-
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
-    return capture_of(tmp_path / "broken.pulscap", plant("num-messages-mismatch", Talk(3)))
+    return write(tmp_path / "broken.pulscap", [plant("num-messages-mismatch", Talk(3))])
 
 
 @pytest.fixture
 def clean(tmp_path: Path) -> Path:
     talk = Talk(1)
     conforming(talk)
-    return capture_of(tmp_path / "clean.pulscap", talk)
+    return write(tmp_path / "clean.pulscap", [talk])
 
 
 def test_lint_says_what_is_wrong(broken: Path) -> None:
@@ -77,7 +68,7 @@ def test_a_broker_that_does_not_answer_is_not_judged() -> None:
 
 
 def test_a_side_alone_can_be_linted(tmp_path: Path, broken: Path) -> None:
-    capture_of(tmp_path / "both.pulscap", plant("permits-exceeded", Talk(1)), plant("pong-unasked", Talk(2)))
+    write(tmp_path / "both.pulscap", [plant("permits-exceeded", Talk(1)), plant("pong-unasked", Talk(2))])
     both = json.loads(lint(tmp_path, "--format", "json").stdout)
     assert both["counts"] == {"permits-exceeded": 1, "pong-unasked": 1, "num-messages-mismatch": 1}
     broker = json.loads(lint(tmp_path, "--format", "json", "--side", "broker").stdout)
@@ -89,7 +80,7 @@ def test_texts_of_clients_are_escaped_in_the_html_page(tmp_path: Path) -> None:
     talk = Talk(1)
     talk.greet()
     talk.client("SUBSCRIBE", topic=EVIL, subscription="", subType=1, consumer_id=1, request_id=1)
-    file, page = capture_of(tmp_path / "evil.pulscap", talk), tmp_path / "page.html"
+    file, page = write(tmp_path / "evil.pulscap", [talk]), tmp_path / "page.html"
     assert lint(file, "--format", "html", "--out", page).exit_code == 1
     text = page.read_text()
     assert text.startswith("<!doctype html>")

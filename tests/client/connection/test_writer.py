@@ -2,51 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
 import anyio.lowlevel
-from anyio.abc import ByteStream
 
 from pulsarium.client.connection.protocol import ClientProtocol
 from pulsarium.client.connection.writer import ENOUGH, QUIET_TURNS, Writer
 from tests.client.both import on_both
-from tests.client.peer import Type, bytes_of, command
+from tests.client.peer import Pipe, Type, bytes_of, command
 
 PING = command(Type.PING)
 
 
-class Recorded(ByteStream):
-    """A stream that keeps the bytes of each write."""
-
-    def __init__(self) -> None:
-        self.writes: list[bytes] = []
-
-    async def send(self, item: bytes) -> None:
-        await anyio.lowlevel.checkpoint()
-        self.writes.append(item)
-
-    async def receive(self, max_bytes: int = 65536) -> bytes:
-        raise anyio.EndOfStream
-
-    async def send_eof(self) -> None:
-        raise NotImplementedError
-
-    async def aclose(self) -> None:
-        await anyio.lowlevel.checkpoint()
-
-
 class Stage:
-    """A writer that runs, and the stream to which it writes."""
+    """A writer that runs, and a stream that keeps each write as an item."""
 
     def __init__(self) -> None:
         self._protocol = ClientProtocol()
         self._protocol.connect()
         self._protocol.take()
         self._protocol.receive(bytes_of(Type.CONNECTED, server_version="b", protocol_version=21))
-        self.stream = Recorded()
+        sent, self._written = anyio.create_memory_object_stream[bytes](math.inf)
+        self.stream = Pipe(self._written, sent)
         self.writer = Writer(self.stream, self._protocol)
+
+    @property
+    def writes(self) -> int:
+        return self._written.statistics().current_buffer_used
 
     async def ping_each_turn(self, count: int) -> None:
         """Add one command in each turn of the event loop."""
@@ -59,7 +44,7 @@ class Stage:
 @asynccontextmanager
 async def writing() -> AsyncIterator[Stage]:
     stage = Stage()
-    async with anyio.create_task_group() as tasks:
+    async with stage.stream, anyio.create_task_group() as tasks:
         tasks.start_soon(stage.writer.run)
         await anyio.lowlevel.checkpoint()
         yield stage
@@ -71,14 +56,14 @@ async def test_commands_of_successive_turns_are_written_together() -> None:
     async with writing() as stage:
         await stage.ping_each_turn(20)
         await stage.writer.flush()
-        assert len(stage.stream.writes) == 1
+        assert stage.writes == 1
 
 
 @on_both
 async def test_a_task_that_never_stops_does_not_hold_up_a_write() -> None:
     async with writing() as stage:
         await stage.ping_each_turn(5 * ENOUGH)
-        assert 3 <= len(stage.stream.writes) <= 5
+        assert 3 <= stage.writes <= 5
 
 
 @on_both
@@ -87,4 +72,4 @@ async def test_a_single_command_waits_for_a_few_turns_only() -> None:
         await stage.ping_each_turn(1)
         for _ in range(QUIET_TURNS + 10):
             await anyio.lowlevel.checkpoint()
-        assert len(stage.stream.writes) == 1
+        assert stage.writes == 1

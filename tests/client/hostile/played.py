@@ -44,7 +44,7 @@ class Played:
         """The client's ends of the connections."""
         self.entries = 0
         self.record = True
-        """Whether new commands are added to `seen`."""
+        """True while new commands are added to `seen`."""
         self._came = anyio.Event()
         self._tasks = tasks
 
