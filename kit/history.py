@@ -43,7 +43,7 @@ class Acked:
 
 @dataclass(slots=True)
 class History:
-    """Everything that clients said about segments, in order."""
+    """The commands of clients about segments, in order."""
 
     stored: list[Stored] = field(default_factory=list)
     attached: list[Attached] = field(default_factory=list)

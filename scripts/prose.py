@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("proto", "capture", "rest", "broker", "client", "pipeline", "matrix", "cli", "bench", "scripts", "tests")
+ROOMS = (
+    *("proto", "capture", "rest", "broker", "client", "pipeline", "matrix", "cli", "kit", "bench"),
+    *("examples", "container", "scripts", "tests"),
+)
 RULES = tomllib.loads((ROOT / "scripts" / "prose.toml").read_text())
 VERBS = frozenset(RULES["verbs"].split())
 BANNED_OPENINGS = frozenset(RULES["banned_openings"].split())

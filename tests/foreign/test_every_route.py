@@ -101,8 +101,11 @@ def test_every_route_answers_as_a_real_broker_does(statuses: dict[str, int]) -> 
     assert [f"{name}: {statuses[name]}, not {wanted[name]}" for name in names if statuses[name] != wanted[name]] == []
 
 
-def test_nothing_fails_in_the_broker() -> None:
-    assert [name for name, status in WANTED.items() if status >= 500 or status == NO_ANSWER] == []
+@pytest.mark.heavy
+def test_no_route_fails_in_the_broker(statuses: dict[str, int]) -> None:
+    if not is_pulsarium():
+        pytest.skip("a real broker fails on some routes")
+    assert [name for name, status in statuses.items() if status >= 500 or status == NO_ANSWER] == []
 
 
 def test_each_was_recorded_and_nothing_else() -> None:

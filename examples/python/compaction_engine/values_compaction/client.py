@@ -1,4 +1,4 @@
-"""What a consumer or reader with `read_compacted` needs: both, as options of `subscribe` and `create_reader`."""
+"""Options of `subscribe` and `create_reader` with which `read_compacted` reads what the engine wrote."""
 
 from __future__ import annotations
 

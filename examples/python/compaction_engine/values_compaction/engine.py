@@ -11,14 +11,14 @@ from pulsarium.proto.compacted_values import to_batch, to_values
 
 
 class ValuesCompactor(TwoPhaseCompactor):
-    """What the entry point names."""
+    """The engine that the entry point names. It writes retained messages in the format of `proto.compacted_values`."""
 
     with_field_31 = True
     """Clients up to v21 ask the broker for the last message's id. It cannot read these payloads, but it need not:
     `compacted_batch_indexes` tells it. Without the field they get an error, and only v22 works."""
 
     def create_raw_reader(self, topic: Compactable) -> RawReader:
-        """The next compaction reads what this engine wrote, too."""
+        """Return a reader that also reads what this engine wrote."""
         return _Reader(super().create_raw_reader(topic))
 
     def compact(self, reader: RawReader, writer: Writer, ready: Callable[[], None], *, retain_null_key: bool) -> Steps:

@@ -16,6 +16,7 @@ from pulsarium.broker.lab.faults import Close
 from pulsarium.broker.lab.masks import Mask
 from pulsarium.broker.model.compaction.compacted import CompactedLedger
 from pulsarium.broker.model.compaction.record import CompactionRecord
+from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.topic.persistent import PersistentTopic
 from pulsarium.broker.server import open_core
 from pulsarium.broker.storage import snapshot
@@ -23,7 +24,7 @@ from pulsarium.broker.storage.interface import StorageError
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.topic_name import TopicName
 from tests.broker.held import HeldStorage
-from tests.broker.wire import TOPIC, Bed, Earliest, Received, Shared, Type, Wire, batch_of, plain, serving
+from tests.broker.wire import TOPIC, Bed, Earliest, Received, Shared, Type, Wire, batch_of, plain, position_of, serving
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -221,30 +222,36 @@ async def test_messages_that_are_not_in_memory(either: Bed, tmp_path: Path) -> N
 async def test_clients_that_publish_survive_resets_and_restores(either: Bed, tmp_path: Path) -> None:
     """Clients publish meanwhile. Each opens its producer again when the broker closes it."""
     state, stop = lab_of(either).state, trio.Event()
+    last: dict[str, Position] = {}
 
     async def opened(wire: Wire, topic: str) -> None:
         while (await wire.request(Type.PRODUCER, topic=topic, producer_id=0)).type == Type.ERROR:
             pass  # the broker closed the topic while it was being opened
 
-    async def publish(number: int) -> None:
+    async def publish(topic: str) -> None:
+        """Publish until a message that was sent after the last restore has its receipt."""
         wire = await either.connect()
-        topic = f"{TOPIC}{number}"
         await opened(wire, topic)
-        while not stop.is_set():
+        while topic not in last:
+            stopped = stop.is_set()
             await wire.write(wire.sends(plain(b"x")))
             received = await wire.next()
             if received.command.type == Type.CLOSE_PRODUCER:
                 wire.inbox.clear()
                 await opened(wire, topic)
+            elif stopped:
+                last[topic] = position_of(received.command.send_receipt.message_id)
 
     async with trio.open_nursery() as nursery:
         for number in range(3):
-            nursery.start_soon(publish, number)
+            nursery.start_soon(publish, f"{TOPIC}{number}")
         for number in range(5):
             await trio.sleep(0.01)
             await state.snapshot(tmp_path / "s")
             await (state.reset() if number % 2 else state.restore(tmp_path / "s"))
         stop.set()
+    assert {topic: either.topic(topic).ledger.last_confirmed for topic in last} == last
+    assert len(last) == 3
 
 
 async def test_a_reset_waits_for_commits_in_flight(tmp_path: Path) -> None:
