@@ -225,8 +225,8 @@ class Client:
             unacked_messages_timeout: The time after which an unacknowledged message is redelivered, with all messages
                 of its batch. At least 1 second. None is never. Ignored with `ack_timeout_redelivery_backoff`.
             ack_timeout_redelivery_backoff: Computes this time from the message's redelivery count.
-            dead_letter_policy: The treatment of messages that are redelivered too often. With None, they are
-                redelivered without end.
+            dead_letter_policy: The treatment of messages that are redelivered too often, on Shared and KeyShared
+                subscriptions. With None, they are redelivered without end.
             retry_enable: Allow `reconsume_later`, and subscribe to the retry letter topic. By default, a message is
                 redelivered at most 16 times. The retry letter topic and the dead letter topic have the name of the
                 alphabetically first topic, followed by `-<subscription>-RETRY` and `-<subscription>-DLQ`. The

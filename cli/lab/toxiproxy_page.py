@@ -35,14 +35,17 @@ curl localhost:8474/proxies/pulsar/toxics -d '{{"type": "latency", "attributes":
 
 ## Stay behind the proxy
 
-A proxy does not change bytes. A Pulsar client asks for the broker of a topic, and then connects to the address that
-the broker advertises. As with a real broker, let the broker advertise the proxy:
+Give clients the URL of the proxy, here `pulsar://127.0.0.1:26650`. A single broker that advertises a local address, as
+by default, lets its clients keep their URL. So all their connections pass through the proxy.
+
+A broker that advertises another address sends clients to that address, and the proxy sees only lookups. A client with
+an `http://` URL goes to the advertised address, too. As with a real broker, let the broker advertise the proxy then:
 
 ```sh
 pulsarium serve --toxiproxy-port 8474 --set advertisedListeners=proxied:pulsar://127.0.0.1:26650
 ```
 
-Without that, the proxy sees only lookups. For faults on single frames of Pulsar's protocol, use the
+With `--brokers 2` or more, the proxy sees only lookups. For faults on single frames of Pulsar's protocol, use the
 [lab](lab.md#faults).
 
 ## Toxics

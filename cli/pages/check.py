@@ -31,7 +31,8 @@ ok      delivered-again                   kept 0, broken 0
 ```
 
 `kept` counts the cases in which the history shows that the promise was kept. A promise with `kept 0` was not tested
-by your run. The exit code is 1 when a promise was broken (0 with `--exit-zero`), and 2 when a capture cannot be read.
+by your run. The exit code is 1 when a promise was broken (0 with `--exit-zero`), and 2 when a capture cannot be read or
+a broker does not answer.
 
 ## What a capture can prove
 

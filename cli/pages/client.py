@@ -106,8 +106,9 @@ def client_page() -> str:
         (
             "# The async client",
             "",
-            "Every option and every error of `pulsarium.client`; the README has examples. Generated from",
-            "`client/`; do not edit. Times are in seconds unless the text names another unit.",
+            "Options and errors of `pulsarium.client`. [The guide](client-guide.md) has examples, and",
+            "[the API reference](api/client.md) has the options of `client.scalable` and `create_raw_reader`.",
+            "Generated from `client/`; do not edit. Times are in seconds unless the text names another unit.",
             *(line for title, explained in OPTIONS for line in _options(title, explained)),
             "",
             "## Errors",

@@ -42,7 +42,7 @@ trio.run(main)
 ```
 
 ```sh
-pulsarium explore --runs 200 --seed 7 -- python orders.py
+pulsarium explore --runs 200 --seed 10 -- python orders.py
 ```
 
 A run fails when the program ends with another exit code than 0, takes longer than `--timeout`, or when the history of
@@ -51,7 +51,7 @@ earlier ones. The report has the least script that still fails:
 
 ```
 failed: COMMAND ended with exit code 1
-repeated: 5 of 5 more runs of the seed 7/9 failed, 5 with the same decisions
+repeated: 5 of 5 more runs of the seed 10/2 failed, 5 with the same decisions
 least script: 1 decision
   receipt-lost SEND 0
       Store a message, and close the connection instead of sending the receipt.
@@ -66,7 +66,8 @@ Frames around the last decision:
   ...
 ```
 
-The exit code is 0 when no run failed, 1 when one did, and 2 when the command line is wrong.
+The exit code is 0 when no run failed, 1 when one did, and 2 when the command line is wrong. It is 126 when the program
+cannot be executed, and 127 when the program does not exist.
 
 ## Decisions and scripts
 
@@ -102,7 +103,7 @@ pulsarium explore --runs 10 --only not-ready --only slow-receipt -- python order
 - The broker notes which kinds were chosen at which commands, in which state of the subscription or the producer.
   Half of the runs begin with a decision at a place that no run has tried. The summary shows this coverage.
 - The options of `pulsarium serve` work here too: `--brokers 2`, `--set`, `--profile`, `--tls-port`. `--create FILE` is
-  its `--seed FILE`. Each run has a store in memory, so there is no `--data`.
+  its `--seed FILE`. Each run has a new broker in memory, so `--data`, `--capture` and `--ready-file` are refused.
 
 ## Many runs
 

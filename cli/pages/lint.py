@@ -13,7 +13,7 @@ _INTRODUCTION = """# The linter
 With the linter you find out which rules of the protocol a client or a broker breaks. `pulsarium lint` reads the frames
 between a client and a broker. The linter reports each violation with the rule, the frame, the source in Pulsar, and the
 remedy. The frames come from captures of Pulsarium (`pulsarium capture`, `serve --capture`), from captures of any broker
-through the proxy, or from a running broker:
+through the proxy or [tcpdump](wire.md#tcpdump), or from a running broker:
 
 ```
 pulsarium lint run.pulscap

@@ -21,7 +21,7 @@ def pipeline_page() -> str:
             "# Options of the data source `pulsar`",
             "",
             "Pass these with `.option(name, value)`; [pipeline.md](pipeline.md) explains their use. Names are those of",
-            "Pulsar's own Spark connector where it has the option; case does not matter. Generated from `pipeline/`;",
+            "StreamNative's Spark connector where it has the option; case does not matter. Generated from `pipeline/`;",
             "do not edit.",
             *_table("Connection and authentication", CONNECTION),
             *_table("`spark.read`, `spark.readStream`", reading),

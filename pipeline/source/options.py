@@ -18,8 +18,8 @@ OPTIONS: Sequence[Described] = (
         "admin.url",
         "",
         "both",
-        "URL of the REST API, http://host:8080: without it partitions are not split, positions by index and "
-        "maxBytesPerTrigger are refused, and lost data is not noticed",
+        "URL of the REST API, http://host:8080: without it partitions are not split, positions by index, "
+        "maxBytesPerTrigger and maxMessagesPerTrigger are refused, and lost data is not noticed",
     ),
     Described(
         "topic",
@@ -41,7 +41,7 @@ OPTIONS: Sequence[Described] = (
         "both",
         "start of a read, and of a stream without checkpoint: earliest, latest, a message id (ledger:entry, "
         "ledger:entry:partition:batch index), index:N (PIP-415), a time, or JSON with one of these by topic, "
-        '{"topic-1": "8:11"}, or with the bytes of an id as in Pulsar\'s connector; the named message is read',
+        '{"topic-1": "8:11"}, or with the bytes of an id as in StreamNative\'s connector; the named message is read',
     ),
     Described(
         "startingTime",

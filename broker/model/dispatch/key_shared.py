@@ -12,7 +12,7 @@ from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.ledger.position_set import PositionSet
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer, ConsumerOptions, KeySharedOptions
-from pulsarium.broker.model.subscription.dispatcher import Entries, Reason
+from pulsarium.broker.model.subscription.dispatcher import MOST_READS, Entries, Reason
 from pulsarium.proto.entry import parse_metadata, visible_metadata
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.message_id import words_of
@@ -126,7 +126,7 @@ class KeySharedDispatcher(SharingDispatcher):
 
     def dispatch(self) -> Reason:
         cursor = self.cursor
-        while True:
+        for _ in range(MOST_READS):
             if not self.replay:  # entries to redeliver come first: a waiting entry may be later in the order of its key
                 if (stopped := self._serve_waiting()) is not None:
                     return stopped
@@ -152,6 +152,7 @@ class KeySharedDispatcher(SharingDispatcher):
             if entries is None:
                 return Reason.LOADING
             self._share_out(entries)
+        return self._goes_on()
 
     def _look_ahead(self) -> int:
         """Return how many entries may wait while others are read past them. 0 is no limit."""

@@ -9,7 +9,7 @@ from pulsarium.broker.model.dispatch.sharing import SharingDispatcher
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.subscription.dispatcher import Reason
+from pulsarium.broker.model.subscription.dispatcher import MOST_READS, Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 
@@ -46,7 +46,7 @@ class SharedDispatcher(SharingDispatcher):
         cursor = self.cursor
         if self._to_serve and (stopped := self._serve_waiting()) is not None:
             return stopped
-        while True:
+        for _ in range(MOST_READS):
             replays = bool(self.replay)
             if not replays and (due := self.delayed.take_due(self._max_read)):
                 self._again(due)
@@ -67,6 +67,7 @@ class SharedDispatcher(SharingDispatcher):
                 return stopped
             if self._to_serve and (stopped := self._serve_waiting()) is not None:
                 return stopped
+        return self._goes_on()
 
     def _replay_to(self, consumer: Consumer, limit: int) -> Reason | None:
         """Redeliver entries to a consumer. Return the reason if all delivery must stop, else None."""

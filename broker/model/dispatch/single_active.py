@@ -12,7 +12,7 @@ from pulsarium.broker.model.errors import ConsumerBusyError, OwnerMustAnswerErro
 from pulsarium.broker.model.ledger.position import Position
 from pulsarium.broker.model.subscription.base import Subscription
 from pulsarium.broker.model.subscription.consumer import Consumer
-from pulsarium.broker.model.subscription.dispatcher import Dispatcher, Entries, Reason
+from pulsarium.broker.model.subscription.dispatcher import MOST_READS, Dispatcher, Entries, Reason
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 RING_POINTS = 100  # points of each consumer name on the ring that chooses the consumer of a topic without partitions
@@ -111,7 +111,10 @@ class SingleActiveDispatcher(Dispatcher):
 
     def dispatch(self) -> Reason:
         cursor = self.cursor
-        while (consumer := self._ready()) is not None:
+        for _ in range(MOST_READS):
+            consumer = self._ready()
+            if consumer is None:
+                return self.blocked_reason()
             limit = min(consumer.permits, self._max_read)
             if self.throttle is not None and cursor.has_more() and not (limit := self.throttle.entries(limit)):
                 return Reason.RATE_LIMITED
@@ -123,7 +126,7 @@ class SingleActiveDispatcher(Dispatcher):
             taken = self._hand_over(consumer, batch, consumer.permits)
             if taken < len(batch) and consumer is self.active:
                 cursor.read_position = batch[taken][0]
-        return self.blocked_reason()
+        return self._goes_on()
 
     def _read(self, consumer: Consumer, limit: int) -> Entries | None:
         ready = self._subscription.dispatch_soon

@@ -158,6 +158,10 @@ class Subscription:
         """Dispatch at the end of this turn. Does nothing without a cursor."""
         return
 
+    def dispatch_next_turn(self) -> None:
+        """Dispatch in a turn of its own. Does nothing without a cursor."""
+        return
+
     def resume(self, consumer: Consumer) -> None:
         """Note that a consumer can take more: it has permits, or its connection has room again."""
         if self.dispatcher is not None:

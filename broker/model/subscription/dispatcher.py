@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.throttle import Throttle
 
 
+MOST_READS = 100  # reads of a dispatch, each of at most dispatcherMaxReadBatchSize entries
+
+
 class Reason(Enum):
     """A reason why dispatch stopped, or the state of one entry, in the words of `pulsarium why`."""
 
@@ -34,6 +37,7 @@ class Reason(Enum):
     LOOK_AHEAD = "too many entries wait for their consumers (keySharedLookAheadMsgInReplayThreshold...)"
     RATE_LIMITED = "a dispatch rate is used up: delivery goes on when its tokens come back"
     LOADING = "the entries are being read back from disk"
+    NEXT_TURN = "other requests come first: delivery goes on in the next turn of the event loop"
     UNREADABLE = "the disk cannot read the next entries; the broker tries again (dispatcherReadFailureBackoff...)"
     BEHIND_CHUNK = "a chunk comes first, and the consumer of its message's first chunk cannot take it, as in Pulsar 4.2"
     CAUGHT_UP = "everything was delivered"
@@ -191,6 +195,11 @@ class Dispatcher(ABC):
     def _delivering(self, consumer: Consumer, deliveries: Sequence[Delivery], messages: int) -> None:
         """Record unacknowledged messages. Called before sending, because sending may end the connection."""
         return
+
+    def _goes_on(self) -> Reason:
+        """Let other work run, and dispatch again after it."""
+        self._subscription.dispatch_next_turn()
+        return Reason.NEXT_TURN
 
     def nothing_more(self) -> Reason:
         """Return why a read found no entry."""

@@ -84,6 +84,7 @@ class PersistentSubscription(Subscription):
         self.mark_moves = MarkMoves(cursor.mark_delete)
         self.throttle = Throttle(cursor, topic.stores, topic.publish_average, self.dispatch_soon)
         self._mark_seen = cursor.mark_delete
+        self._dispatches_next_turn = False
         self._told_end: set[Consumer] = set()  # consumers that got REACHED_END_OF_TOPIC
         if cursor.pending_acks is not None:
             cursor.pending_acks.attach(self, str(topic.name))
@@ -164,6 +165,16 @@ class PersistentSubscription(Subscription):
     def dispatch_soon(self) -> None:
         """Dispatch at the end of this turn."""
         self.topic.stores.turn.dispatch(self)
+
+    def dispatch_next_turn(self) -> None:
+        """Dispatch in a turn of its own, after other work that is ready."""
+        if not self._dispatches_next_turn:
+            self._dispatches_next_turn = True
+            self.topic.stores.turn.later(self._go_on)
+
+    def _go_on(self) -> None:
+        self._dispatches_next_turn = False
+        self.dispatch_soon()
 
     def policies_changed(self) -> None:
         """Apply changed limits and delays."""
