@@ -14,7 +14,7 @@ SETTINGS = {
     "acknowledgmentAtBatchIndexLevelEnabled": "false",
     "journalSyncData": "false",
 }
-"""Keys of broker.conf that change the cost of a message. All but the last have Pulsar's defaults."""
+"""Keys of broker.conf that change the cost of a message. The first three have Pulsar's defaults."""
 
 DURABILITY = {"true": "fsync", "false": "os"}[SETTINGS["journalSyncData"]]
 """Pulsarium's option that corresponds to journalSyncData of a bookie."""

@@ -31,17 +31,16 @@ class Handles:
 
     command: int
     before_connect: bool = False
-    absent: str = ""  # why the command is refused; "" if it is handled
     needs: Needs | None = None  # operation that the role needs with authorization
 
 
 def handles(
-    command: int, *, before_connect: bool = False, absent: str = "", needs: Needs | None = None
+    command: int, *, before_connect: bool = False, needs: Needs | None = None
 ) -> Callable[[Handler], Handler]:
     """Return a decorator that makes a function the handler of `command`. A function may handle several commands."""
 
     def mark(handler: Handler) -> Handler:
-        declared: list[Handles] = [*getattr(handler, MARK, ()), Handles(command, before_connect, absent, needs)]
+        declared: list[Handles] = [*getattr(handler, MARK, ()), Handles(command, before_connect, needs)]
         setattr(handler, MARK, tuple(declared))
         return handler
 

@@ -10,7 +10,7 @@ from typing import Final
 from pulsarium.broker.config.meaning import ConfigError
 from pulsarium.broker.config.version import VERSION
 
-# These clients close their connection on REACHED_END_OF_TOPIC (requirements.md, "Open choices"; protocol.md W-10).
+# These clients close their connection on REACHED_END_OF_TOPIC (docs/requirements.md, W-10).
 CLOSED_BY_END_OF_TOPIC: Final = ("Pulsar-CPP", "Pulsar Go")
 
 TOPIC_WATCHERS: Final = "supports_topic_watchers"

@@ -21,6 +21,7 @@ from pulsarium.proto.topic_name import TopicName
 ONLY_HERE: Final = "only a broker in this process has {}: start one with pulsarium.broker.running(), {}"
 INSTEAD: Final = {
     "call": "or send a request to its admin_url",
+    "service_urls": "or use `pulsarium serve --ready-file`",
     "masks": "or use `pulsarium mask`",
     "captures": "or use `pulsarium capture`",
     "linter": "or use `pulsarium lint`",
@@ -293,9 +294,16 @@ class RemoteBroker:
         __tracebackhide__ = True
         self._wait(topic=topic, subscription=subscription, state="delivered", count=count, timeout=timeout)
 
-    def assert_acked(self, topic: str, subscription: str, *, timeout: float = TIMEOUT) -> None:
-        """Assert that all messages are acknowledged. Raise `AssertionError` after `timeout` seconds."""
+    def assert_acked(
+        self, topic: str, subscription: str, count: int | None = None, *, timeout: float = TIMEOUT
+    ) -> None:
+        """Assert that all messages are acknowledged. Raise `AssertionError` after `timeout` seconds.
+
+        With a `count`, raise `NotOverHttp`.
+        """
         __tracebackhide__ = True
+        if count is not None:
+            raise NotOverHttp(ONLY_HERE.format("assert_acked with a number of messages", "or leave the number out"))
         self._wait(topic=topic, subscription=subscription, state="caught-up", timeout=timeout)
 
     def _wait(self, **query: object) -> None:

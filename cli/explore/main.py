@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FAILURES: Final = Path(".pulsarium/explore-failures")
 FOUND: Final = 1
+# Options of pulsarium serve that explore refuses, and does not list.
+WITHOUT_EFFECT: Final = ("data", "durability", "capture", "ready_file")
 search = options_of("Exploration")
 
 
@@ -135,9 +137,9 @@ def explore(
     if keep_going and given is not None:
         raise RequestRefused("explore: --keep-going has no effect on a given script, which is run once: leave one out")
     settings = _settings(runs if given is None else 0, number, only, without, rates)
-    for option in ("data", "capture", "ready_file"):
+    for option in WITHOUT_EFFECT:
         if asked[option] is not None:
-            raise RequestRefused(f"explore: --{option.replace('_', '-')} has no effect: each run has a new broker")
+            raise RequestRefused(f"explore: --{option.replace('_', '-')} has no effect: each run has a new broker in memory")
     options, loaded = gather(asked, free_ports=True)
 
     from pulsarium.broker.lab.explore.failures import Failures
@@ -174,6 +176,11 @@ def explore(
     if keep_going:
         click.echo("\n".join(report.totals(made)))
     sys.exit(FOUND)
+
+
+for _option in explore.params:
+    if isinstance(_option, click.Option) and _option.name in WITHOUT_EFFECT:
+        _option.hidden = True
 
 
 def _settings(

@@ -47,17 +47,15 @@ def commands_page() -> str:
 
 
 def _command_rows() -> Iterator[str]:
-    handled = {handles.command: (handles, function) for handles, function in declared(MODULES)}
+    handled = {handles.command: function for handles, function in declared(MODULES)}
     for spec in COMMANDS.values():
         reply = COMMANDS[spec.reply].name if spec.reply is not None else ""
         flag = f"`{spec.feature_flag}`" if spec.feature_flag else ""
         handler = handled.get(spec.type)
         if handler is None:
             here = _sent_here(spec)
-        elif handler[0].absent:
-            here = f"absent: {handler[0].absent}"
         else:
-            here = f"`{handler[1].__module__.rpartition('.')[2]}.{handler[1].__name__}`"
+            here = f"`{handler.__module__.rpartition('.')[2]}.{handler.__name__}`"
         sender = SENDERS[spec.direction]
         yield f"| {spec.type} | {spec.name} | {spec.family} | {sender} | v{spec.since} | {flag} | {reply} | {here} |"
 

@@ -23,7 +23,7 @@ confirmed is looked for: each message with a receipt once and where the receipt 
 other one gone, the newest value of each key, no ledger, cursor or setting unreadable.
 
   scripts/crash                                 100 kills at random moments
-  scripts/crash --rounds 1000 --seed 1          the long form: about 20 minutes
+  scripts/crash --rounds 1000 --seed 1          the long form: about 10 minutes
   scripts/crash --points 20                     20 kills at every persist point, counted under load and from the start
 
 Exit code 0: nothing was lost. 1: something was; the directory is kept, and its place printed.

@@ -22,7 +22,7 @@ accounted for. The broker's memory, tasks, threads and open files are looked at 
 they must stay where they are, and with the last client gone be what they were before the first.
 
   scripts/soak                            30 minutes, a seed at random
-  scripts/soak --seconds 120 --seed 1     as in CI
+  scripts/soak --seconds 60 --seed 1      as in CI
   scripts/soak --memory                   without a data directory
   scripts/soak --scalable --seconds 600   a scalable topic: splits, merges, unloads and kills over two brokers
 

@@ -27,7 +27,7 @@ function Findings({ linter }) {
   const found = useGet("/lab/violations", [JSON.stringify(linter)]);
   const rows = found.value ? found.value.violations : [];
   return html`<${Table} label="Findings" rows=${rows} empty="No rule was broken." columns=${[["Rule", (v) => v.rule],
-    ["Text", (v) => v.text || v.message || JSON.stringify(v)], ["Times", (v) => number(linter.counts[v.rule]), true]]}/>`;
+    ["Text", (v) => v.detail], ["Times", (v) => number(linter.counts[v.rule]), true]]}/>`;
 }
 
 // Files of the whole state: their bodies are the files themselves.

@@ -231,6 +231,8 @@ def _topic(part: Part) -> Topic:
         raise part.wrong("name", str(error)) from None
     if not name.is_persistent:
         raise part.wrong("name", "a non-persistent topic exists only while clients use it; leave it out")
+    if name.is_scalable or name.is_segment:
+        raise part.wrong("name", "a seed has no scalable topics: use `pulsarium admin scalable-topics create`")
     if name.partition_index >= 0:
         raise part.wrong("name", f"a partition; describe {name.partitioned_name} with its partitions")
     partitions = part.number("partitions", 0)

@@ -173,3 +173,10 @@ def test_the_kinds_are_listed(explored: Explored) -> None:
     run = explored("--list")
     assert run.returncode == 0
     assert "receipt-lost (rate 0.05)" in run.stdout
+
+
+@pytest.mark.parametrize("option", ["--data", "--durability", "--capture", "--ready-file"])
+def test_an_option_of_serve_without_an_effect_is_refused_and_not_listed(option: str) -> None:
+    result = refused(option, "none", "--", "true")
+    assert (result.exit_code, f"explore: {option} has no effect" in result.output) == (2, True)
+    assert f"{option} " not in CliRunner().invoke(cli, ["explore", "--help"]).output

@@ -126,6 +126,8 @@ async def test_a_topic_that_is_there_keeps_what_it_has(either: Bed) -> None:
         ({"topics": [{"name": "t", "partitions": "3"}]}, r"topics\[0\].partitions: a number"),
         ({"topics": [{"name": "t", "partitions": True}]}, r"topics\[0\].partitions: a number"),
         ({"topics": [{"name": "non-persistent://public/default/t"}]}, r"topics\[0\].name: a non-persistent"),
+        ({"topics": [{"name": "topic://public/default/t"}]}, r"topics\[0\].name: a seed has no scalable topics"),
+        ({"topics": [{"name": "segment://public/default/t/0-ffff-0"}]}, r"\.name: a seed has no scalable topics"),
         ({"topics": [{"name": "a://b"}]}, r"topics\[0\].name: "),
         (
             {"topics": [{"name": "t"}, {"name": "t", "messages": [{"key": 1}]}]},
