@@ -41,7 +41,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("pulsar_set", "broker.conf keys of the fixture pulsar_broker, one key=value a line", type="linelist")
     parser.addoption("--pulsar-url", metavar="URL", help="Use the Pulsarium broker at this http://host:port.")
     parser.addini("pulsar_admin_url", "http://host:port of a running broker, as --pulsar-url", default="")
-    parser.addini("pulsar_profile", "profile of the fixture pulsar_broker, as of pulsarium serve --profile", default="pip")
+    parser.addini(
+        "pulsar_profile", "profile of the fixture pulsar_broker, as of pulsarium serve --profile", default="pip"
+    )
 
 
 class _AsItIs:

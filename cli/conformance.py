@@ -54,7 +54,8 @@ def client(command: str | None, scenario: str | None, spec: str, report: Path | 
       pulsarium conformance client --command 'python -m pulsarium.kit.adapters.ours' --spec 5.0-m1
 
     DIR receives conformance.html, conformance.xml (JUnit) and the adapter's log of each scenario. The exit code is 1
-    when a scenario failed or had an error. A scenario that the client cannot do is reported as unsupported, and never as passed.
+    when a scenario failed or had an error. A scenario that the client cannot do is reported as unsupported, and never
+    as passed.
     """
     from pulsarium.kit import scenarios as _  # noqa: F401 - fills the table
     from pulsarium.kit.run import matching

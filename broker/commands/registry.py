@@ -34,9 +34,7 @@ class Handles:
     needs: Needs | None = None  # operation that the role needs with authorization
 
 
-def handles(
-    command: int, *, before_connect: bool = False, needs: Needs | None = None
-) -> Callable[[Handler], Handler]:
+def handles(command: int, *, before_connect: bool = False, needs: Needs | None = None) -> Callable[[Handler], Handler]:
     """Return a decorator that makes a function the handler of `command`. A function may handle several commands."""
 
     def mark(handler: Handler) -> Handler:

@@ -139,7 +139,8 @@ def explore(
     settings = _settings(runs if given is None else 0, number, only, without, rates)
     for option in WITHOUT_EFFECT:
         if asked[option] is not None:
-            raise RequestRefused(f"explore: --{option.replace('_', '-')} has no effect: each run has a new broker in memory")
+            name = option.replace("_", "-")
+            raise RequestRefused(f"explore: --{name} has no effect: each run has a new broker in memory")
     options, loaded = gather(asked, free_ports=True)
 
     from pulsarium.broker.lab.explore.failures import Failures

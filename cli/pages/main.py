@@ -52,10 +52,7 @@ def _command_rows() -> Iterator[str]:
         reply = COMMANDS[spec.reply].name if spec.reply is not None else ""
         flag = f"`{spec.feature_flag}`" if spec.feature_flag else ""
         handler = handled.get(spec.type)
-        if handler is None:
-            here = _sent_here(spec)
-        else:
-            here = f"`{handler.__module__.rpartition('.')[2]}.{handler.__name__}`"
+        here = _sent_here(spec) if handler is None else f"`{handler.__module__.rpartition('.')[2]}.{handler.__name__}`"
         sender = SENDERS[spec.direction]
         yield f"| {spec.type} | {spec.name} | {spec.family} | {sender} | v{spec.since} | {flag} | {reply} | {here} |"
 

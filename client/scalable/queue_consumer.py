@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio.lowlevel
 
-from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition
+from pulsarium.client.consumer.options import ConsumerOptions, InitialPosition
 from pulsarium.client.consumer.topic_consumer import TopicConsumer
 from pulsarium.client.core import Core
 from pulsarium.client.errors import InvalidTxnStatusError
@@ -31,7 +31,7 @@ class QueueConsumer(ScalableConsumer[T]):
     def __init__(self, core: Core, options: ConsumerOptions[T]) -> None:
         """Make a consumer, without sending anything."""
         properties = {**options.properties, MANAGED: "true"}
-        super().__init__(core, replace(options, consumer_type=ConsumerType.Shared, properties=properties))
+        super().__init__(core, replace(options, properties=properties))
         self._known: set[int] = set()  # segments of the first layout
 
     def subscription_name(self) -> str:

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import anyio.lowlevel
 
-from pulsarium.client.consumer.options import ConsumerOptions, InitialPosition
+from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType, InitialPosition
 from pulsarium.client.consumer.policies import ConsumerBatchReceivePolicy, ConsumerDeadLetterPolicy, RedeliveryBackoff
 from pulsarium.client.core import Core
 from pulsarium.client.entry.crypto import ConsumerCryptoFailureAction, KeyReader
@@ -160,6 +160,7 @@ class ScalableTopics:
             topic,
             subscription_name,
             schema=schema,
+            consumer_type=ConsumerType.Shared,
             receiver_queue_size=max(1, receiver_queue_size),
             initial_position=initial_position,
             consumer_name=consumer_name,

@@ -81,8 +81,9 @@ OPTIONS: Sequence[Described] = (
         "failOnDataLoss",
         "true",
         "both",
-        "whether a read fails when data of its range is gone (retention, TTL, a deleted topic), also between the plan "
-        "and a task; false: it continues with a warning; requires admin.url, except for deleted topics",
+        "whether a read fails when data of its range is gone (retention, TTL, a deleted topic of topicsPattern), also "
+        "between the plan and a task; false: it continues with a warning; requires admin.url, except for deleted "
+        "topics. A read of a named topic that does not exist always fails",
     ),
     Described(
         "predefinedSubscription",

@@ -125,7 +125,7 @@ def test_all_state_goes_over_http(broker: PulsarBroker, remote: RemoteBroker) ->
 def test_what_needs_the_brokers_process_is_refused(remote: RemoteBroker) -> None:
     with pytest.raises(NotOverHttp, match=r"only a broker in this process has captures: .* `pulsarium capture`"):
         _ = remote.captures
-    with pytest.raises(NotOverHttp, match="has assert_acked with a number of messages: .* leave the number out"):
+    with pytest.raises(NotOverHttp, match=r"has assert_acked with a number of messages: .* leave the number out"):
         remote.assert_acked("t", "s", 1)
     with pytest.raises(AttributeError, match="a broker has no colour"):
         _ = remote.colour

@@ -172,9 +172,16 @@ def test_the_names_of_topics() -> None:
     assert names(retry_enable=True, dead_letter_policy=policy) == ([TOPIC, RETRY], other, RETRY, 3)
     policy = ConsumerDeadLetterPolicy(3, retry_letter_topic="other")
     assert names(retry_enable=True, dead_letter_policy=policy) == ([TOPIC, other], DEAD, other, 3)
-    assert names(dead_letter_policy=policy) == ("t", None, other, 3)  # None: each topic has its own dead letter topic
+    shared = {"consumer_type": ConsumerType.Shared, "dead_letter_policy": policy}
+    assert names(**shared) == ("t", None, other, 3)  # None: each topic has its own dead letter topic
     pattern = re.compile("t.*")
     assert names(topic=pattern, retry_enable=True) == (pattern, None, None, 16)
+
+
+def test_a_dead_letter_policy_without_an_effect_is_refused() -> None:
+    """Consumers of Exclusive and Failover do not learn how often a message was redelivered."""
+    with pytest.raises(InvalidConfiguration, match="dead_letter_policy needs consumer_type Shared or KeyShared, or"):
+        ConsumerOptions("t", "s", dead_letter_policy=ConsumerDeadLetterPolicy(3))
 
 
 async def test_a_key_of_bytes_stays_one(autojump_clock: MockClock) -> None:
@@ -394,7 +401,8 @@ async def test_letters_that_cannot_be_sent_are_tried_again(autojump_clock: MockC
 async def test_an_exclusive_subscription_counts_nothing(autojump_clock: MockClock) -> None:
     async with started() as (inside, client):
         wire = await inside.wire()
-        async with shared(client, ConsumerDeadLetterPolicy(1), consumer_type=ConsumerType.Exclusive) as consumer:
+        exclusive: dict[str, Any] = {"consumer_type": ConsumerType.Exclusive, "retry_enable": True}
+        async with shared(client, ConsumerDeadLetterPolicy(1), **exclusive) as consumer:
             await wire.publish(plain(b"1"))
             for _ in range(5):
                 consumer.negative_acknowledge((await received(consumer, 1))[0])

@@ -94,6 +94,10 @@ class TestWriters:
             kind({"service.url": "pulsar://here:6650"}, VALUE, False)
         kind({"service.url": "pulsar://here:6650"}, StructType(VALUE.fields).add("__topic", StringType()), False)
 
+    def test_a_scalable_topic_is_refused(self, kind: Any) -> None:
+        with pytest.raises(BadOption, match="is scalable, and the sink cannot write to it"):
+            kind(GIVEN | {"topic": "topic://public/default/t"}, VALUE, False)
+
     def test_the_writer_can_be_pickled(self, kind: Any) -> None:
         made = kind(GIVEN, VALUE, False)
         assert vars(pickle.loads(pickle.dumps(made))) == vars(made)

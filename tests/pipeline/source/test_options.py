@@ -35,6 +35,7 @@ def test_names_in_any_case() -> None:
         ({"topic": "t"}, r"service\.url.* is missing"),
         ({"service.url": "pulsar://h:1"}, "one of the options .*, not none"),
         (URL | {"topics": "a,b"}, "one of the options"),
+        (URL | {"topic": "topic://public/default/t"}, "is scalable, and the source cannot read it"),
         (URL | {"topic": "non-persistent://public/default/t"}, "stores no messages to read"),
         ({"service.url": "pulsar://h:1", "topicsPattern": "("}, "regular expression"),
         (URL | {"maxBytesPerTrigger": "10"}, r"needs \.option\(\"admin\.url\""),
