@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pulsarium.broker.model.subscription.throttle import Throttle
 
 
-MOST_READS = 100  # reads of a dispatch, each of at most dispatcherMaxReadBatchSize entries
+MOST_READS = 50  # reads of a dispatch, each of at most dispatcherMaxReadBatchSize entries
 
 
 class Reason(Enum):
