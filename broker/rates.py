@@ -28,6 +28,8 @@ class Rate(NamedTuple):
 
 NONE = Rate()
 DROPS = "drops"
+ACKS = "acknowledgements"
+REDELIVERIES = "redeliveries"
 
 
 class Rates:
@@ -60,6 +62,17 @@ class Rates:
     def drops(self, counted: object) -> float:
         """Return the lost messages a second of a non-persistent topic's producer or subscription."""
         return self.of((counted, DROPS)).messages
+
+    def acks(self, consumers: Iterable[object]) -> float:
+        """Return the acknowledged messages a second of consumers of Shared types.
+
+        Elsewhere a cumulative acknowledgement counts as one message, and an individual one as none, as in Pulsar.
+        """
+        return sum((self.of((each, ACKS)).messages for each in consumers), 0.0)
+
+    def redeliveries(self, consumers: Iterable[object]) -> float:
+        """Return the messages a second that consumers of Shared types asked for again."""
+        return sum((self.of((each, REDELIVERIES)).messages for each in consumers), 0.0)
 
     def total(self, counted: Iterable[object]) -> Rate:
         return sum((self.of(each) for each in counted), NONE)
@@ -97,3 +110,5 @@ def _counts(topic: Topic) -> Iterator[tuple[object, tuple[int, int]]]:
         yield subscription, (subscription.expired.total, 0)
         for consumer in subscription.consumers:
             yield consumer, (consumer.messages_out, consumer.bytes_out)
+            yield (consumer, ACKS), (consumer.acked, 0)
+            yield (consumer, REDELIVERIES), (consumer.redelivered, 0)

@@ -69,6 +69,7 @@ def ack(session: Session, cmd: pb.CommandAck, trailing: bytes) -> None:
         elif (through := _cumulative(subscription, cmd)) is not None and (batch_acks or not through.ack_set):
             position = Position(signed(through.ledgerId), signed(through.entryId))
             subscription.acknowledge_through(position, through.ack_set, properties=properties, save_now=save_now)
+            consumer.acked += 1
         else:  # acknowledges nothing, but its properties are stored
             subscription.acknowledge(consumer, (), properties=properties, save_now=save_now)
     if reply is not None:

@@ -99,7 +99,6 @@ class SharingDispatcher(Dispatcher):
         super().__init__(subscription)
         self.replay = PositionSet()
         self.delayed = Delays(subscription)
-        self.unacked = 0  # unacknowledged messages of all consumers
         self.blocked = False
         self._rotation = Rotation()
         self._waiting: dict[Consumer, PositionSet] = {}
@@ -238,6 +237,7 @@ class SharingDispatcher(Dispatcher):
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         again: list[Position] = []
+        unacked = self.unacked
         for position in list(consumer.pending) if positions is None else dict.fromkeys(positions):
             owner = consumer if position in consumer.pending else self._owner(position)
             if owner is None:
@@ -246,6 +246,7 @@ class SharingDispatcher(Dispatcher):
             if not self.cursor.is_acked(position):
                 again.append(position)
                 self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
+        consumer.redelivered += unacked - self.unacked
         self._again(again)
         if consumer.blocked:
             self._unblock(consumer)

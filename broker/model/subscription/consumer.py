@@ -50,6 +50,7 @@ class Consumer:
     """A consumer: its permits, unacknowledged messages and counters."""
 
     __slots__ = (
+        "acked",
         "acked_ms",
         "auto_schema",
         "blocked",
@@ -73,6 +74,7 @@ class Consumer:
         "permits",
         "priority_level",
         "read_compacted",
+        "redelivered",
         "subscription",
         "type",
         "unacked",
@@ -102,6 +104,7 @@ class Consumer:
         self.messages_per_entry = 0.0  # a running average
         self.bytes_out = 0
         self.connected_ms = now_ms
+        self.acked = self.redelivered = 0  # for the rates of the stats, which count as Pulsar does
         self.acked_ms = 0
         self.consumed_ms = 0
         self.first_sent_ms = 0

@@ -72,6 +72,7 @@ class Dispatcher(ABC):
     shares_messages = False  # whether several consumers receive messages at the same time
 
     active: Consumer | None = None  # the served consumer of Exclusive and Failover
+    unacked = 0  # unacknowledged messages of all consumers; Shared types only
     blocked = False  # maxUnackedMessagesPerSubscription
     delayed: Collection[Position] = ()  # messages that wait for their deliver_at_time
     # recently joined consumers, with the read position at that time

@@ -290,6 +290,7 @@ class PersistentSubscription(Subscription):
         this commit.
         """
         dispatcher = self.dispatcher
+        unacked = 0 if dispatcher is None else dispatcher.unacked
         if consumer is None:
             consumer = next(iter(self.consumers), None)
         for position, ack_set in parts:
@@ -300,6 +301,7 @@ class PersistentSubscription(Subscription):
             self.pending_acks.forget(positions)
         if consumer is not None and dispatcher is not None:
             dispatcher.settle(consumer, positions)
+            consumer.acked += unacked - dispatcher.unacked
         self._acknowledged(properties, save_now=save_now)
 
     def _acknowledge_partly(self, consumer: Consumer | None, position: Position, ack_set: Sequence[int]) -> None:
@@ -317,9 +319,11 @@ class PersistentSubscription(Subscription):
         assert self.pending_acks is not None
         assert self.dispatcher is not None
         self.pending_acks.acknowledge(txn, acks)
+        unacked = self.dispatcher.unacked
         for each in acks:
             left = self.cursor.left_of(each.position)
             self.dispatcher.owed_less(consumer, each.position, (left or 0).bit_count())
+        consumer.acked += unacked - self.dispatcher.unacked
 
     def acknowledge_through(
         self,

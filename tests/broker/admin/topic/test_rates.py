@@ -10,7 +10,7 @@ import trio
 from pulsarium.broker.config import Config
 from pulsarium.broker.rates import Rate, Rates
 from tests.broker.admin.rest import ADMIN, NAMESPACES, TOPICS, Rest, rest_of
-from tests.broker.wire import Bed, Earliest, Shared, Type, Wire, plain, serving
+from tests.broker.wire import Bed, Cumulative, Earliest, Shared, Type, Wire, batch_of, plain, serving
 
 STATS = f"{TOPICS}/t/stats"
 DEFAULT = f"{NAMESPACES}/public/default"
@@ -36,6 +36,38 @@ async def test_rates_are_those_of_the_last_whole_interval(bed: Bed) -> None:
     assert subscription["msgRateOut"] == subscription["consumers"][0]["msgRateOut"] == 0.5
     await trio.sleep(10)
     assert (await rest.get(STATS))["msgRateIn"] == 0.0
+
+
+@pytest.mark.serving(Config(statsUpdateFrequencyInSecs=10))
+async def test_a_shared_consumer_has_rates_of_acknowledged_and_redelivered_messages(bed: Bed) -> None:
+    rest, wire = rest_of(bed), await bed.connect()
+    await wire.producer()
+    await wire.subscribe(type=Shared, initialPosition=Earliest)
+    batch, *positions = await wire.publish(batch_of(b"1", b"2", b"3"), *[plain(b"x")] * 6)
+    await wire.flow()
+    await wire.messages(7)
+    await wire.ack(batch, *positions[:2])
+    await wire.redeliver(positions[2:])
+    await trio.sleep(11)
+    stats = (await rest.get(STATS))["subscriptions"]["sub"]
+    assert (stats["messageAckRate"], stats["msgRateRedeliver"]) == (0.5, 0.4)
+    (consumer,) = stats["consumers"]
+    assert (consumer["messageAckRate"], consumer["msgRateRedeliver"]) == (0.5, 0.4)
+
+
+@pytest.mark.serving(Config(statsUpdateFrequencyInSecs=10))
+async def test_the_acknowledgements_of_an_exclusive_consumer_count_as_in_pulsar(bed: Bed) -> None:
+    """A cumulative acknowledgement counts as one message, and an individual one as none."""
+    rest, wire = rest_of(bed), await bed.connect()
+    await wire.producer()
+    await wire.subscribe(initialPosition=Earliest)
+    positions = await wire.publish(*[plain(b"x")] * 6)
+    await wire.flow()
+    await wire.messages(6)
+    await wire.ack(positions[3], type=Cumulative)
+    await wire.ack(*positions[4:])
+    await trio.sleep(11)
+    assert (await rest.get(STATS))["subscriptions"]["sub"]["messageAckRate"] == 0.1
 
 
 def test_rates_add_up() -> None:
