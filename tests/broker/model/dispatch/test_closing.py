@@ -44,7 +44,7 @@ async def test_when_nobody_is_left_the_next_one_begins_anew(type: int) -> None:
     assert isinstance(dispatcher, KeySharedDispatcher) or type == Shared
     assert client.closed
     assert dispatcher is not None
-    assert dispatcher.waiting_count == dispatcher.unacked == 0  # type: ignore[attr-defined]
+    assert dispatcher.waiting_count == dispatcher.unacked == 0
     stand.join(later, type, 100)
     assert [delivery.position for delivery in later.got] == positions
 
