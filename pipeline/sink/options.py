@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pyspark.sql.types import StructType
 
-from pulsarium.client.topics import parse
 from pulsarium.pipeline.columns.names import TOPIC
 from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, Connection, Described, Options
 
@@ -213,7 +212,7 @@ class SinkOptions:
             raise BadOption(
                 'topics are append-only: use .mode("append"), and for streams .outputMode("append") or "update"'
             )
-        if self.topic is not None and parse(self.topic).is_scalable:
+        if self.topic is not None and self.topic.lower().startswith("topic://"):
             raise BadOption(f"{self.topic} is scalable, and the sink cannot write to it: use pulsarium.client.scalable")
         if self.topic is None and topic_column(schema) is None:
             raise BadOption(f'set .option("topic", ...), or add a column {TOPIC}')

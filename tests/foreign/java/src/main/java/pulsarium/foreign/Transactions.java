@@ -100,6 +100,11 @@ final class Transactions {
         var futures = new ArrayList<CompletableFuture<MessageId>>();
         for (var text : texts) {
             futures.add(producer.newMessage(transaction).value(Check.bytes(text)).sendAsync());
+            if (futures.size() == 1) {
+                // The client may swap messages that are sent while the coordinator registers the topic.
+                producer.flush();
+                get(futures.get(0));
+            }
         }
         producer.flush();
         var ids = new ArrayList<MessageId>();
