@@ -10,11 +10,14 @@ from tests.examples.explored import APPLICATIONS, build_go, build_java, explore
 from tests.foreign.toolchains import GO, JAVA, require
 
 
+JOBS = ("--jobs", "4")  # most of a run waits for reconnections
+
+
 def judge(name: str, folder: Path, runs: int) -> None:
-    found = explore(name, folder, runs=200, seed=1, mended=False)
+    found = explore(name, folder, runs=200, seed=1, mended=False, options=JOBS)
     assert found.failure
     assert 1 <= len(found.script) <= 3
-    mended = explore(name, folder, runs=runs, seed=1, mended=True)
+    mended = explore(name, folder, runs=runs, seed=1, mended=True, options=JOBS)
     assert not mended.failure
 
 
