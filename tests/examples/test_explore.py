@@ -9,7 +9,6 @@ import pytest
 from tests.examples.explored import APPLICATIONS, build_go, build_java, explore
 from tests.foreign.toolchains import GO, JAVA, require
 
-
 JOBS = ("--jobs", "4")  # most of a run waits for reconnections
 
 
