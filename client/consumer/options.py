@@ -35,6 +35,9 @@ class ConsumerType(enum.Enum):
     KeyShared = pb.CommandSubscribe.Key_Shared
 
 
+IN_ORDER = frozenset({ConsumerType.Exclusive, ConsumerType.Failover})
+
+
 class InitialPosition(enum.Enum):
     """The position of a new subscription: after the last message, or at the first one."""
 
@@ -154,8 +157,7 @@ class ConsumerOptions(ReceivingOptions[T]):
             raise InvalidConfiguration("unacked_messages_timeout must be at least 1 second")
         if self.key_shared_policy is not None and self.consumer_type is not ConsumerType.KeyShared:
             raise InvalidConfiguration("key_shared_policy needs consumer_type KeyShared")
-        counts_redeliveries = self.consumer_type in (ConsumerType.Shared, ConsumerType.KeyShared)
-        if self.dead_letter_policy is not None and not (counts_redeliveries or self.retry_enable):
+        if self.dead_letter_policy is not None and self.consumer_type in IN_ORDER and not self.retry_enable:
             raise InvalidConfiguration("dead_letter_policy needs consumer_type Shared or KeyShared, or retry_enable")
         if self.receiver_queue_size == 0 and (self.retry_enable or not isinstance(self.topic, str)):
             raise InvalidConfiguration("receiver_queue_size must be positive with several topics")

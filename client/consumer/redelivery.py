@@ -10,12 +10,10 @@ from anyio.abc import TaskGroup
 from pulsarium.client.consumer.delayed import Delayed, Entry
 from pulsarium.client.consumer.interceptors import Interceptors
 from pulsarium.client.consumer.letters import DeadLetters, Letters, of_topic
-from pulsarium.client.consumer.options import ConsumerOptions, ConsumerType
+from pulsarium.client.consumer.options import IN_ORDER, ConsumerOptions
 from pulsarium.client.message import Message
 from pulsarium.client.message_id import MessageId
 from pulsarium.proto.topic_name import TopicName
-
-IN_ORDER = frozenset({ConsumerType.Exclusive, ConsumerType.Failover})
 
 
 class Redelivery:

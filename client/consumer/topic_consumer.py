@@ -21,9 +21,9 @@ from pulsarium.client.consumer.inbox import Inbox
 from pulsarium.client.consumer.interceptors import Interceptors
 from pulsarium.client.consumer.last_entry import LastMessageIds
 from pulsarium.client.consumer.letters import Letters
-from pulsarium.client.consumer.options import ConsumerOptions
+from pulsarium.client.consumer.options import IN_ORDER, ConsumerOptions
 from pulsarium.client.consumer.receiver import Receiver
-from pulsarium.client.consumer.redelivery import IN_ORDER, Redelivery
+from pulsarium.client.consumer.redelivery import Redelivery
 from pulsarium.client.consumer.start import Start
 from pulsarium.client.errors import AlreadyClosed, InvalidConfiguration, PulsarError
 from pulsarium.client.message import Message

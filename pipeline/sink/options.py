@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from pulsarium.pipeline.columns.names import TOPIC
 from pulsarium.pipeline.options import ADMIN_URL, CONNECTION, BadOption, Connection, Described, Options
+from pulsarium.proto.topic_name import SCALABLE
 
 if TYPE_CHECKING:  # `help` needs only the table
     from pulsarium.client import HashingScheme
@@ -212,7 +213,7 @@ class SinkOptions:
             raise BadOption(
                 'topics are append-only: use .mode("append"), and for streams .outputMode("append") or "update"'
             )
-        if self.topic is not None and self.topic.lower().startswith("topic://"):
+        if self.topic is not None and self.topic.lower().startswith(f"{SCALABLE}://"):
             raise BadOption(f"{self.topic} is scalable, and the sink cannot write to it: use pulsarium.client.scalable")
         if self.topic is None and topic_column(schema) is None:
             raise BadOption(f'set .option("topic", ...), or add a column {TOPIC}')

@@ -77,9 +77,10 @@ class Topics:
         found = [text] if given[0] == "topic" else [one.strip() for one in text.split(",") if one.strip()]
         names = tuple(dict.fromkeys(map(full_name, found)))
         for name in names:
-            if parse(name).is_scalable:
+            parsed = parse(name)
+            if parsed.is_scalable:
                 raise BadOption(f"{name} is scalable, and the source cannot read it: use pulsarium.client.scalable")
-            if not parse(name).is_persistent:
+            if not parsed.is_persistent:
                 raise BadOption(f"{name} is not persistent: the broker stores no messages to read")
         return Topics(names)
 
