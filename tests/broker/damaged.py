@@ -18,7 +18,8 @@ from pulsarium.broker.storage.unapplied import recovered
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    for _ in range(5000):
+    """Wait for a condition that a thread of the store brings about, for at least 30 seconds."""
+    for _ in range(30_000):
         if condition():
             return
         await trio.testing.wait_all_tasks_blocked(0.001)
