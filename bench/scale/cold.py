@@ -102,16 +102,17 @@ def pinging(service_url: str) -> Iterator[list[float]]:
 
 
 def ping(service_url: str) -> list[float]:
-    """Ping until a line arrives on standard input, and return the latencies in seconds."""
+    """Ping until a line arrives on standard input, but at least once, and return the latencies in seconds."""
     connection = Connection(service_url)
     data, latencies = frame(PING), []
     print("connected", flush=True)
-    while not select.select([sys.stdin], [], [], PAUSE)[0]:
+    while True:
         begin = time.perf_counter()
         connection.socket.sendall(data)
         connection.expect(BaseCommand.PONG)
         latencies.append(time.perf_counter() - begin)
-    return latencies
+        if select.select([sys.stdin], [], [], PAUSE)[0]:
+            return latencies
 
 
 if __name__ == "__main__":

@@ -8,6 +8,9 @@ import sys
 
 from bench.brokers import ROOT
 
+# Figures that are a small difference of two measurements, or computed with one. They may be 0 or less.
+DIFFERENCES = (".memory", ".copy", ".over-uncompacted")
+
 
 def bench(*options: str) -> subprocess.CompletedProcess[str]:
     """Run the program of scripts/bench, without its look at .venv."""

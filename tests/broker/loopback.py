@@ -54,9 +54,11 @@ class Loopback:
 
 
 @asynccontextmanager
-async def listening(config: Config | None = None, storage: Storage | None = None) -> AsyncIterator[Loopback]:
+async def listening(
+    config: Config | None = None, storage: Storage | None = None, hangs: float = HANGS
+) -> AsyncIterator[Loopback]:
     """Serve a broker on a socket. Sockets need the real clock, so no test may sleep on it."""
-    with trio.fail_after(HANGS), bind("127.0.0.1", 0, "--port") as listener:
+    with trio.fail_after(hangs), bind("127.0.0.1", 0, "--port") as listener:
         async with serving(config, storage=storage) as bed, trio.open_nursery() as nursery:
             nursery.start_soon(accept, bed.broker, listener)
             loopback = Loopback(bed.broker, listener.getsockname()[1])

@@ -122,13 +122,14 @@ class Chromium:
         found: dict[str, Any] = json.loads(message)
         return found
 
-    def await_event(self, method: str, **parameters: Any) -> None:
-        """Wait for the next event of this kind with these parameters."""
+    def await_event(self, method: str, since: int, **parameters: Any) -> None:
+        """Wait for an event of this kind with these parameters. `since` is the number of events before it."""
         while True:
-            event = self._read()
-            self.events.append(event)
-            if event.get("method") == method and parameters.items() <= event["params"].items():
-                return
+            for event in self.events[since:]:
+                if event.get("method") == method and parameters.items() <= event["params"].items():
+                    return
+            since = len(self.events)
+            self.events.append(self._read())
 
     def close(self) -> None:
         """End the browser."""
@@ -229,8 +230,9 @@ class Page:
         """Click on the button of this name, and return the file that the browser stores in an empty folder."""
         where: Mapping[str, Any] = {"downloadPath": str(folder), "browserContextId": self._context}
         self._browser.call("Browser.setDownloadBehavior", behavior="allow", eventsEnabled=True, **where)
+        since = len(self._browser.events)
         self.click(name)
-        self._browser.await_event("Browser.downloadProgress", state="completed")
+        self._browser.await_event("Browser.downloadProgress", since, state="completed")
         (found,) = folder.iterdir()
         return found
 

@@ -7,6 +7,7 @@ import dataclasses
 import anyio
 import pytest
 import trio.testing
+from trio.testing import MockClock
 
 from pulsarium.client import ConsumerStatistics, ConsumerType, MessageId, ProducerStatistics
 from pulsarium.client.errors import MessageTooBig
@@ -43,7 +44,7 @@ async def test_messages_that_fail_with_the_producer_are_counted_once() -> None:
         assert (found.send_errors, found.pending_messages, found.pending_bytes) == (1, 0, 0)
 
 
-async def test_a_consumer_counts_messages_acknowledgements_and_queue() -> None:
+async def test_a_consumer_counts_messages_acknowledgements_and_queue(autojump_clock: MockClock) -> None:
     async with (
         started() as (inside, client),
         client.subscribe("t", "s", consumer_type=ConsumerType.Shared) as consumer,

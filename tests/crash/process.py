@@ -17,7 +17,7 @@ from pathlib import Path
 
 import trio
 
-START_SECONDS = 30.0
+START_SECONDS = 60.0
 OPTIONS = {
     "activeConsumerFailoverDelayTimeMillis": "0",
     "acknowledgmentAtBatchIndexLevelEnabled": "true",
@@ -68,11 +68,14 @@ class Broker:
         self.ready = trio.Event()
         self.ended = trio.Event()
         self.ended.set()
+        self.killed = False
+        """Whether `kill` ends this life of the broker. A broker may also kill itself."""
 
     async def start(self, manner: Manner) -> None:
         """Order the forker to start a broker, whose progress sets the events `forked`, `ready` and `ended`."""
         assert self.ended.is_set()
         self.forked, self.ready, self.ended = trio.Event(), trio.Event(), trio.Event()
+        self.killed = False
         addresses = ["--port", str(self._ports[0]), "--http-port", str(self._ports[1])]
         storage = ["--data", str(self.data), "--durability", self._durability]
         settings = [word for key, value in OPTIONS.items() for word in ("--set", f"{key}={value}")]
@@ -83,6 +86,7 @@ class Broker:
 
     def kill(self) -> None:
         """Kill the broker with SIGKILL."""
+        self.killed = not self.ended.is_set()
         self._send(signal.SIGKILL)
 
     def arm(self) -> None:

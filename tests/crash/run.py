@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import trio
+import trio.testing
 
 from pulsarium.broker.storage.database import DATABASE_NAME
 from pulsarium.broker.storage.persist import PersistPoint
@@ -34,10 +35,11 @@ from .transactions import Transactions
 NAMESPACES = (topics.NAMESPACE, settings.NAMESPACE, once.NAMESPACE)
 LOST = (ConnectError, Timeout, AlreadyClosed, AdminConnectError)
 """Errors that clients raise when the broker was killed."""
-VERIFY_SECONDS = 30.0
+END_SECONDS = 30.0  # from the error of a client until the end of the broker is heard of
+VERIFY_SECONDS = 60.0
 LOAD = 250  # the most confirmations before the kill
 LOAD_SECONDS = 5.0  # the longest time until the kill
-POINT_LOAD, POINT_SECONDS = 10_000, 20.0  # the same for a broker that has to kill itself at a persist point
+POINT_LOAD, POINT_SECONDS = 10_000, 60.0  # the same for a broker that has to kill itself at a persist point
 THOROUGH = 25  # rounds between two thorough checks, which read all kept topics and check the database file
 
 #: For each persist point, the greatest occurrence at which a broker kills itself.
@@ -156,17 +158,18 @@ class Crash:
                 nursery.start_soon(self._guarded, actor.live, stage)
             nursery.start_soon(self._guarded, partial(self._end, life), stage)
             await self._broker.ended.wait()
-            await trio.sleep(0.005)  # clients receive what the broker sent before its end
+            await trio.testing.wait_all_tasks_blocked()  # clients receive what the broker sent before its end
             nursery.cancel_scope.cancel()
 
     async def _guarded(self, use: Callable[[Stage], Awaitable[None]], stage: Stage) -> None:
-        """Run a task of a round, and ignore its connection errors if the broker has ended or ends within a second."""
+        """Run a task of a round, and ignore its connection errors if the broker is killed or has killed itself."""
         try:
             await use(stage)
         except* LOST:
-            with trio.move_on_after(1):
+            killed_before = self._broker.killed
+            with trio.move_on_after(END_SECONDS):
                 await self._broker.ended.wait()
-            if not self._broker.ended.is_set():
+            if not self._broker.ended.is_set() or (self._broker.killed and not killed_before):
                 raise
 
     async def _end(self, life: Round, stage: Stage) -> None:

@@ -78,7 +78,7 @@ async def client_of(broker: Broker) -> AsyncIterator[Client]:
     async with connect(
         broker.service_url,
         admin_url=broker.admin_url,
-        operation_timeout=10.0,
+        operation_timeout=60.0,
         starting_backoff_interval=0.01,
         max_backoff_interval=0.05,
     ) as client:

@@ -20,7 +20,7 @@ from tests.foreign.broker_process import Address
 from .normal import Names, frame_facts
 from .tolerances import AGAIN
 
-REST_SECONDS = 15.0
+REST_SECONDS = 60.0
 NO_LEDGER = 2**63 - 1
 LEDGER_BEYOND = 1_000_000  # added to a ledger id, to get the id of a ledger that no topic has
 

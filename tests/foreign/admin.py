@@ -57,7 +57,11 @@ class Admin:
     def keep_acknowledgements(self) -> None:
         """Make Pulsarium save the cursors that are due within the next second, because a kill loses unsaved ones."""
         self.call("POST", "/lab/clock/advance", {"seconds": 2})
-        self.create_namespace(f"public/{uuid.uuid4().hex}")  # the answer comes when all earlier writes are on disk
+        self.await_writes()
+
+    def await_writes(self) -> None:
+        """Wait until all that the broker has saved is on disk: the answer to a write comes after all earlier ones."""
+        self.create_namespace(f"public/{uuid.uuid4().hex}")
 
     def create_namespace(self, namespace: str) -> None:
         self.call("PUT", f"/admin/v2/namespaces/{namespace}")
@@ -79,6 +83,11 @@ class Admin:
 
     def backlog(self, topic: str, subscription: str) -> int:
         return int(self.stats(topic)["subscriptions"][subscription]["msgBacklog"])
+
+    def unacknowledged(self, topic: str, subscription: str) -> int:
+        """Return how many messages the consumers of the subscription hold, parts of batches counted."""
+        consumers = self.stats(topic)["subscriptions"][subscription]["consumers"]
+        return sum(int(each["unackedMessages"]) for each in consumers)
 
     def unload(self, topic: str) -> None:
         self.call("PUT", f"{_path(topic)}/unload")

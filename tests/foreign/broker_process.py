@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from .deadline import eventually
 
-START_SECONDS = 60.0
+START_SECONDS = 150.0
 """Limit of a broker's start, in seconds. A real broker (see `COMMAND`) takes ten."""
 
 COMMAND = "PULSARIUM_TEST_SERVE"

@@ -19,7 +19,7 @@ from .toolchains import CLI, java_command
 
 COMMANDS = CLI.folder / "commands.txt"
 EXPECTED = CLI.folder / "expected.jsonl"
-SECONDS = 100
+SECONDS = 300
 
 IN_ANY_ORDER = ("list", "subscriptions")
 """Commands that print a set, with a line for each member."""

@@ -16,13 +16,15 @@ SCENARIO_SECONDS = 50.0
 class LineProgram(LineProcess):
     """A program that starts when it is first needed, and again after a scenario that hung."""
 
+    seconds = SCENARIO_SECONDS
+
     def run(self, scenario: str, **arguments: object) -> dict[str, Any]:
         """Run a scenario, and return its result. Raise `AssertionError` with the program's log when it fails."""
         start = self.log.stat().st_size if self.log.exists() else 0
         request = {"scenario": scenario, **arguments}
         try:
             self.say(request)
-            result = self.hear(time.monotonic() + SCENARIO_SECONDS)
+            result = self.hear(time.monotonic() + self.seconds)
         except Hung as error:
             raise AssertionError(f"{json.dumps(request)}: {error}\n{self._tail(start)}") from None
         if not result["ok"]:

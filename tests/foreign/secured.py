@@ -25,7 +25,8 @@ SECRET_OF_TEST = b"the secret of one broker, of thirty-two bytes at least"
 OTHER = b"another key that is long enough for it"
 
 
-REFRESH_SECONDS = 1
+REFRESH_SECONDS = 2
+"""Seconds that a client has for its new token. A token that ends on the way to the broker is good nevertheless."""
 
 
 OPERATION_SECONDS = 30
@@ -103,6 +104,7 @@ authenticationProviders={TOKEN},{BASIC},{TLS}
 tokenSecretKey=file://{folder}/secret.key
 basicAuthConf=file://{folder}/htpasswd
 superUserRoles=admin
+tokenAllowedClockSkewSeconds=60
 authenticationRefreshCheckSeconds={REFRESH_SECONDS}
 tlsTrustCertsFilePath={authority.path}
 """

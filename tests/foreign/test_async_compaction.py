@@ -24,7 +24,7 @@ def write(
     batched: bool = True,
 ) -> None:
     producer = official.create_producer(
-        topic, batching_enabled=batched, batching_max_publish_delay_ms=10_000, compression_type=compression
+        topic, batching_enabled=batched, batching_max_publish_delay_ms=60_000, compression_type=compression
     )
     for entry in entries:
         for key, content in entry:

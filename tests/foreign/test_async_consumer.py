@@ -54,7 +54,7 @@ async def test_our_client_reads_what_the_official_client_sends(
 ) -> None:
     write(official, topic, compression=compression, batched=batched)
     theirs = official.create_reader(topic, pulsar.MessageId.earliest)
-    expected = [theirs.read_next(5000) for _ in CONTENTS]
+    expected = [theirs.read_next(30_000) for _ in CONTENTS]
     async with (
         connect(broker.service_url) as client,
         client.subscribe(topic, "s", initial_position=Earliest) as consumer,
@@ -103,7 +103,7 @@ async def test_reading_on_from_a_kept_id(broker: Address, official: pulsar.Clien
     """Our client resumes at an id of the official client, in the middle of a batch. Then the roles change."""
     write(official, topic)
     theirs = official.create_reader(topic, pulsar.MessageId.earliest)
-    kept = [theirs.read_next(5000) for _ in range(10)][-1].message_id().serialize()
+    kept = [theirs.read_next(30_000) for _ in range(10)][-1].message_id().serialize()
     async with (
         connect(broker.service_url) as client,
         client.create_reader(topic, MessageId.deserialize(kept)) as reader,
@@ -113,4 +113,4 @@ async def test_reading_on_from_a_kept_id(broker: Address, official: pulsar.Clien
         await reader.seek(ours)
         assert await all_of(reader) == CONTENTS[11:]
     theirs = official.create_reader(topic, pulsar.MessageId.deserialize(ours.serialize()))
-    assert theirs.read_next(5000).data() == CONTENTS[11]
+    assert theirs.read_next(30_000).data() == CONTENTS[11]

@@ -56,7 +56,7 @@ async def test_our_client_decrypts_messages_of_the_official_client(
         compression_type=pulsar.CompressionType.__members__[compression.name],
         batching_enabled=batched,
         batching_max_messages=len(CONTENTS),
-        batching_max_publish_delay_ms=10_000,
+        batching_max_publish_delay_ms=60_000,
         encryption_key="theirs",
         crypto_key_reader=pulsar.CryptoKeyReader(*keys),
     )
@@ -154,7 +154,7 @@ async def test_compaction_leaves_an_encrypted_batch_whole(
     )
     found = []
     while theirs.has_message_available():
-        message = theirs.read_next(5000)
+        message = theirs.read_next(30_000)
         found.append((message.partition_key(), message.data()))
     theirs.close()
     assert found == everything

@@ -100,7 +100,11 @@ async def test_a_table_that_the_official_client_fills(broker: Address, admin: Ad
 async def test_a_raw_reader_gets_entries_of_the_official_client(broker: Address, topic: str) -> None:
     official = pulsar.Client(broker.service_url, operation_timeout_seconds=30)
     producer = official.create_producer(
-        topic, batching_enabled=True, batching_max_messages=3, compression_type=pulsar.CompressionType.ZSTD
+        topic,
+        batching_enabled=True,
+        batching_max_messages=3,
+        batching_max_publish_delay_ms=60_000,
+        compression_type=pulsar.CompressionType.ZSTD,
     )
     for content in SENT[:3]:
         producer.send_async(content, None)

@@ -53,7 +53,7 @@ async def test_dead_letters_are_those_of_the_official_client(
     send()
     for _ in range(3):
         theirs.negative_acknowledge(theirs.receive(30_000))
-    expected = dead.receive(10000)
+    expected = dead.receive(30_000)
     dead.acknowledge(expected)
     theirs.close()
     async with (
@@ -72,7 +72,7 @@ async def test_dead_letters_are_those_of_the_official_client(
             assert (message.data(), message.redelivery_count()) == (b"1", count)
             consumer.negative_acknowledge(message)
         await nothing_more(consumer)
-        letter = dead.receive(10000)
+        letter = dead.receive(30_000)
         for say in ("data", "partition_key", "topic_name"):
             assert getattr(letter, say)() == getattr(expected, say)()
         assert (letter.ordering_key(), letter.event_timestamp()) == ("o", 5)  # the official client 3.13 drops both
@@ -108,7 +108,7 @@ async def test_retries_wait_and_end_among_the_dead(broker: Address, official: pu
             assert message.properties()["RECONSUMETIMES"] == str(count)
             assert message.topic_name() == f"{topic}-s-RETRY"
         await consumer.reconsume_later(message, 2.5)
-        letter = dead.receive(10000)
+        letter = dead.receive(30_000)
         assert (letter.data(), letter.partition_key()) == (b"1", "k")
         assert letter.properties() == {
             "a": "b",
@@ -119,6 +119,6 @@ async def test_retries_wait_and_end_among_the_dead(broker: Address, official: pu
             "RECONSUMETIMES": "3",
             "DELAY_TIME": "2500",
         }
-        assert [retried.read_next(5000).properties()["DELAY_TIME"] for _ in range(2)] == ["2500", "2500"]
+        assert [retried.read_next(30_000).properties()["DELAY_TIME"] for _ in range(2)] == ["2500", "2500"]
         await consumer.redeliver_unacknowledged_messages()
         await nothing_more(consumer)

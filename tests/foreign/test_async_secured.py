@@ -147,7 +147,7 @@ async def test_a_token_that_ends_is_renewed_in_mid_session(secured: Secured) -> 
     async with connected(secured, AuthenticationToken(supply)) as client, client.create_producer(topic()) as producer:
         start = len(secured.process.tail(limit=1 << 30))
         asked = len(given)
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while len(given) < asked + 2:
                 await producer.send(b"x")
         await producer.send(b"x")

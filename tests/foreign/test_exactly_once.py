@@ -117,6 +117,7 @@ def loops(cluster: Cluster, folder: Path) -> Iterator[list[Loop]]:
         found = []
         for (language, program), subscription in zip(PROGRAMS.items(), ("Shared", "Failover"), strict=False):
             started = program(cluster.process.address, folder / language)
+            started.seconds = COMES_BACK_MS / 1000 + 30
             stack.callback(started.close)
             found.append(Loop(started, f"persistent://{NAMESPACE}/{language}", subscription))
         yield found

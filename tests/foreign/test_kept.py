@@ -70,7 +70,7 @@ class Python:
 
     def publish(self, name: str) -> None:
         producer = self.client.create_producer(
-            name, batching_enabled=True, batching_max_messages=10, batching_max_publish_delay_ms=5000
+            name, batching_enabled=True, batching_max_messages=10, batching_max_publish_delay_ms=60_000
         )
         for text in texts(range(MESSAGES)):
             producer.send_async(text.encode(), None)

@@ -41,7 +41,7 @@ def there_and_back(client: pulsar.Client, topic: str) -> None:
         consumer.acknowledge(message)
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
     assert reader.has_message_available()
-    assert reader.read_next(10_000).data() == b"0"
+    assert reader.read_next(30_000).data() == b"0"
 
 
 def test_profiles_and_masks(launch: Launch) -> None:

@@ -175,7 +175,7 @@ def test_a_token_that_expires_is_renewed_in_mid_session(secured: Secured) -> Non
             producer.send(b"x")
             return len(given) >= asked + 2 and log().count("credentials renewed") >= 2
 
-        eventually(renewed, what="two more tokens", seconds=15)
+        eventually(renewed, what="two more tokens", seconds=60)
         assert "connection closed" not in log()
 
 

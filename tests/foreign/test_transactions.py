@@ -87,8 +87,8 @@ def stamping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
 BY_SCENARIO = {
     # The entries: five aborted messages, their marker, five committed messages, their marker.
     "go": ("transaction-commit", [*range(5), 6, *range(6, 11), None]),
-    # The entries: a batch of ten aborted messages, their marker, a batch of one, a batch of nine, their marker.
-    "java": ("transaction-commit-batched", [*[0] * 10, 2, 2, *[3] * 9, None]),
+    # The entries: batches of one and of nine aborted messages, their marker, batches of one and of nine, their marker.
+    "java": ("transaction-commit-batched", [0, *[1] * 9, 3, 3, *[4] * 9, None]),
 }
 
 

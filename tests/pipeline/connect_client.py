@@ -34,13 +34,12 @@ def table(spark: SparkSession, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def stream(spark: SparkSession, given: dict[str, Any]) -> dict[str, Any]:
-    """Copy the topic, and return the rows and the lag of the last micro-batch."""
+    """Copy the topic, and return the rows and the lag of the last micro-batch with rows."""
     rows = spark.readStream.format("pulsar").options(**given["where"], startingOffsets="earliest").load()
     sink = rows.select("value", "__key").writeStream.format("pulsar").options(**given["target"])
     query = sink.option("checkpointLocation", given["checkpoint"]).trigger(availableNow=True).start()
     query.awaitTermination()
-    progress = query.lastProgress
-    assert progress is not None
+    progress = [each for each in query.recentProgress if each.numInputRows][-1]
     (lag,) = json.loads(progress.sources[0].latestOffset).values()
     return {"rows": progress.numInputRows, "lag": lag["lagMessages"]}
 

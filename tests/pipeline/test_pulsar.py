@@ -26,7 +26,7 @@ def test_to_a_broker_and_back(broker: Address, topic: str) -> None:
         reader = pulsar.enter(lambda: pulsar.client.create_reader(topic, start_message_id=MessageId.earliest))
         found = [pulsar.call(reader.read_next) for _ in range(2)]
         assert [(each.data(), each.key_bytes()) for each in found] == [(b"a", b"k"), (b"b", b"\xff")]
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_managers_are_left_last_one_first() -> None:
@@ -51,7 +51,7 @@ def test_errors_come_out_and_nothing_stays() -> None:
 
     with pytest.raises(LookupError, match="x"), Pulsar(NOBODY) as pulsar:
         pulsar.call(failing)
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://host:1", "pulsar://", ""])
@@ -59,11 +59,11 @@ def test_a_wrong_url(url: str) -> None:
     before = set(threading.enumerate())
     with pytest.raises(PulsarError), Pulsar(Connection(url)):
         pass
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_no_thread_stays_where_nobody_listens(topic: str) -> None:
     before = set(threading.enumerate())
     with pytest.raises(PulsarError), Pulsar(NOBODY) as pulsar:
         pulsar.enter(lambda: pulsar.client.create_producer(topic))
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before

@@ -16,7 +16,7 @@ MEMORY_GROWTH = 0.10, 5 * MB
 """The limit of growth from the median of the second quarter to that of the last: a fraction, plus bytes."""
 COUNT_GROWTH = 0.10, 5
 """The same limit for tasks, threads and open files, whose numbers swing because clients come and go."""
-ASK_SECONDS = 10.0
+ASK_SECONDS = 60.0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import anyio
 from pulsarium.client import ConsumerType, InitialPosition, MessageId, connect
 from pulsarium.client.admin.errors import NotFound
 
-from .load import Load, Site, burst, politely, producing, taken
+from .load import SETTLE_SECONDS, Load, Site, burst, politely, producing, taken
 
 EXPIRING = "soak/expiring"  # a namespace with a short message TTL
 SUBSCRIPTION = "soak"
@@ -49,7 +49,7 @@ class Topics(Load):
             count = self.chance.randrange(20)
             await burst(producer, account, [(each, made, self.content(each, made), {}) for each in range(count)])
             for number in range(count):
-                message = await taken(consumer)
+                message = await taken(consumer, SETTLE_SECONDS)
                 if message is None:
                     account.violate(f"{topic}: {number} of {count} came")
                     break

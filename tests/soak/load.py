@@ -136,9 +136,9 @@ async def burst(
             account.publish(number, lane)
 
 
-async def taken(consumer: Consumer[bytes]) -> Message[bytes] | None:
-    """Return the next message, or None if none comes within QUIET_SECONDS."""
-    with anyio.move_on_after(QUIET_SECONDS):
+async def taken(consumer: Consumer[bytes], within: float = QUIET_SECONDS) -> Message[bytes] | None:
+    """Return the next message, or None if none comes within so many seconds."""
+    with anyio.move_on_after(within):
         return await consumer.receive()
     return None
 

@@ -23,7 +23,7 @@ LEAVE_SECONDS = 30.0  # in which the broker must release what the last client us
 PATIENCE_SECONDS = 180.0  # in which a process of loads must account for all messages after its load
 SETTINGS = {
     "transactionCoordinatorEnabled": "true",
-    "managedLedgerCacheSizeMB": "16",  # so small that the cache is soon full and must not grow
+    "managedLedgerCacheSizeMB": "2",  # so small that even on a busy machine the cache is soon full and must not grow
     "managedLedgerMaxEntriesPerLedger": "2000",  # so few that the broker often begins and deletes ledgers
     "managedLedgerMinLedgerRolloverTimeMinutes": "0",
     "retentionCheckIntervalInSeconds": "2",

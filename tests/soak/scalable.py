@@ -24,6 +24,7 @@ import anyio.to_thread
 from pulsarium.client import Checkpoint, Client, InitialPosition, QueueConsumer, StreamConsumer, connect
 from pulsarium.client.scalable.receiving import ScalableConsumer
 from pulsarium.kit.adapter import Adapter, ClientError
+from tests.crash.process import free_port
 from tests.foreign.admin import Admin, AdminError
 from tests.foreign.broker_process import PULSARIUM, BrokerProcess
 from tests.foreign.toolchains import kit_adapter
@@ -335,11 +336,11 @@ async def _until(is_so: Callable[[], bool]) -> None:
 
 
 def _two_ports() -> int:
-    """Return a free port whose next one is free, too."""
+    """Return a free port whose next one is free too. Outgoing connections take neither, see `free_port`."""
     while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port: int = first.getsockname()[1]
+        port = free_port()
+        with socket.socket() as second:
+            second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 second.bind(("127.0.0.1", port + 1))
             except OSError:

@@ -35,20 +35,23 @@ async function packets(id) {
 
 // The stream of the page tells how many records there are; the frames behind the last known one are fetched then.
 function Frames({ id, records }) {
-  const [frames, set] = useState([]), [error, setError] = useState(null), after = useRef(0), busy = useRef(false);
+  const [frames, set] = useState([]), [error, setError] = useState(null), after = useRef(0), busy = useRef(false), newest = useRef(0);
   useEffect(() => {
+    newest.current = records;
     if (busy.current) return;
     busy.current = true;
     const ask = async () => {
-      for (;;) {
-        const text = (await (await send("GET", `/lab/captures/${id}/frames?after=${after.current}`)).text()).trim();
-        if (!text) return;
+      for (let seen, text; text || seen !== newest.current;) { // records may come while the broker answers
+        seen = newest.current;
+        text = (await (await send("GET", `/lab/captures/${id}/frames?after=${after.current}`)).text()).trim();
+        if (!text) continue;
         const lines = text.split("\n").map((line) => JSON.parse(line));
         after.current = lines[lines.length - 1].number;
         set((old) => [...lines.reverse(), ...old].slice(0, SHOWN));
       }
+      busy.current = false;
     };
-    ask().catch(setError).finally(() => { busy.current = false; });
+    ask().catch((problem) => { busy.current = false; setError(problem); });
   }, [records]);
   return html`<${Trouble} error=${error}/><${Table} label="Frames of capture ${id}, newest first" rows=${frames} empty="No frames yet." columns=${[
     ["Number", (f) => f.number, true], ["Frame", (f) => html`<details><summary>${f.command || f.kind}${f.topic ? ` · ${f.topic}` : ""}</summary><pre>${JSON.stringify(f, null, 1)}</pre></details>`],

@@ -13,9 +13,9 @@ def keep_ledger(client: pulsar.Client, mended: bool) -> None:
     payments = again(lambda: client.subscribe("payments", "ledger", initial_position=pulsar.InitialPosition.Earliest))
     customer = again(lambda: client.create_producer("payments"))
     ledger: list[str] = []
-    end = monotonic() + SECONDS
     for number in range(PAYMENTS):
         customer.send(str(number).encode())
+        end = monotonic() + SECONDS
         while str(number) not in ledger:
             if not payments.is_connected():
                 end = monotonic() + SECONDS  # the client waits longer before each attempt to return

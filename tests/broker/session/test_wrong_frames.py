@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from pulsarium.broker.config import Config
 from pulsarium.proto.framing import frame
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.loopback import Loopback, listening
@@ -21,6 +22,7 @@ WARM_UP = 100
 FRAMES = 1000
 MOST_GROWTH = 2 << 20  # bytes of memory for FRAMES frames
 ROUNDS = 3  # a leak takes memory in each round, an allocator only in some
+LONG = 600.0  # seconds, because a busy machine takes long for so many connections
 STATUS = Path("/proc/self/status")
 
 pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="RssAnon is Linux's")
@@ -86,7 +88,7 @@ async def answered_over_http(wire: Wire) -> None:
 
 async def provoke(kinds: list[str], reasons: Reasons) -> None:
     """Send wrong frames of these kinds in turn, each on a connection of its own. Fail if memory grows in each round."""
-    async with listening() as loopback:
+    async with listening(Config(keepAliveIntervalSeconds=3600), hangs=LONG) as loopback:
         other = await loopback.connect()
         await other.producer()
         await send_wrong(loopback, kinds, reasons, WARM_UP)

@@ -322,7 +322,7 @@ OWN_TIME = """
         meeting = pulsar_client.subscribe(
             "persistent://public/default/meeting", pulsar_namespace, initial_position=InitialPosition.Earliest
         )
-        others = {{meeting.receive(120_000).data().decode() for _ in range(8)}}
+        others = {{meeting.receive(400_000).data().decode() for _ in range(8)}}
         assert len(others) == 8
         assert pulsar_clock.now_ms() == began
 

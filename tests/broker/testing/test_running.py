@@ -26,6 +26,7 @@ from pulsarium.client import connect
 from pulsarium.client.errors import TransactionCoordinatorNotFoundError
 from tests.broker.testing.conftest import client_of
 from tests.broker.wire import Wire
+from tests.crash.process import free_port
 
 
 def send_and_receive(broker: PulsarBroker, topic: str = "hello", data: bytes = b"hi") -> None:
@@ -117,7 +118,7 @@ def test_one_broker_can_be_killed_and_brought_back() -> None:
     with running(brokers=2) as broker:
         assert broker.service_urls[0] == broker.service_url
         client = client_of(broker)
-        producer = client.create_producer("hello", send_timeout_millis=10_000)
+        producer = client.create_producer("hello")
         producer.send(b"a")
         broker.kill(0)
         assert [is_answered(url) for url in broker.service_urls] == [False, True]
@@ -163,9 +164,7 @@ def test_a_broker_of_a_test_refuses_options_that_cannot_be(options: dict[str, An
 
 
 def test_ports_may_be_said_as_keys_too() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with running(set={"brokerServicePort": port}) as broker:
         assert broker.service_url.endswith(f":{port}")
         assert not broker.admin_url.endswith(":8080")
@@ -186,7 +185,7 @@ def test_errors_that_prevent_the_start_are_raised_unchanged(tmp_path: Path) -> N
 async def test_on_trio_it_is_in_the_same_loop() -> None:
     threads = threading.active_count()
     async with running() as broker:
-        assert threading.active_count() == threads
+        assert threading.active_count() <= threads  # an idle thread of trio may end meanwhile
         port = int(broker.service_url.rpartition(":")[2])
         wire = Wire(await trio.open_tcp_stream("127.0.0.1", port))
         await wire.connect()

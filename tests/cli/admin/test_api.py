@@ -17,6 +17,7 @@ from pulsarium.cli.admin.api import Api, done
 from pulsarium.cli.admin.errors import AdminError, NotConnected, ServerError, Unreachable
 from pulsarium.rest.exchange import NO_BODY, Request
 from pulsarium.rest.group import text_of
+from tests.client.refusing import refusing_port
 
 
 class Server(ThreadingHTTPServer):
@@ -77,10 +78,11 @@ def call(api: Api, method: str, path: str, *, query: Mapping[str, object] | None
     return done(api.send(Request(method, path, query or {}, body))).data()
 
 
-def nobody() -> str:
-    """Return a URL where no program listens."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+@contextmanager
+def nobody() -> Iterator[str]:
+    """Yield a URL where no program listens."""
+    with refusing_port() as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def test_a_call_sends_method_path_query_and_body(server: Server) -> None:
@@ -165,8 +167,7 @@ def test_redirects_in_a_circle_end(server: Server) -> None:
 
 
 def test_a_command_says_that_nobody_listens() -> None:
-    url = nobody()
-    with pytest.raises(Unreachable) as failed:
+    with nobody() as url, pytest.raises(Unreachable) as failed:
         call(api_of(url), "GET", "x")
     assert failed.value.message.startswith(f"cannot connect to {url}: connection refused; ")
     assert "pulsarium serve" in failed.value.message
@@ -175,9 +176,10 @@ def test_a_command_says_that_nobody_listens() -> None:
 
 def test_the_next_of_several_is_tried(server: Server) -> None:
     server.answers["/admin/v2/x"] = 200, {}, b"1"
-    assert call(api_of(nobody(), server.url), "GET", "x") == 1
-    with pytest.raises(Unreachable):
-        call(api_of(nobody(), nobody()), "GET", "x")
+    with nobody() as one, nobody() as other:
+        assert call(api_of(one, server.url), "GET", "x") == 1
+        with pytest.raises(Unreachable):
+            call(api_of(one, other), "GET", "x")
 
 
 def test_a_refusal_is_not_asked_of_the_next(server: Server, other: Server) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 import uuid
@@ -22,9 +21,16 @@ from pulsarium.cli.main import cli
 from pulsarium.client import connect
 from pulsarium.client.connection import pool
 from pulsarium.client.errors import AuthenticationError
+from tests.client.refusing import refusing_port
 from tests.foreign.broker_process import BrokerProcess
 
 LINE = re.compile(r"publishTime:\[\d+\], eventTime:\[0\], key:\[(.*?)\], properties:\[(.*?)\], content:(.*)")
+
+
+@pytest.fixture(autouse=True)
+def no_line_about_a_slow_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep stderr as it is on a fast machine."""
+    monkeypatch.setattr(pool, "SLOW", 600.0)
 
 
 @pytest.fixture(scope="module")
@@ -181,16 +187,15 @@ def test_invalid_options_are_refused_before_sending(arguments: str, code: int, s
 
 
 def test_pulsarium_client_says_that_nobody_listens() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
     code = (
         "import sys, pulsarium.cli.client.session as s\n"
         "import pulsarium.client as c; from functools import partial\n"
         "c.connect = partial(c.connect, operation_timeout=0.2)\n"
         "from pulsarium.cli.main import main; main()"
     )
-    command = [sys.executable, "-P", "-c", code, "client", "--url", f"pulsar://127.0.0.1:{port}", "read", "t"]
-    result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
+    with refusing_port() as port:
+        command = [sys.executable, "-P", "-c", code, "client", "--url", f"pulsar://127.0.0.1:{port}", "read", "t"]
+        result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout) == (1, "")
     assert "pulsarium serve" in result.stderr
     assert "Traceback" not in result.stderr
@@ -208,8 +213,7 @@ def test_help_imports_no_client() -> None:
     assert not set(run.stdout.split()) & {"anyio", "trio", "google.protobuf", "pulsarium.client"}
 
 
-def test_the_port_of_http_is_told_at_once(http_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "SLOW", 600.0)  # else a slow answer would add a line
+def test_the_port_of_http_is_told_at_once(http_port: int) -> None:
     result = run("--url", f"pulsar://127.0.0.1:{http_port}", "produce", "t", "-m", "x")
     assert (result.exit_code, result.stdout) == (1, "")
     (line,) = result.stderr.splitlines()
@@ -219,10 +223,10 @@ def test_the_port_of_http_is_told_at_once(http_port: int, monkeypatch: pytest.Mo
 
 def test_waiting_for_a_broker_is_told_once_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line at the first failure and the line at the end both name the remedy."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        place = f"127.0.0.1:{listener.getsockname()[1]}"
-    monkeypatch.setattr(pulsarium.client, "connect", partial(connect, operation_timeout=1.0))
-    result = run("--url", f"pulsar://{place}", "produce", "t", "-m", "x")
+    monkeypatch.setattr(pulsarium.client, "connect", partial(connect, operation_timeout=3.0))
+    with refusing_port() as port:
+        place = f"127.0.0.1:{port}"
+        result = run("--url", f"pulsar://{place}", "produce", "t", "-m", "x")
     assert result.exit_code == 1
     waiting, failed = result.stderr.splitlines()
     remedy = f"{place}: connection refused; is a broker running? Start one with `pulsarium serve`, or name another with"

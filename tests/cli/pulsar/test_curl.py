@@ -10,6 +10,7 @@ import pytest
 
 from pulsarium.broker.testing import running
 from pulsarium.cli.pulsar.curl import main
+from tests.client.refusing import refusing_port
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +54,11 @@ def test_only_fail_makes_an_error_of_a_status(admin_url: str, capsys: pytest.Cap
 
 
 def test_curl_fails_where_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-    assert curl("-s", url) == 7
-    assert capsys.readouterr().err == ""
-    assert curl("-sS", url) == 7
+    with refusing_port() as port:
+        url = f"http://127.0.0.1:{port}/"
+        assert curl("-s", url) == 7
+        assert capsys.readouterr().err == ""
+        assert curl("-sS", url) == 7
     assert capsys.readouterr().err == f"curl: (7) {url}: Connection refused\n"
 
 

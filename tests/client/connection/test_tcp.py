@@ -11,6 +11,7 @@ import pytest
 
 from pulsarium.client.connection.tcp import TcpStream, connect_tcp
 from tests.client.both import on_both
+from tests.client.refusing import refusing_port
 
 MORE = 32 * 1024 * 1024  # bytes, more than the buffers of a socket hold
 
@@ -51,8 +52,9 @@ async def test_bytes_that_the_kernel_does_not_take_are_sent_later() -> None:
         with closing(peer):
             async with stream:
                 sent = stream.send_nowait(bytes(MORE))
+                while more := stream.send_nowait(b"x"):  # the kernel may have made room meanwhile
+                    sent += more
                 assert 0 < sent < MORE
-                assert stream.send_nowait(b"x") == 0
                 got = 0
 
                 async def drain() -> None:
@@ -101,9 +103,7 @@ async def test_closing_wakes_who_reads() -> None:
 
 @on_both
 async def test_the_next_address_of_a_host_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    with listening() as (server, port):
-        with listening() as (_, refused):
-            pass
+    with listening() as (server, port), refusing_port() as refused:
 
         async def found(host: str, asked: int, **options: object) -> list[object]:
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", one)) for one in (refused, asked)]
@@ -117,7 +117,5 @@ async def test_the_next_address_of_a_host_is_tried(monkeypatch: pytest.MonkeyPat
 
 @on_both
 async def test_a_port_where_nobody_listens_is_refused() -> None:
-    with listening() as (_, port):
-        pass
-    with pytest.raises(OSError, match="refused"):
+    with refusing_port() as port, pytest.raises(OSError, match="refused"):
         await connect_tcp("127.0.0.1", port)

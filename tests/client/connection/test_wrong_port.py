@@ -18,8 +18,10 @@ from pulsarium.client.connection.service_url import Address
 from pulsarium.client.connection.settings import Settings
 from pulsarium.client.opening import open_client
 from tests.client.both import on_both, run_on
+from tests.client.hostile import clocks
 from tests.client.hostile.played import playing
 from tests.client.peer import Peers
+from tests.client.refusing import refusing_port
 
 A_HTTP_REFUSAL = b"HTTP/1.1 400 Illegal character CNTL=0x0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 A_TLS_ALERT = b"\x15\x03\x03\x00\x02\x02\x46"
@@ -176,10 +178,10 @@ async def test_the_client_names_a_host_that_does_not_exist() -> None:
                 pass
 
 
-@on_both
+@clocks.on_both
 async def test_of_several_brokers_one_that_may_come_up_is_waited_for() -> None:
     """A broker that speaks another protocol does not end the wait for the others."""
-    peers = Peers(operation_timeout=0.2)
+    peers = Peers()
     peers.refused.add(Address("b", 6650))
     async with anyio.create_task_group() as tasks, open_client("pulsar://a,b", peers.settings) as client:
         tasks.start_soon(answer_all, peers, A_HTTP_REFUSAL)
@@ -214,12 +216,11 @@ async def test_lookups_over_http_where_there_is_no_tls() -> None:
 
 @on_both
 async def test_lookups_over_http_where_nobody_listens() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    async with connect(f"http://127.0.0.1:{port}", operation_timeout=3, starting_backoff_interval=4) as client:
-        with pytest.raises(errors.ConnectError, match=f"^http://127.0.0.1:{port}: connection refused$"):
-            async with client.create_producer("t"):
-                pass
+    with refusing_port() as port:
+        async with connect(f"http://127.0.0.1:{port}", operation_timeout=3, starting_backoff_interval=4) as client:
+            with pytest.raises(errors.ConnectError, match=f"^http://127.0.0.1:{port}: connection refused$"):
+                async with client.create_producer("t"):
+                    pass
 
 
 def test_a_certificate_of_another_host_is_told_from_one_that_is_not_trusted() -> None:

@@ -16,7 +16,7 @@ from tests.foreign.broker_process import Address
 from .recording import Answer, Call, Step
 from .steps import Clients
 
-TIMEOUT = 15.0
+TIMEOUT = 60.0
 MARK = re.compile(r'"?<<(\w+)(?: ([\w-]+))?>>"?')
 
 

@@ -14,7 +14,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 
 ASSIGN = "persistent://pulsar/system/transaction_coordinator_assign-partition-0"
 TEN_MINUTES = 600_000
-TIMEOUT = 15.0
+TIMEOUT = 60.0
 
 Type = pb.BaseCommand
 

@@ -125,7 +125,7 @@ func transactionTimeout(env *environment) {
 	output := env.consumer(pulsar.ConsumerOptions{Topic: env.Topic + "-out"})
 	published := env.on(env.Topic + "-out")
 	send(env.single(), texts("a", 0, 1))
-	transaction := env.begin(3 * time.Second) // in which the next two lines are done
+	transaction := env.begin(10 * time.Second) // in which the next two lines are done
 	sendIn(published, transaction, texts("dropped", 0, 2))
 	must(consumer.AckWithTxn(receive(consumer, 1)[0], transaction))
 	send(published, texts("plain", 0, 2))

@@ -14,6 +14,13 @@ from .traffic import assert_nothing_more, consume, payloads, receive, send_all
 EARLIEST = pulsar.InitialPosition.Earliest
 
 
+def batches(client: Any, topic: str) -> Any:
+    """Open a producer whose batches end at ten messages or at a flush, however slowly the messages come."""
+    return client.create_producer(
+        topic, batching_enabled=True, batching_max_messages=10, batching_max_publish_delay_ms=60_000
+    )
+
+
 @pytest.mark.req("B-16")
 def test_cumulative_covers_everything_before(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s")
@@ -44,7 +51,7 @@ def test_cumulative_is_not_for_shared(client: Any, topic: str) -> None:
 def test_cumulative_over_batches(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s")
     sent = payloads(30)
-    send_all(client.create_producer(topic, batching_enabled=True, batching_max_messages=10), sent)
+    send_all(batches(client, topic), sent)
     consumer.acknowledge_cumulative(receive(consumer, 20)[-1])
     consumer.close()
     assert consume(client.subscribe(topic, "s"), 10) == sent[20:]
@@ -68,7 +75,7 @@ def test_holes_are_kept(client: Any, admin: Admin, topic: str, kind: Any) -> Non
 def test_a_batch_stays_until_all_of_it_is_acknowledged(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)
     sent = payloads(10)
-    send_all(client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000), sent)
+    send_all(batches(client, topic), sent)
     for message in receive(consumer, 10)[:9]:
         consumer.acknowledge(message)
     consumer.close()
@@ -165,9 +172,7 @@ def test_the_last_message_id(client: Any, topic: str) -> None:
     assert (last.ledger_id(), last.entry_id()) == (ids[-1].ledger_id(), ids[-1].entry_id())
     consume(consumer, 5)
     assert consumer.get_last_message_id() == last
-    batch = send_all(
-        client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000), payloads(4)
-    )
+    batch = send_all(batches(client, topic), payloads(4))
     last = consumer.get_last_message_id()
     assert (last.entry_id(), last.batch_index()) == (batch[-1].entry_id(), 3)
 

@@ -20,7 +20,7 @@ def test_publish_and_consume(broker: Address, topic: str) -> None:
         await asyncio.gather(*(producer.send(payload) for payload in sent))
         got = []
         for _ in sent:
-            message = await asyncio.wait_for(consumer.receive(), 10)
+            message = await asyncio.wait_for(consumer.receive(), 30)
             await consumer.acknowledge(message)
             got.append(message.data())
         assert got == sent

@@ -18,7 +18,7 @@ EARLIEST = pulsar.InitialPosition.Earliest
 
 
 def publish(client: Any, topic: str, script: Script) -> None:
-    producer = client.create_producer(topic, batching_enabled=script.batched, batching_max_publish_delay_ms=10_000)
+    producer = client.create_producer(topic, batching_enabled=script.batched, batching_max_publish_delay_ms=60_000)
     for batch in script.entries:
         for key, message in batch:
             producer.send_async(message, lambda result, message_id: None, partition_key=key)
@@ -36,14 +36,12 @@ def place_of(message_id: Any) -> Place:
     return entry_id, batch_index
 
 
-def read_all(reader: Any) -> list[Place]:
-    """Read until no message comes, whatever `has_message_available` says."""
-    places = []
-    while True:
-        try:
-            places.append(place_of(reader.read_next(timeout_millis=QUIET_MS).message_id()))
-        except pulsar.Timeout:
-            return places
+def read_all(reader: Any, count: int) -> list[Place]:
+    """Read `count` messages and see that no more come, whatever `has_message_available` says."""
+    places = [place_of(reader.read_next(timeout_millis=int(SECONDS * 1000)).message_id()) for _ in range(count)]
+    with pytest.raises(pulsar.Timeout):
+        reader.read_next(timeout_millis=QUIET_MS)
+    return places
 
 
 @pytest.fixture(params=SCRIPTS)
@@ -76,7 +74,7 @@ def test_a_reader_reads_the_compacted_or_all_messages(
 ) -> None:
     expected = script.got if read_compacted else script.everything()
     reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=read_compacted)
-    assert read_all(reader) == [place for place, _, _ in expected]
+    assert read_all(reader, len(expected)) == [place for place, _, _ in expected]
     assert not reader.has_message_available()
 
 
@@ -101,13 +99,13 @@ def test_a_reader_goes_on_behind_the_horizon(client: Any, admin: Admin, topic: s
     publish(client, topic, SCRIPTS["cpC"])
     compact(admin, topic)
     reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=True)
-    assert read_all(reader) == [(1, -1)]
+    assert read_all(reader, 1) == [(1, -1)]
     client.create_producer(topic).send(b"new", partition_key="k1")
     assert reader.has_message_available()
     assert reader.read_next(timeout_millis=int(SECONDS * 1000)).data() == b"new"
     assert not reader.has_message_available()
     reader.seek(pulsar.MessageId.earliest)
-    assert read_all(reader) == [(1, -1), (3, -1)]
+    assert read_all(reader, 2) == [(1, -1), (3, -1)]
 
 
 def test_a_subscription_comes_back(client: Any, admin: Admin, topic: str) -> None:
@@ -147,6 +145,6 @@ def test_compaction_deletes_by_an_empty_value_and_keeps_no_entry_for_nothing(
     reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=True)
     messages = [reader.read_next(timeout_millis=30_000) for _ in entries[1]]  # the first batch is removed
     assert [(place_of(each.message_id()), each.data()) for each in messages] == [((1, 0), b""), ((1, 1), b"3")]
-    assert read_all(reader) == []
+    assert read_all(reader, 0) == []
     compacted = admin.call("GET", f"/admin/v2/{topic.replace('://', '/')}/internalStats")["compactedLedger"]
     assert compacted["entries"] == 1

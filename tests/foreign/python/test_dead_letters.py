@@ -54,12 +54,12 @@ def test_nacked_messages_of_a_batch_become_dead_letters(client: Any, admin: Admi
         batch_index_ack_enabled=True,
     )
     sent = payloads(10)
-    send_all(client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000), sent)
-    for message in receive(consumer, 10):
-        if message.data() == sent[4]:
-            consumer.negative_acknowledge(message)  # the broker redelivers the unacknowledged message before it too
-        elif message.data() != sent[3]:
-            consumer.acknowledge(message)
+    send_all(client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=60_000), sent)
+    messages = receive(consumer, 10)
+    for message in messages[:3] + messages[5:]:
+        consumer.acknowledge(message)
+    eventually(lambda: admin.unacknowledged(topic, "s") == 2, what="the acknowledgements, which the client collects")
+    consumer.negative_acknowledge(messages[4])  # the broker redelivers the unacknowledged message before it too
     for count in (1, 2):
         messages = receive(consumer, 2)
         assert [(message.data(), message.redelivery_count()) for message in messages] == [

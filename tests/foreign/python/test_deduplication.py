@@ -65,7 +65,7 @@ def test_batches_are_numbered_too(client: Any, deduplicated: str) -> None:
             initial_sequence_id=start,
             batching_enabled=True,
             batching_max_messages=5,
-            batching_max_publish_delay_ms=1000,
+            batching_max_publish_delay_ms=60_000,
         )
         send_all(producer, payloads(20, start + 1))
         producer.close()

@@ -9,6 +9,8 @@ from typing import Any
 import pulsar
 import pytest
 
+from ..admin import Admin
+from ..deadline import eventually
 from .traffic import SECONDS, assert_nothing_more, consume, payloads, receive, send_all
 
 KINDS = [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Shared, pulsar.ConsumerType.Failover]
@@ -16,16 +18,17 @@ kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
 
 
 @kinds
-def test_a_refused_message_comes_again(client: Any, topic: str, kind: Any) -> None:
-    # The delay is longer than the 100 ms for which the client collects acknowledgements.
-    consumer = client.subscribe(topic, "s", kind, negative_ack_redelivery_delay_ms=500)
+def test_a_refused_message_comes_again(client: Any, admin: Admin, topic: str, kind: Any) -> None:
+    consumer = client.subscribe(topic, "s", kind, negative_ack_redelivery_delay_ms=100)
     sent = payloads(10)
     send_all(client.create_producer(topic), sent)
-    for message in receive(consumer, 10):
-        if message.data() == sent[4]:
-            consumer.negative_acknowledge(message)
-        else:
-            consumer.acknowledge(message)
+    messages = receive(consumer, 10)
+    refused = messages.pop(4)
+    for message in messages:
+        consumer.acknowledge(message)
+    # The client collects acknowledgements. Exclusive and Failover redeliver all that the broker does not know of.
+    eventually(lambda: admin.backlog(topic, "s") == 1, what="the acknowledgements")
+    consumer.negative_acknowledge(refused)
     assert consume(consumer, 1) == [sent[4]]
     assert_nothing_more(consumer)
 
@@ -56,7 +59,7 @@ def test_the_count_stays_zero_on_exclusive(client: Any, topic: str) -> None:
 def test_a_refused_batch_comes_again(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared, negative_ack_redelivery_delay_ms=100)
     sent = payloads(10)
-    send_all(client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000), sent)
+    send_all(client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=60_000), sent)
     for message in receive(consumer, 10):
         consumer.negative_acknowledge(message)
     again = receive(consumer, 10)
@@ -65,13 +68,14 @@ def test_a_refused_batch_comes_again(client: Any, topic: str) -> None:
 
 
 @kinds
-def test_all_that_was_not_acknowledged_comes_again_on_request(client: Any, topic: str, kind: Any) -> None:
+def test_all_that_was_not_acknowledged_comes_again_on_request(client: Any, admin: Admin, topic: str, kind: Any) -> None:
     consumer = client.subscribe(topic, "s", kind)
     sent = payloads(20)
     send_all(client.create_producer(topic), sent)
     messages = receive(consumer, 20)
     for message in messages[::2]:
         consumer.acknowledge(message)
+    eventually(lambda: admin.backlog(topic, "s") == 10, what="the acknowledgements, which the client collects")
     consumer.redeliver_unacknowledged_messages()
     assert sorted(consume(consumer, 10)) == sent[1::2]
     assert_nothing_more(consumer)

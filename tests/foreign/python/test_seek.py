@@ -122,7 +122,7 @@ def test_a_consumer_seeks_over_partitions(client: Any, admin: Admin, topic: str)
 def test_into_a_batch(client: Any, topic: str) -> None:
     consumer = client.subscribe(topic, "s")
     sent = payloads(20)
-    producer = client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1000)
+    producer = client.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=60_000)
     ids = send_all(producer, sent)
     assert {message_id.entry_id() for message_id in ids} == {ids[0].entry_id()}
     assert consume(consumer, 20) == sent

@@ -54,7 +54,7 @@ def test_ids_in_batches(client: Any, admin: Admin, topic: str, kind: Any) -> Non
     consumer = subscribe(client, topic, kind)
     sent = payloads(20)
     producer = client.create_producer(
-        topic, batching_enabled=True, batching_max_messages=10, batching_max_publish_delay_ms=5000
+        topic, batching_enabled=True, batching_max_messages=10, batching_max_publish_delay_ms=60_000
     )
     receipts = send_all(producer, sent)
     ids = [message.message_id() for message in receive(consumer, 20)]
@@ -118,7 +118,7 @@ def test_a_skip_survives_a_kill_of_the_broker(launch: Launch, data: str) -> None
     consumer = subscribe(client, name, pulsar.ConsumerType.Shared)
     sent = payloads(6)
     producer = client.create_producer(
-        name, batching_enabled=True, batching_max_messages=3, batching_max_publish_delay_ms=5000
+        name, batching_enabled=True, batching_max_messages=3, batching_max_publish_delay_ms=60_000
     )
     ids = send_all(producer, sent)
     consumer.close()

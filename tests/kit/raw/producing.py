@@ -12,8 +12,8 @@ from pulsarium.proto.entry import build
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from pulsarium.proto.routing import m1_segment_hash, segment_hash
 
-from .topic import ATTEMPTS, Client, Watched
-from .wire import Connection, Lost, T, refusal
+from .topic import Client, Watched
+from .wire import SECONDS, Connection, Lost, T, refusal
 
 ACCESS = {"shared": 0, "exclusive": 1, "wait-for-exclusive": 2, "exclusive-with-fencing": 3}
 RETRIED = {"TopicTerminated", "NotFound", "Timeout", "Other", "Connect"}
@@ -59,7 +59,8 @@ class Producer:
             self._sequence += 1
             left.append((self._sequence, each))
         numbers = [number for number, _ in left]
-        for _ in range(ATTEMPTS):
+        end = time.monotonic() + SECONDS  # less than the kit waits, however long a round takes
+        while time.monotonic() < end:
             left = self._round(left)
             if not left:
                 return [self._confirmed.get(number, "") for number in numbers]
@@ -73,16 +74,22 @@ class Producer:
         raise Refusal("Timeout", f"{len(left)} messages were not stored")
 
     def _round(self, left: list[Any]) -> list[Any]:
-        """Send messages to the segments of the present layout, and return those without a receipt."""
+        """Send messages to the segments of the present layout, and return those without a receipt.
+
+        The segments stay the same for the whole round. Else a message could overtake one before it, which is on its way
+        to a segment that is sealed meanwhile.
+        """
         used = []
-        sealed = any(not each.open for each in self._producers.values())
+        active = self.watched.active()
+        known = {each.segment_id for each in active}
+        sealed = any(not each.open or each.segment not in known for each in self._producers.values())
         if sealed and "drops-unconfirmed" in self._client.bugs:
             return []
         if sealed and "overtakes" in self._client.bugs:
             left = left[::-1]
         try:
             for number, message in left:
-                producer = self._open(self._segment(message))
+                producer = self._open(self._segment(message, active))
                 used.append((number, message, producer))
                 metadata = pb.MessageMetadata(
                     producer_name=f"{self._name}-seg-{producer.segment}",
@@ -113,8 +120,8 @@ class Producer:
             lost.reverse()
         return lost
 
-    def _segment(self, message: Any) -> Any:
-        active, bugs = self.watched.active(), self._client.bugs
+    def _segment(self, message: Any, active: list[Any]) -> Any:
+        bugs = self._client.bugs
         key = message.get("key")
         if key is None:
             self._turn += 1

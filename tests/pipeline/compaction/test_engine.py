@@ -46,6 +46,7 @@ class Stage:
         self.pids.mkdir()
         self._monkeypatch = monkeypatch
         monkeypatch.setattr(engine, "MODULE", played_job.__name__)
+        monkeypatch.setattr(engine, "KILLED", PATIENCE)  # a busy machine may end a killed process late
         monkeypatch.setenv("PYTHONPATH", str(ROOT))
         monkeypatch.setenv(played_job.PIDS, str(self.pids))
         self.goes("well")
@@ -204,14 +205,14 @@ def test_a_waiting_job_has_no_folder_yet(tmp_path: Path) -> None:
     """Topics that are due at once are compacted in turn, so that only one topic is on disk."""
     engine = SparkCompactor(work_dir=str(tmp_path))
     called: list[int] = []
-    entries, threads = at_positions([single("a", b"1")] * 9, 0), threading.active_count()
+    entries, threads = at_positions([single("a", b"1")] * 9, 0), set(threading.enumerate())
     runs = [
         engine.compact(Listed(entries), Kept(), partial(called.append, number), retain_null_key=False)
         for number in range(4)
     ]
     assert [next(run) for run in runs] == [False, True, True, True]
     assert len(list(tmp_path.iterdir())) == 1
-    assert threading.active_count() == threads
+    assert set(threading.enumerate()) <= threads
     runs[2].close()
     assert called == []
     runs[0].close()

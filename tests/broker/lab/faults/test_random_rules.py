@@ -146,7 +146,14 @@ async def program(steps: list[Any]) -> None:
         assert lab.clock.next_in is None  # no timer is left
 
 
+@pytest.fixture
+def no_garbage() -> None:
+    """Let what earlier tests left log its errors before the test."""
+    gc.collect()
+
+
 @pytest.mark.heavy
+@pytest.mark.usefixtures("no_garbage")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_random_rules_cause_no_error_in_the_broker(caplog: pytest.LogCaptureFixture, steps: list[Any]) -> None:

@@ -113,7 +113,7 @@ final class Acknowledging {
     private static void list(Context context) throws Exception {
         try (var producer = context.producer().enableBatching(true).batchingMaxMessages(10).create();
                 var consumer = context.consumer(SubscriptionType.Shared).batchReceivePolicy(BatchReceivePolicy.builder()
-                        .maxNumMessages(25).timeout(5, TimeUnit.SECONDS).build()).subscribe()) {
+                        .maxNumMessages(25).timeout(Check.SECONDS, TimeUnit.SECONDS).build()).subscribe()) {
             send(producer, texts("a", 0, 50));
             for (int half = 0; half < 2; half++) {
                 var messages = consumer.batchReceive();

@@ -40,7 +40,7 @@ final class BatchIndex {
     /** Batches of ten. */
     private static void publish(Context context, List<String> texts) throws Exception {
         try (var producer = context.producer().enableBatching(true).batchingMaxMessages(10)
-                .batchingMaxPublishDelay(5, TimeUnit.SECONDS).create()) {
+                .batchingMaxPublishDelay(1, TimeUnit.MINUTES).create()) {
             var entries = new HashSet<Long>();
             for (var id : send(producer, texts)) {
                 entries.add(((MessageIdAdv) id).getEntryId());

@@ -65,9 +65,11 @@ final class Letters {
     }
 
     private static void batch(Context context) throws Exception {
-        try (var consumer = consumer(context, SubscriptionType.Shared, 2).enableBatchIndexAcknowledgment(true).subscribe();
+        try (var consumer = consumer(context, SubscriptionType.Shared, 2).enableBatchIndexAcknowledgment(true)
+                        // The broker hears of them before the refusal.
+                        .acknowledgmentGroupTime(0, TimeUnit.MILLISECONDS).subscribe();
                 var producer = context.producer().enableBatching(true)
-                        .batchingMaxPublishDelay(1, TimeUnit.SECONDS).create()) {
+                        .batchingMaxPublishDelay(1, TimeUnit.MINUTES).create()) {
             send(producer, texts("a", 0, 10));
             // One refusal brings back all that is left of the batch; of several the client may make two requests.
             var messages = receive(consumer, 10);

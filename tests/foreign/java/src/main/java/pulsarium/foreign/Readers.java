@@ -80,7 +80,7 @@ final class Readers {
 
     private static void batched(Context context) throws Exception {
         try (var producer = context.producer().enableBatching(true).batchingMaxMessages(10)
-                .batchingMaxPublishDelay(1, TimeUnit.SECONDS).create()) {
+                .batchingMaxPublishDelay(1, TimeUnit.MINUTES).create()) {
             var ids = send(producer, texts("a", 0, 20));
             try (var reader = reader(context, MessageId.earliest, false)) {
                 equal(toEnd(reader), texts("a", 0, 20));

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.pulsar.client.api.Consumer;
+import org.apache.pulsar.client.api.ConsumerBuilder;
 import org.apache.pulsar.client.api.ConsumerEventListener;
 import org.apache.pulsar.client.api.DeadLetterPolicy;
 import org.apache.pulsar.client.api.SubscriptionType;
@@ -35,8 +36,13 @@ final class Redelivery {
         all.put("failover", Redelivery::failover);
     }
 
+    /** Exclusive and Failover redeliver all that is not acknowledged when the broker is asked, of one message too. */
+    private static ConsumerBuilder<byte[]> acknowledgingAtOnce(Context context) {
+        return context.consumer(context.type()).acknowledgmentGroupTime(0, TimeUnit.MILLISECONDS);
+    }
+
     private static void nack(Context context) throws Exception {
-        try (var consumer = context.consumer(context.type()).negativeAckRedeliveryDelay(100, TimeUnit.MILLISECONDS).subscribe();
+        try (var consumer = acknowledgingAtOnce(context).negativeAckRedeliveryDelay(100, TimeUnit.MILLISECONDS).subscribe();
                 var producer = context.newProducer()) {
             send(producer, texts("a", 0, 10));
             for (var message : receive(consumer, 10)) {
@@ -70,7 +76,7 @@ final class Redelivery {
         try (var consumer = context.consumer(SubscriptionType.Shared)
                         .negativeAckRedeliveryDelay(100, TimeUnit.MILLISECONDS).subscribe();
                 var producer = context.producer().enableBatching(true)
-                        .batchingMaxPublishDelay(1, TimeUnit.SECONDS).create()) {
+                        .batchingMaxPublishDelay(1, TimeUnit.MINUTES).create()) {
             send(producer, texts("a", 0, 10));
             for (var message : receive(consumer, 10)) {
                 consumer.negativeAcknowledge(message);
@@ -81,7 +87,7 @@ final class Redelivery {
     }
 
     private static void redeliver(Context context) throws Exception {
-        try (var consumer = context.newConsumer(context.type()); var producer = context.newProducer()) {
+        try (var consumer = acknowledgingAtOnce(context).subscribe(); var producer = context.newProducer()) {
             send(producer, texts("a", 0, 20));
             var kept = new ArrayList<String>();
             for (var message : receive(consumer, 20)) {
@@ -161,6 +167,22 @@ final class Redelivery {
         }
     }
 
+    /** The consumer that gets the message, and acknowledges it. */
+    private static Consumer<byte[]> firstToReceive(List<Consumer<byte[]>> consumers, String text) throws Exception {
+        var end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Check.SECONDS);
+        while (System.nanoTime() < end) {
+            for (var consumer : consumers) {
+                var message = consumer.receive(20, TimeUnit.MILLISECONDS);
+                if (message != null) {
+                    equal(Check.text(message), text);
+                    consumer.acknowledge(message);
+                    return consumer;
+                }
+            }
+        }
+        throw new AssertionError("no consumer got " + text);
+    }
+
     private static void failover(Context context) throws Exception {
         var listener = new Listener();
         var consumers = new ArrayList<Consumer<byte[]>>();
@@ -170,12 +192,13 @@ final class Redelivery {
         }
         try (var producer = context.newProducer()) {
             send(producer, texts("a", 0, 100));
-            var first = listener.next();
-            // The first to come is active until the second turns out to be preferred.
-            var other = listener.active.poll(5, TimeUnit.SECONDS);
-            var active = consumers.get(consumers.indexOf(other == null ? first : other));
+            // The first to come is active until the second turns out to be preferred, which it is when messages come.
+            var active = firstToReceive(consumers, "a0000");
             var standby = consumers.get(1 - consumers.indexOf(active));
-            equal(consume(active, 50), texts("a", 0, 50), "the active one");
+            while (listener.next() != active) {
+                continue;
+            }
+            equal(consume(active, 49), texts("a", 1, 50), "the active one");
             nothingMore(standby);
             active.close();
             equal(listener.next(), standby, "the next active one");

@@ -86,7 +86,7 @@ final class Seeking {
     private static void intoBatch(Context context) throws Exception {
         try (var consumer = context.newConsumer(context.type());
                 var producer = context.producer().enableBatching(true)
-                        .batchingMaxPublishDelay(1, TimeUnit.SECONDS).create()) {
+                        .batchingMaxPublishDelay(1, TimeUnit.MINUTES).create()) {
             var ids = send(producer, texts("a", 0, 20));
             equal(consume(consumer, 20), texts("a", 0, 20));
             consumer.seek(ids.get(12));

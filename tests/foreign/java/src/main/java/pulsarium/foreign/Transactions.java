@@ -70,7 +70,7 @@ final class Transactions {
     private static void refused(Context context) throws Exception {
         var refusal = fails(PulsarClientException.class, () -> {
             try (var client = PulsarClient.builder().serviceUrl(context.serviceUrl()).enableTransaction(true)
-                    .operationTimeout(5, TimeUnit.SECONDS).build()) {
+                    .operationTimeout(Check.SECONDS, TimeUnit.SECONDS).build()) {
                 return get(client.newTransaction().build());
             }
         });
@@ -113,12 +113,13 @@ final class Transactions {
         try (var consumer = consumer(context.topic(), SubscriptionType.Exclusive).subscribe();
                 var producer = producer(context.topic(), batched)) {
             var dropped = begin();
-            send(producer, dropped, texts("dropped", 0, 10));
+            // The client may change the order and the batch of messages that it sends while it registers the topic.
+            send(producer, dropped, texts("dropped", 0, 1));
+            send(producer, dropped, texts("dropped", 1, 10));
             nothingMore(consumer);
             get(dropped.abort());
             equal(dropped.getState(), Transaction.State.ABORTED);
             var kept = begin();
-            // The client may change the order of messages that are sent while the coordinator registers the topic.
             send(producer, kept, texts("kept", 0, 1));
             send(producer, kept, texts("kept", 1, 10));
             nothingMore(consumer);
@@ -239,7 +240,7 @@ final class Transactions {
                 var output = consumer(context.topic("out"), SubscriptionType.Exclusive).subscribe();
                 var published = producer(context.topic("out"), false)) {
             Check.send(producer, texts("a", 0, 1));
-            var transaction = begin(3000);  // milliseconds, in which the next two lines are done
+            var transaction = begin(10_000);  // milliseconds, in which the next two lines are done
             send(published, transaction, texts("dropped", 0, 2));
             get(consumer.acknowledgeAsync(receive(consumer, 1).get(0).getMessageId(), transaction));
             Check.send(published, texts("plain", 0, 2));
