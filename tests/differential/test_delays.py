@@ -19,7 +19,6 @@ SEEDS = (19, 20, 21)
 
 @pytest.mark.heavy
 @pytest.mark.foreign
-@pytest.mark.timeout(400)
 def test_delayed_messages_come_when_those_of_a_real_broker_do(tmp_path: Path) -> None:
     require(REFERENCE)
     differences = []
