@@ -120,13 +120,17 @@ class Queue:
         self._tap.claim(rule, frame)
 
     def take_next(self, accepts: Callable[[TappedFrame], bool]) -> bytes | None:
-        """Take the next frame away, if it waits untouched and `accepts` returns True for it."""
-        first = self._frames[0][1] if self._frames else None
+        """Take the next frame away, if it waits untouched and `accepts` returns True for it.
+
+        Observers see both frames at the time of the later one: it overtakes, and its cause must come before it.
+        """
+        came, first = self._frames[0] if self._frames else (self._came, None)
         following = self._tap.read(self.sender, first) if isinstance(first, bytes) else None
         if following is None or not isinstance(first, bytes) or not accepts(following):
             return None
         self._frames.popleft()
         self.size -= len(first)
+        self._came = came
         return first
 
     def wait(self, piece: Piece, rule: Rule, seconds: float | None, *, swaps: bool) -> None:

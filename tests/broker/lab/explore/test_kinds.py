@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from pulsarium.broker.lab.explore.kinds import KINDS, START
 from pulsarium.broker.lab.explore.plan import Scripted
 from pulsarium.broker.lab.explore.report import listed
 from pulsarium.broker.lab.explore.script import read
+from pulsarium.broker.lab.tap import SessionTap
 from pulsarium.proto import entry as entries
-from pulsarium.proto.commands import COMMANDS
+from pulsarium.proto.commands import COMMANDS, Direction
 from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.commands.coordinators import begin, using
 from tests.broker.wire import TOPIC, Bed, Earliest, Individual, Type, Wire, message_id, plain
@@ -155,6 +157,36 @@ async def test_messages_of_a_shared_consumer_are_swapped(bed: Bed, sender: Wire,
     await explored("reorder MESSAGE 0")
     await sender.publish(A, B, C)
     assert await (await consumer(bed, type=SHARED)).payloads(3) == [b"b", b"a", b"c"]
+
+
+class Sent:
+    """Keep when the broker sent each message, as observers see the time."""
+
+    def __init__(self) -> None:
+        self.ns: dict[bytes, int] = {}
+
+    def opened(self, tap: SessionTap) -> None: ...
+
+    def frame(self, tap: SessionTap, sender: Direction, data: bytes, note: Mapping[str, Any]) -> None:
+        if sender is Direction.BROKER and note.get("did") == "reordered":
+            self.ns[data[-1:]] = tap.sent_ns
+
+    def closed(self, tap: SessionTap, sender: Direction, reason: str) -> None: ...
+
+
+async def test_swapped_messages_are_seen_at_the_time_of_the_later_one(bed: Bed, sender: Wire, explored: Start) -> None:
+    """Otherwise a message would be seen before the end of the connection from which it comes again."""
+    lab, seen = bed.broker.cluster.lab, Sent()
+    assert lab is not None
+    lab.observe(seen)
+    await explored("slow-delivery MESSAGE 0 0.3", "reorder MESSAGE 1")
+    wire = await consumer(bed, type=SHARED)
+    await sender.publish(A)
+    await sender.publish(B)
+    between = time.monotonic_ns()
+    await sender.publish(C)
+    assert await wire.payloads(3) == [b"a", b"c", b"b"]
+    assert between < seen.ns[b"c"] == seen.ns[b"b"]
 
 
 async def test_messages_of_two_keys_are_swapped_and_not_those_of_one(bed: Bed, sender: Wire, explored: Start) -> None:
