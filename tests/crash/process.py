@@ -69,7 +69,7 @@ class Broker:
         self.ended = trio.Event()
         self.ended.set()
         self.killed = False
-        """Whether `kill` ends this life of the broker. A broker may also kill itself."""
+        """Tell whether `kill` ends this life of the broker. A broker may also kill itself."""
 
     async def start(self, manner: Manner) -> None:
         """Order the forker to start a broker, whose progress sets the events `forked`, `ready` and `ended`."""
@@ -151,18 +151,26 @@ async def broker_on(folder: Path, durability: str) -> AsyncIterator[Broker]:
         nursery.cancel_scope.cancel()
 
 
-def free_port() -> int:
-    """Return a free port below the system's ephemeral ports, so that it stays free while the broker is down."""
+def free_port(count: int = 1) -> int:
+    """Return the first of `count` free ports in a row.
+
+    They lie below the system's ephemeral ports, so that they stay free while the broker is down.
+    """
     chance = random.SystemRandom()
     for _ in range(1000):
         port = chance.randrange(15_000, 32_000)
-        with socket.socket() as attempt:
-            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                attempt.bind(("127.0.0.1", port))
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
-                continue
+        if all(map(_is_free, range(port, port + count))):
             return port
     raise AssertionError("no port is free")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as attempt:
+        attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            attempt.bind(("127.0.0.1", port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            return False
+    return True

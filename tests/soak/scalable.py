@@ -7,7 +7,6 @@ each key in the order of the calls. A message may come again, because its receip
 from __future__ import annotations
 
 import random
-import socket
 import sys
 import tempfile
 import threading
@@ -85,7 +84,7 @@ class Brokers:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._port, self._http_port = _two_ports(), _two_ports()
+        self._port, self._http_port = free_port(2), free_port(2)
         self._process = self._start()
 
     @property
@@ -333,19 +332,6 @@ async def _until(is_so: Callable[[], bool]) -> None:
     with anyio.move_on_after(PATIENCE):
         while not is_so():  # noqa: ASYNC110  # the accounts have no events to wait for
             await anyio.sleep(0.2)
-
-
-def _two_ports() -> int:
-    """Return a free port whose next one is free too. Outgoing connections take neither, see `free_port`."""
-    while True:
-        port = free_port()
-        with socket.socket() as second:
-            second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                second.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
 
 
 def scalable(seconds: float, seed: int, folder: Path | None, *, java: bool) -> Outcome:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from pulsarium.cli.main import cli
 from pulsarium.client import InitialPosition, connect
 from tests.capture.captures import write
 from tests.capture.lint.talk import CLIENT, Talk, encoded, entry
+from tests.client.refusing import refusing_port
 
 
 def replay(*arguments: object) -> Result:
@@ -103,9 +103,8 @@ def test_a_cut_frame_cannot_be_replayed(tmp_path: Path, other: str) -> None:
 
 
 def test_a_broker_that_is_absent_is_named(tmp_path: Path) -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"pulsar://127.0.0.1:{closed.getsockname()[1]}"
+    with refusing_port() as port:
+        url = f"pulsar://127.0.0.1:{port}"
         said = replay(write(tmp_path / "run.pulscap", [Talk()]), "--url", url)
     assert said.exit_code == 1
     assert said.stderr.startswith(f"pulsarium: capture replay: {url}: ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from pulsarium.proto.generated import PulsarApi_pb2 as pb
 from tests.broker.lab.capture.capture import told, violations
 from tests.broker.loopback import HANGS
 from tests.broker.wire import TOPIC, Type, Wire, command, plain
+from tests.client.refusing import refusing_port
 
 
 async def dial(url: str) -> Wire:
@@ -125,9 +125,7 @@ async def test_a_host_that_is_no_name(tmp_path: Path) -> None:
 
 async def test_a_broker_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "run.pulscap"
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with trio.fail_after(HANGS):
+    with refusing_port() as port, trio.fail_after(HANGS):
         async with proxying(Target("127.0.0.1", port), path) as (_, url):
             wire = await dial(url)
             await wire.closed()
